@@ -1,4 +1,3 @@
-/** Authenticates stream readers by bearer token or cookie. */
 import type { Actor } from "../access/actor.ts";
 import { authenticate, type Credentials } from "../access/authenticate.ts";
 import { claimedRealm } from "../access/tokens.ts";
@@ -8,17 +7,12 @@ import { isToken } from "../store/subjects.ts";
 
 const DEFAULT_REALM = "auth";
 
-/** The credentials in a stream request. */
 export interface StreamCredentials extends Credentials {
-  /** Realm whose cookie is used, from `?realm=`. */
+  /** Realm (set of accounts) whose session cookie is used, from the query parameter `realm`. */
   realm: string | undefined;
 }
 
-/**
- * Authenticates users of every realm. A bearer token names its realm and is verified for that realm. Without a token,
- * the cookie of the requested realm is used, or else a platform admin's cookie.
- * @throws AppError unauthenticated, malformed
- */
+/** Uses the bearer token, or the cookie of the requested realm. The default is a platform admin's cookie. */
 export async function authenticateReader(deps: Deps, credentials: StreamCredentials): Promise<Actor> {
   const { bearer, cookies, realm = DEFAULT_REALM } = credentials;
   if (!isToken(realm))

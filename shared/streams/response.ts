@@ -1,15 +1,10 @@
-/** Turns answers into web-standard responses, for hosts that use fetch. */
 import type { ReaderEnd, Sink } from "./read/reader.ts";
 import type { Answer } from "./serve.ts";
 
-/** Bytes in the queue below which a reader that catches up continues. */
+/** Bytes in the queue below which the next page is read. */
 const LOW_WATER = 64 * 1024;
 
-/**
- * Turns an answer into a response.
- * @param signal aborted when the client disconnects
- * @param ended called when the answer has released its resources
- */
+/** @param signal aborted when the client disconnects */
 export function toResponse(
   answer: Answer,
   signal: AbortSignal | undefined,
@@ -18,7 +13,7 @@ export function toResponse(
   if (answer.kind === "whole") {
     answer.sent?.();
     ended("whole");
-    // Whole bodies belong to one answer and are never in shared memory.
+    // The type cast is safe: these bytes are never in shared memory.
     const body = answer.body as Uint8Array<ArrayBuffer> | null;
     return new Response(body, { status: answer.status, headers: answer.headers });
   }

@@ -1,7 +1,4 @@
-/**
- * Serves a stream request, independent of the host: checks, mode and answer. Hosts authenticate the caller first and
- * turn the answer into their own kind of response.
- */
+/** Hosts authenticate the caller, and convert the answer into their own kind of response. */
 import { type Actor, actorId } from "../access/actor.ts";
 import { AppError, unavailable } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
@@ -17,17 +14,15 @@ import type { StreamPage } from "./read/page.ts";
 import { Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
 import { beginningOf, checkRetained, type PageStart } from "./read/source.ts";
 
-/** The authenticated reader. */
 export interface Caller {
   /** Replaces `{userID}` in filters. */
   userId: string;
-  /** Platform admins have a higher limit of live readers. */
+  /** Platform admins may have more live readers. */
   admin: boolean;
   /** When the token expires, in milliseconds since the epoch. */
   expiresAt: number;
 }
 
-/** A request without its transport. */
 export interface StreamRequest {
   method: "GET" | "HEAD";
   name: string;
@@ -37,7 +32,6 @@ export interface StreamRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** Headers with lower-case names. */
 export type Headers = Record<string, string>;
 
 export type Answer =
@@ -51,7 +45,7 @@ export type Answer =
     }
   | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => Reader };
 
-/** Returns the caller of an actor. @throws AppError unauthenticated for an anonymous actor */
+/** @throws AppError unauthenticated for an anonymous actor */
 export function callerOf(actor: Actor): Caller {
   if (actor.kind !== "platform" && actor.kind !== "orb")
     throw new AppError(
@@ -62,7 +56,7 @@ export function callerOf(actor: Actor): Caller {
   return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: actor.exp * 1000 };
 }
 
-/** `Vary` of every stream response: the content depends on the caller. */
+/** The content of every stream response depends on the caller. */
 export const STREAM_VARY = "Authorization, Cookie";
 
 const JSON_TYPE = "application/json";
@@ -75,17 +69,13 @@ function headersFor(next: number, cursor: number | undefined, upToDate: boolean)
   };
 }
 
-/** Returns the position at which a request starts reading. */
 async function startOf(hub: Hub, mapping: Mapping, query: Query): Promise<PageStart> {
   if (query.start.at === "after") return query.start.position;
   if (query.start.at === "beginning") return "beginning";
   return (await hub.source.state(mapping.stream)).last;
 }
 
-/**
- * Reads a page. Each user may have only a few pages in flight.
- * @returns `sent` must be called once the page is sent
- */
+/** @returns `sent`, to call once the page is sent: each user may have only a few pages in memory */
 async function pageFor(
   hub: Hub,
   { stream }: Mapping,
@@ -104,13 +94,10 @@ async function pageFor(
   }
 }
 
-/** Pages are private to the caller. The browser may store them but must revalidate them. */
+/** The browser may store pages, but must ask the server before it reuses them. */
 const PAGE_CACHING = "private, no-cache";
 
-/**
- * Returns the ETag of a page, made of its range and a hash of its source. A filter with the caller's id gives each
- * caller a different tag.
- */
+/** The ETag depends on the filter, so filters with the caller's id get a different one for each caller. */
 async function etagOf(mapping: Mapping, filter: string, page: StreamPage): Promise<string> {
   const what = await sha256(JSON.stringify([mapping.stream, filter, page.tag]));
   return `"${page.from}-${page.next}-${what.slice(0, 22)}${page.upToDate ? "" : "-more"}"`;
@@ -244,10 +231,6 @@ async function live(
   }
 }
 
-/**
- * Serves a stream request.
- * @throws AppError malformed, not_found, gone, too_many, unavailable
- */
 export async function serveStream(hub: Hub, request: StreamRequest, caller: Caller): Promise<Answer> {
   hub.requireConnection();
   const query = parseQuery(request.params, request.header("last-event-id"));
@@ -264,14 +247,12 @@ export async function serveStream(hub: Hub, request: StreamRequest, caller: Call
   }
 }
 
-/** A stream in the list. */
 export interface StreamListing {
   name: string;
   description: string;
   href: string;
 }
 
-/** Lists the streams that are served. */
 export async function listStreams(hub: Hub): Promise<StreamListing[]> {
   hub.requireConnection();
   const { store } = hub.source;

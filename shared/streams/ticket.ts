@@ -1,8 +1,9 @@
 /**
- * Tickets, with which the functions redirect a reader to the streams process. Clients drop their token when a redirect
- * leads to another origin, and a cookie may not be sent there. So the address itself carries the reader and the stream.
- * A ticket must be used within a minute. Only a browser's EventSource may use it again later, while the session lasts:
- * it reconnects to the redirected address, not to the functions, and stops for good when a request is refused.
+ * Tickets authenticate readers who are redirected to the streams process on another origin. Clients drop their token on
+ * such a redirect, so the URL contains a ticket.
+ *
+ * A ticket must be used within a minute. A browser's EventSource may use it again while the session lasts, because it
+ * reconnects to the redirected URL.
  */
 import { jwtVerify, SignJWT } from "jose";
 import type { Actor } from "../access/actor.ts";
@@ -15,7 +16,6 @@ import { type Caller, callerOf } from "./serve.ts";
 /** Seconds within which a ticket must be used. */
 const LIFETIME = 60;
 const AUDIENCE = "streams";
-/** Query parameter that carries the ticket. */
 export const TICKET = "ticket";
 
 interface TicketConfig {
@@ -23,26 +23,20 @@ interface TicketConfig {
   publicUrl: string;
 }
 
-/** The content of a ticket: the reader and the session. */
 interface Ticket extends Caller {
   realm: string;
   sid: string;
 }
 
-/**
- * Derives a separate key from the secret that both hosts have, so that no token is accepted as a ticket, or the
- * reverse.
- */
+/** A separate key, so that session tokens are not valid as tickets, nor tickets as session tokens. */
 async function keyOf(config: TicketConfig): Promise<Uint8Array> {
   const secret = new TextEncoder().encode(`stream ticket ${config.jwtSigningKeys}`);
   return new Uint8Array(await crypto.subtle.digest("SHA-256", secret));
 }
 
 /**
- * Issues a ticket.
- * @param name the stream's name; empty for the list
+ * @param name the stream's name; empty for the list of streams
  * @param now milliseconds since the epoch
- * @throws AppError unauthenticated for an anonymous actor
  */
 export async function issueTicket(
   config: TicketConfig,
@@ -70,9 +64,8 @@ const refused = () =>
   );
 
 /**
- * Verifies a ticket, without checking its session.
- * @param resumes whether the request continues after an event, so that the one-minute limit does not apply
- * @throws AppError unauthenticated if the ticket is invalid, expired, or for another stream
+ * Verifies a ticket, but not its session.
+ * @param resumes whether a client reconnects, so that the one-minute limit does not apply
  */
 export async function readTicket(
   config: TicketConfig,
@@ -100,10 +93,6 @@ export async function readTicket(
   };
 }
 
-/**
- * Verifies a ticket and its session.
- * @throws AppError as {@link readTicket}; unauthenticated if the session has ended
- */
 export async function redeemTicket(
   deps: Deps,
   ticket: string,

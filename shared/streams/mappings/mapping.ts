@@ -1,4 +1,4 @@
-/** Mappings in the bucket `stream_mappings`: each serves a broker stream under a public name. */
+/** A mapping serves a broker stream to readers under a public name. */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -8,11 +8,9 @@ import { BUCKET_BYTES } from "../../store/budget.ts";
 import { buckets, isToken, MODULE_TOKENS, orbOf, streams, token } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 
-/** A mapping as platform admins write it. */
 export interface MappingInput {
-  /** Name of the broker stream. */
   stream: string;
-  /** Subjects to deliver; the token `{userID}` is replaced by the caller's id. */
+  /** Broker subjects to deliver. The token `{userID}` is replaced by the caller's id. */
   subjectFilter: string;
   description: string;
 }
@@ -21,14 +19,13 @@ export interface Mapping extends MappingInput {
   name: string;
 }
 
-/** Placeholder for the caller's id in a filter. */
 const USER_ID = "{userID}";
 
 const MODULE_FILTERS: readonly string[] = [...MODULE_TOKENS, "*"];
 const STREAM_NAME = /^[^\s.*>/\\]{1,255}$/;
 const LITERAL = /^[^\s.*>{}]{1,255}$/;
 
-/** Whether a stream is internal (accounts, sessions, audit, rate limits, objects) and must never be served. */
+/** Returns whether a stream is internal and must never be served, such as accounts or the audit log. */
 function isPrivate(stream: string): boolean {
   return (
     stream.startsWith(streams.kv("")) ||
@@ -70,7 +67,6 @@ function filterFaults(stream: string, filter: string): Fault[] {
   return [];
 }
 
-/** Returns every fault of a mapping. */
 export function mappingFaults(input: MappingInput): Fault[] {
   const faults: Fault[] = [];
   if (!STREAM_NAME.test(input.stream))
@@ -88,11 +84,7 @@ export function mappingFaults(input: MappingInput): Fault[] {
   return [...faults, ...filterFaults(input.stream, input.subjectFilter)];
 }
 
-/**
- * Returns the filter for one caller. The caller's id must be a plain token: a wildcard would expose the messages of
- * other users.
- * @throws AppError not_found if the caller's id is not a token
- */
+/** Replaces `{userID}`. The id must be a plain token: a wildcard would expose messages of other users. */
 export function filterFor(mapping: MappingInput, userId: string): string {
   if (!mapping.subjectFilter.includes(USER_ID)) return mapping.subjectFilter;
   if (!isToken(userId)) throw notFound("stream");
@@ -113,22 +105,17 @@ const read = (name: string, stored: Stored): Mapping => ({
   description: stored.description,
 });
 
-/** Whether a mapping serves an orb's own stream. */
 export function isOfOrb(mapping: MappingInput, orb: string): boolean {
   return mapping.stream === streams.orb(orb);
 }
 
-/**
- * Reads one mapping. One request.
- * @throws AppError not_found
- */
+/** @throws AppError not_found */
 export async function getMapping(store: Store, name: string): Promise<Mapping> {
   const entry = await store.kvGet(buckets.streamMappings, token(name, "stream"));
   if (entry === null) throw notFound("stream");
   return read(name, entry.json<Stored>());
 }
 
-/** Returns all mappings, sorted by name. */
 export async function listMappings(store: Store): Promise<Mapping[]> {
   const entries = await store.kvList(buckets.streamMappings, ">", { maxBytes: BUCKET_BYTES });
   return entries
@@ -136,11 +123,7 @@ export async function listMappings(store: Store): Promise<Mapping[]> {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * Creates or replaces a mapping. Open responses keep the old mapping until they end, at most a minute later.
- * @returns `created` is true if the name had no mapping
- * @throws AppError invalid with every fault; unauthenticated, forbidden
- */
+/** Open responses use the old mapping for up to a minute. @returns `created` is true if the name had no mapping */
 export async function putMapping(
   deps: Deps,
   actor: Actor,
@@ -160,7 +143,6 @@ export async function putMapping(
   return { mapping: read(name, stored), created };
 }
 
-/** Deletes a mapping. @throws AppError not_found; unauthenticated, forbidden */
 export async function deleteMapping(deps: Deps, actor: Actor, name: string): Promise<void> {
   requireOperator(actor, "streams.write");
   const { stream, subjectFilter } = await getMapping(deps.store, name);
@@ -168,7 +150,7 @@ export async function deleteMapping(deps: Deps, actor: Actor, name: string): Pro
   await note(deps, actor, name, `removed ${stream} ${subjectFilter}`);
 }
 
-/** Writes an audit record, because a mapping decides which messages users can read. */
+/** Audits each change, because a mapping decides which messages users can read. */
 function note(deps: Deps, actor: Actor, target: string, detail: string): Promise<void> {
   return audit(deps, { realm: "platform", action: "stream", actor, target, detail });
 }

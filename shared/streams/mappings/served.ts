@@ -1,7 +1,4 @@
-/**
- * Decides whether readers can read a stream. An orb's stream is served only while the orb is published, like its
- * routes.
- */
+/** An orb's stream is served only while the orb is published. */
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -9,29 +6,22 @@ import { orbOf } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import type { Mapping } from "./mapping.ts";
 
-/**
- * Returns the live definition of the orb that owns the stream. One request, or none if no orb owns it.
- * @returns null if the orb is not published, so that the stream is not served; undefined if no orb owns the stream
- */
+/** @returns the published definition; null if the orb is not published; undefined if no orb owns the stream */
 export async function servedAs(store: Store, stream: string): Promise<LiveOrb | null | undefined> {
   const orb = orbOf(stream);
   return orb === undefined ? undefined : liveOrb({ store }, orb, "cached");
 }
 
-/** Whether the stream is served. One request, or none if no orb owns the stream. */
 export async function isServed(store: Store, stream: string): Promise<boolean> {
   return (await servedAs(store, stream)) !== null;
 }
 
-/** Whether the stream exists and is served. One request: a live orb always has its stream. */
+/** A published orb always has its stream, so one request is enough. */
 async function isThere(store: Store, stream: string): Promise<boolean> {
   return orbOf(stream) === undefined ? (await store.streamInfo(stream)) !== null : isServed(store, stream);
 }
 
-/**
- * Returns the mappings whose streams are served. One parallel request per stream. A damaged orb definition hides only
- * the mappings of that orb.
- */
+/** Returns the mappings that readers can use. A broken orb hides only its own mappings. */
 export async function servedMappings(store: Store, mappings: readonly Mapping[]): Promise<Mapping[]> {
   const served = new Map(
     await Promise.all(

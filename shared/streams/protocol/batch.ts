@@ -1,13 +1,13 @@
 import { eventsOf, type Form } from "./events.ts";
 import { type Messages, messagesAfter } from "./messages.ts";
 
-/** Consecutive messages of a stream, with the positions before and after them. Encoded once for all readers. */
+/** Consecutive messages of a stream. All readers share one encoded copy. */
 export class Batch {
   readonly from: number;
   readonly to: number;
   readonly messages: Messages;
   readonly upToDate: boolean;
-  /** The current cursor when the batch was created. */
+  /** The protocol cursor at the time of creation. */
   readonly cursor: number;
   #events: Uint8Array | undefined;
   #sse: Uint8Array | undefined;
@@ -22,7 +22,7 @@ export class Batch {
 
   /**
    * Returns the batch as events, without the messages up to the reader's position.
-   * @param cursor the lowest cursor that the reader may get
+   * @param cursor minimum cursor that the response may contain
    */
   bytes(form: Form, position: number, cursor: number): Uint8Array {
     if (position > this.from || cursor > this.cursor) {

@@ -1,9 +1,8 @@
-/** Encodes messages as server-sent events or as a JSON array. */
 import { concatBytes } from "../../kernel/ids.ts";
 import type { Messages } from "./messages.ts";
 import { formatOffset } from "./offset.ts";
 
-/** `events` sends one JSON object per data event; `sse` sends the protocol's JSON array per data event. */
+/** `events` sends one JSON object per event; `sse` sends a JSON array, as the Durable Streams protocol requires. */
 export type Form = "events" | "sse";
 
 const encoder = new TextEncoder();
@@ -12,15 +11,14 @@ const ARRAY_END = encoder.encode("]");
 const DATA = encoder.encode("event: data\ndata:");
 const DATA_ARRAY = encoder.encode("event: data\ndata:[");
 
-/** Sent on a quiet stream so that intermediaries keep the connection open. */
+/** Proxies keep a quiet connection open if they see this comment from time to time. */
 export const KEEP_ALIVE = encoder.encode(": heartbeat\n\n");
 
-/** Returns the body of a page. */
 export function arrayOf(messages: Messages): Uint8Array {
   return concatBytes([ARRAY_START, messages.joined, ARRAY_END]);
 }
 
-/** Encodes the reader's new position. Without this event, a client would request the preceding messages again. */
+/** Tells the reader its new position. Without this event, a client would request the same messages again. */
 export function controlEvent(position: number, cursor: number, upToDate: boolean): Uint8Array {
   const offset = formatOffset(position);
   const control = {
@@ -31,10 +29,7 @@ export function controlEvent(position: number, cursor: number, upToDate: boolean
   return encoder.encode(`event: control\ndata:${JSON.stringify(control)}\nid:${offset}\n\n`);
 }
 
-/**
- * Encodes messages and their control events as one piece, so that a response can end after it.
- * @param position the reader's position after the messages
- */
+/** Encodes messages with their position as one piece, so that a response can end after any piece. */
 export function eventsOf(
   form: Form,
   messages: Messages,

@@ -1,4 +1,3 @@
-/** Encodes broker messages as JSON text that any number of readers can share. */
 import { streams } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 
@@ -11,13 +10,13 @@ const LF = 10;
 const CR = 13;
 const SPACE = 32;
 
-/** Consecutive messages as JSON texts joined by commas. Immutable, because many readers share it. */
+/** Consecutive messages as JSON. Immutable, because many readers share them. */
 export interface Messages {
-  /** The JSON texts, joined by commas. */
+  /** JSON texts, joined by commas. */
   readonly joined: Uint8Array;
-  /** Sequence of each message in its stream. */
+  /** Sequence number of each message in its stream. */
   readonly seqs: readonly number[];
-  /** End of each message's text in `concatBytes`. */
+  /** End of each message in `joined`, in bytes. */
   readonly ends: readonly number[];
 }
 
@@ -30,9 +29,8 @@ function base64(data: Uint8Array): string {
 }
 
 /**
- * Encodes a message body as one line of JSON. JSON passes through with line breaks replaced by spaces, because outside
- * of strings a line break is only white space. Other text becomes a JSON string, other bytes a base64 string, an empty
- * body null.
+ * Encodes a message body: JSON stays JSON, other text becomes a string, other bytes a base64 string, an empty body
+ * null.
  */
 function jsonOf(data: Uint8Array): Uint8Array {
   if (data.length === 0) return NULL;
@@ -53,14 +51,13 @@ function jsonOf(data: Uint8Array): Uint8Array {
   return bytes.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
 }
 
-/** The scheduler's heartbeats all have the same body, so readers get the sequence and the time of storage. */
+/** Heartbeats of the broker's scheduler have no useful body, so readers get the time. */
 function heartbeat(message: StoredMessage): Uint8Array {
   return encoder.encode(
     JSON.stringify({ seq: message.seq, timestamp: new Date(message.time).toISOString() }),
   );
 }
 
-/** Encodes messages of a stream that no orb owns. */
 export function encodeMessages(stream: string, messages: readonly StoredMessage[]): Messages {
   return joinTexts(
     messages.map((message) => ({
@@ -70,7 +67,6 @@ export function encodeMessages(stream: string, messages: readonly StoredMessage[
   );
 }
 
-/** Joins JSON texts, in order. */
 export function joinTexts(texts: readonly { seq: number; text: Uint8Array }[]): Messages {
   const seqs: number[] = [];
   const ends: number[] = [];
@@ -91,7 +87,6 @@ export function joinTexts(texts: readonly { seq: number; text: Uint8Array }[]): 
   return { joined, seqs, ends };
 }
 
-/** Concatenates two sets of messages. */
 export function concat(a: Messages, b: Messages): Messages {
   if (a.seqs.length === 0) return b;
   if (b.seqs.length === 0) return a;
@@ -103,7 +98,6 @@ export function concat(a: Messages, b: Messages): Messages {
   return { joined, seqs: a.seqs.concat(b.seqs), ends: a.ends.concat(b.ends.map((end) => end + shift)) };
 }
 
-/** Returns the messages after a position. */
 export function messagesAfter(messages: Messages, position: number): Messages {
   const skip = messages.seqs.findIndex((seq) => seq > position);
   if (skip === 0) return messages;

@@ -1,25 +1,22 @@
-/** Offsets and cursors of the Durable Streams protocol. An offset is a sequence in the broker's stream. */
+/** The Durable Streams protocol calls a position an offset. Ours is a sequence number of the broker's stream. */
 import { AppError } from "../../kernel/errors.ts";
 
 const DIGITS = 20;
 const OFFSET = /^\d{1,20}$/;
 /** Length of a cursor interval in milliseconds. */
 const CURSOR_INTERVAL_MS = 20_000;
-/** Most intervals that a colliding cursor jumps ahead (180 × 20 s = 1 hour). */
+/** Maximum intervals that a cursor jumps ahead (180 × 20 s = 1 hour). */
 const CURSOR_JUMP = 180;
 
-/** Where reading begins: at the oldest retained message, at the end, or after a position. */
+/** Where reading begins: at the oldest stored message, at the end, or after a position. */
 export type Start = { at: "beginning" } | { at: "now" } | { at: "after"; position: number };
 
-/** Formats a position as an offset, zero-padded so that offsets sort as text. */
+/** Pads with zeros, so that offsets sort as text. */
 export function formatOffset(position: number): string {
   return String(position).padStart(DIGITS, "0");
 }
 
-/**
- * Parses a client's offset.
- * @throws AppError malformed
- */
+/** @throws AppError malformed */
 export function parseOffset(text: string): Start {
   if (text === "-1") return { at: "beginning" };
   if (text === "now") return { at: "now" };
@@ -34,15 +31,12 @@ export function parseOffset(text: string): Start {
   return { at: "after", position };
 }
 
-/** Returns the number of the current cursor interval. */
 export function currentCursor(now: number): number {
   return Math.floor(now / CURSOR_INTERVAL_MS);
 }
 
 /**
- * Returns the cursor for a response. It is higher than the cursor in the request, so that a cache cannot return the
- * same response to the client's next request.
- * @param echoed the request's `cursor`; ignored if it is not a number
+ * Returns a cursor higher than the request's, so that a shared cache cannot repeat the response for the next request.
  */
 export function answerCursor(echoed: string | undefined, now: number): number {
   const current = currentCursor(now);

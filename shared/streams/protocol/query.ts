@@ -1,18 +1,14 @@
-/** Parses the query parameters of stream requests. */
 import { AppError, invalidParameters } from "../../kernel/errors.ts";
 import { escapeSegment, Faults, knownParameters } from "../../kernel/faults.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
-/**
- * How the client reads the stream. `events` is the platform's own format (one JSON object per event); `sse` is the
- * protocol's (a JSON array per event).
- */
+/** How the client reads. `events` is our own format; the other modes are those of the Durable Streams protocol. */
 export type Mode = "events" | "catch-up" | "long-poll" | "sse";
 
 export interface Query {
   mode: Mode;
   start: Start;
-  /** The cursor from the client's last response. */
+  /** The cursor from the previous response. */
   cursor: string | undefined;
 }
 
@@ -20,10 +16,7 @@ function malformed(code: string, detail: string): AppError {
   return new AppError("malformed", code, detail);
 }
 
-/**
- * Returns the value of a parameter, or undefined.
- * @throws AppError malformed if it is repeated
- */
+/** @throws AppError malformed if the parameter is repeated */
 export function single(params: URLSearchParams, name: string): string | undefined {
   const values = params.getAll(name);
   if (values.length > 1)
@@ -31,12 +24,7 @@ export function single(params: URLSearchParams, name: string): string | undefine
   return values[0];
 }
 
-/**
- * Rejects unknown parameters, with the same faults as the routes of the functions. Streams themselves ignore unknown
- * parameters: see {@link parseQuery}.
- * @param known the allowed values by name; null allows any value
- * @throws AppError malformed `invalid_parameter` with every fault
- */
+/** @param known the allowed values by name; null allows any value */
 export function requireKnownParameters(
   params: URLSearchParams,
   known: Readonly<Record<string, readonly string[] | null>>,
@@ -55,9 +43,8 @@ export function requireKnownParameters(
 }
 
 /**
- * Parses the protocol's parameters and ignores all others, as the protocol requires.
- * @param lastEventId the header with which an EventSource resumes; used if `offset` is absent, or for `live=sse`
- * @throws AppError malformed
+ * The protocol requires servers to ignore unknown parameters.
+ * @param lastEventId the header with which a browser's EventSource resumes
  */
 export function parseQuery(params: URLSearchParams, lastEventId: string | undefined): Query {
   const offset = single(params, "offset");

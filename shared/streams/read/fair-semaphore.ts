@@ -1,4 +1,4 @@
-/** A fair semaphore: grants shares of a limited amount in request order. */
+/** A fair semaphore: grants shares of a limited amount in the order of the requests. */
 
 interface Waiting {
   owner: string;
@@ -15,23 +15,21 @@ export class FairSemaphore {
   #taken = 0;
 
   /**
-   * @param most the total amount
-   * @param each the most that one owner may hold; requests of other owners may overtake one that waits for this
+   * @param most total amount
+   * @param each maximum per owner; requests of other owners may overtake one that waits for its owner's limit
    */
   constructor(most: number, each = most) {
     this.#most = most;
     this.#each = each;
   }
 
-  /** Number of waiting requests of an owner. */
   waitingOf(owner: string): number {
     return this.#waiting.filter((waiting) => waiting.owner === owner).length;
   }
 
   /**
-   * Waits for a share.
-   * @param size reduced to the total amount or the owner's limit if it is larger
-   * @param urgent goes ahead of waiting requests that are not urgent
+   * @param size capped at the total amount and at the owner's limit
+   * @param urgent overtakes waiting requests that are not urgent
    * @returns a function that releases the share; repeated calls have no effect
    */
   async take(owner: string, size = 1, urgent = false): Promise<() => void> {

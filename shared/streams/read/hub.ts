@@ -1,4 +1,4 @@
-/** State that all readers of a host share: the broker connection, tails, the timer, limits and metrics. */
+/** One hub per host. Its readers share one broker connection, and one subscription for each filter. */
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { Histogram } from "../../kernel/metrics.ts";
 import { orbOf } from "../../store/subjects.ts";
@@ -11,12 +11,12 @@ import { PageCache } from "./page-cache.ts";
 import { Source } from "./source.ts";
 import { type Listener, Tail } from "./tail.ts";
 
-/** Called by the hub's timer. */
+/** Gets a call from the hub about once a second. */
 export interface TimerListener {
   tick(now: number): void;
 }
 
-/** Upper bounds of the histogram buckets for the delay between storage at the broker and delivery, in milliseconds. */
+/** Bounds of the histogram: milliseconds between storage at the broker and delivery. */
 const LAG_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const;
 
 /** Counters since the host started. */
@@ -36,12 +36,12 @@ export interface HubOptions {
   now?: () => number;
   random?: () => number;
   onFailure?: (error: unknown) => void;
-  /** Counts a live reader of an orb outside this process, if each request has a hub of its own. @throws AppError too_many */
+  /** Counts readers of an orb across hosts, if each request has a separate hub. @throws AppError too_many */
   admitToOrb?: (orb: string) => Promise<void>;
 }
 
 const TICK_MS = 1000;
-/** Milliseconds that an unused tail stays open for the next reader. */
+/** Milliseconds that an unused subscription stays open for the next reader. */
 const LINGER_MS = 5000;
 /** Milliseconds between two checks whether the orbs being read are still published. */
 const ORBS_MS = 2000;
@@ -64,9 +64,7 @@ export class Hub {
   readonly #onFailure: (error: unknown) => void;
   readonly #tails = new Map<string, Tail>();
   readonly #states = new Map<string, { at: number; state: Promise<StreamState> }>();
-  /** Live readers by user. */
   readonly #readers = new Map<string, number>();
-  /** Live readers by orb. */
   readonly #orbReaders = new Map<string, number>();
   readonly #admitToOrb: HubOptions["admitToOrb"];
   readonly #pages: FairSemaphore;
@@ -92,7 +90,6 @@ export class Hub {
     );
   }
 
-  /** Number of live readers. */
   get readers(): number {
     return this.#total;
   }
@@ -105,7 +102,7 @@ export class Hub {
     return this.#connected;
   }
 
-  /** Reports the state of the broker connection. After a reconnect, every tail checks for messages that it missed. */
+  /** After a reconnect, looks for messages that arrived while the connection was down. */
   connection(status: "up" | "down"): void {
     const back = status === "up" && this.#lost;
     if (this.#connected && status === "down") this.#lost = true;
@@ -125,9 +122,8 @@ export class Hub {
   }
 
   /**
-   * Counts a live reader.
    * @returns a function that removes the reader; repeated calls have no effect
-   * @throws AppError too_many if the user or the orb of the stream is at the limit; unavailable if the host is
+   * @throws AppError too_many if the user or the orb is at its limit; unavailable if the host is
    */
   async admit(user: string, admin: boolean, stream: string): Promise<() => void> {
     const mine = this.#readers.get(user) ?? 0;
@@ -141,7 +137,7 @@ export class Hub {
       const detail = "This server is at its limit of stream readers. Try again in a few seconds.";
       throw new AppError("unavailable", "streams_full", detail, { retryAfter: 5 });
     }
-    // Without a hook there is no pause between the checks and the counts.
+    // Only this hook is asynchronous. Without it, no other reader can be counted after the checks above.
     if (orb !== undefined && this.#admitToOrb !== undefined) await this.#admitToOrb(orb);
     add(this.#readers, user, 1);
     if (orb !== undefined) add(this.#orbReaders, orb, 1);
@@ -157,9 +153,8 @@ export class Hub {
   }
 
   /**
-   * Waits until a page may be read for a user. A page stays in memory until it is sent.
+   * Waits until the user may load a page, because pages stay in memory until they are sent.
    * @returns a function that releases the slot; repeated calls have no effect
-   * @throws AppError too_many if the user has too many requests waiting
    */
   pageTurn(user: string, admin: boolean): Promise<() => void> {
     const waiting = this.#pages.waitingOf(user);
@@ -179,7 +174,7 @@ export class Hub {
     throw new AppError("too_many", "too_many_streams", detail, { retryAfter: 10 });
   }
 
-  /** Returns the tail of a filter, subscribed and held by `holder`, which must release it. */
+  /** Returns the live end of a filter. The reader must release it. */
   async tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
     const key = `${stream} ${filter}`;
     let tail = this.#tails.get(key);
@@ -207,7 +202,6 @@ export class Hub {
     return tail;
   }
 
-  /** Calls `tick` of a reader about once a second. */
   watch(reader: TimerListener): void {
     this.#ticking.add(reader);
     this.#run();
@@ -249,7 +243,6 @@ export class Hub {
     return state;
   }
 
-  /** Ends the tails of orbs that are no longer published. One request per orb. */
   #lookAtOrbs(now: number): void {
     this.#orbsAt = now;
     const tails = [...this.#tails.values()].filter(({ stream }) => orbOf(stream) !== undefined);
@@ -288,7 +281,6 @@ export class Hub {
   }
 }
 
-/** Changes a count and removes it at zero. */
 function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
   const count = (counts.get(key) ?? 0) + change;
   if (count <= 0) counts.delete(key);

@@ -1,11 +1,10 @@
-/** Limits and timeouts of the readers on one host. */
 import type { PageLimit } from "./source.ts";
 
 export interface HubLimits {
-  /** Live readers per user, and per platform admin, because an admin's token may serve a whole backend. */
+  /** Maximum live readers per user, and per platform admin: an admin's token may serve a whole backend. */
   perUser: number;
   perAdmin: number;
-  /** Live readers of one orb's streams. */
+  /** Maximum live readers of one orb's streams. */
   perOrb: number;
   total: number;
   /** Disconnect a slow reader with more than this many unsent bytes. */
@@ -13,18 +12,18 @@ export interface HubLimits {
   /** Size of the page cache in bytes; 0 turns it off. */
   cacheBytes: number;
   page: PageLimit;
-  /** Pages that are read and sent at the same time: in total, and per user. Further requests wait. */
+  /** Maximum pages in memory at the same time. Further requests wait. */
   pages: number;
   pagesPerUser: number;
 }
 
 export interface HubTimes {
-  /** End a live response after about this many milliseconds; the reader reconnects. */
+  /** Live responses end after about this many milliseconds; the reader reconnects. */
   rotateMs: number;
   /** Milliseconds between keep-alive comments on a quiet stream. */
   keepAliveMs: number;
   longPollMs: number;
-  /** Milliseconds between polls of a stream without notices. */
+  /** Milliseconds between polls for messages that no notification announced. */
   pollMs: number;
   /** Disconnect a reader that accepts no data for this many milliseconds. */
   stallMs: number;

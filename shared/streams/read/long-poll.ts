@@ -3,18 +3,14 @@ import { type Messages, messagesAfter, noMessages } from "../protocol/messages.t
 import type { Hub } from "./hub.ts";
 import type { Listener, Tail } from "./tail.ts";
 
-/** Result of a long-poll. `messages` is empty after a timeout. */
+/** Result of a long poll. `messages` is empty after a timeout. */
 export interface LongPollResult {
   messages: Messages;
   next: number;
   upToDate: boolean;
 }
 
-/**
- * Waits for messages after a position at the end of the stream.
- * @param until deadline in milliseconds since the epoch
- * @param signal aborted when the client disconnects
- */
+/** @param until deadline in milliseconds since the epoch */
 export async function waitFor(
   hub: Hub,
   stream: string,
@@ -53,7 +49,7 @@ export async function waitFor(
         else if (!held.attach(listener, at)) resolve("again");
       });
       if (found !== "again") return found;
-      // A message arrived after the page was read and before the tail was attached.
+      // A message arrived after the page was read and before the subscription.
       const page = await hub.source.page(stream, filter, at, hub.limits.page);
       if (page.messages.seqs.length > 0) return page;
       at = page.next;

@@ -1,4 +1,3 @@
-/** Reads the definition and the heads that an orb's messages are projected by. */
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import { snapshotOf } from "../../entry/model/snapshot.ts";
@@ -10,28 +9,24 @@ import { type Consistency, type Store, type StoredMessage, TooMuch } from "../..
 import { joinTexts, type Messages } from "../protocol/messages.ts";
 import { copyState, type HeadState, isCopy, type PublicCopy, project, publicMessage } from "./projection.ts";
 
-/** Messages in the form that readers get. */
 export interface Projected {
   messages: Messages;
-  /** When the first validity window among them closes, in milliseconds since the epoch. */
+  /** When the first of the messages must no longer be delivered, in milliseconds since the epoch. */
   until: number | undefined;
 }
 
 /** Waits until this many bytes may be read. Returns a function that releases them. */
 export type TakeBytes = (bytes: number) => Promise<() => void>;
 
-/** Maximum heads and bytes per request. A draft may be far larger than the live copy of its entry. */
+/** Maximum entries and bytes per read. A draft may be far larger than the published copy. */
 const HEADS = 1024;
 const HEAD_BYTES = 4_000_000;
-/**
- * Milliseconds before each further read of a head that is older than its copy. The broker stores the messages of a
- * batch one by one.
- */
+/** Milliseconds before each retry. The broker stores a batch message by message, so an entry may follow its copy. */
 const LOOK_AGAIN = [0, 10, 50, 200, 500];
-/** A copy older than this many milliseconds without a head will never have one. */
+/** After this many milliseconds, an entry without a stored revision will never get one. */
 const YOUNG_MS = 10_000;
 
-/** Stands for a head that is purged or damaged: its entry is withheld, and the others are delivered. */
+/** Stands for a deleted or damaged entry, which is left out. */
 const NO_HEAD: HeadState = {
   status: "DELETED",
   revision: Number.POSITIVE_INFINITY,
@@ -41,11 +36,7 @@ const NO_HEAD: HeadState = {
 
 const encoder = new TextEncoder();
 
-/**
- * Projects a page of an orb's stream. It reads the definition after the page, so that no message is delivered through a
- * definition that was replaced before the message was stored.
- * @throws AppError not_found when the orb is not published
- */
+/** Reads the definition after the page: an older one could expose messages that a newer definition restricts. */
 export async function projectMessages(
   store: Store,
   orb: string,
@@ -78,13 +69,12 @@ async function definitionOf(store: Store, orb: string): Promise<LiveOrb> {
   return live;
 }
 
-/** A live copy and the subject of its entry's log. */
 interface Copy {
   read: PublicCopy;
   log: string;
 }
 
-/** Heads of entries, reduced to the members that decide about delivery. */
+/** Newest revisions of entries, without their values. */
 class Heads {
   readonly #store: Store;
   readonly #stream: string;
@@ -101,9 +91,7 @@ class Heads {
     return this.#heads.get(log);
   }
 
-  /**
-   * Reads the heads of copies. Repeats reads of heads that a replica, or the broker itself, may not have stored yet.
-   */
+  /** Repeats reads that a replica, or the broker itself, has not caught up with. */
   async settle(copies: readonly Copy[], now: () => number): Promise<void> {
     let open = copies;
     await this.#read(open, "stale");
@@ -123,7 +111,7 @@ class Heads {
     let most = HEADS;
     for (let at = 0; at < logs.length; ) {
       const part = logs.slice(at, at + most);
-      // A single head may be as large as the largest message.
+      // A single revision may be as large as the broker allows.
       const maxBytes = part.length > 1 ? HEAD_BYTES : PAIR_BYTES;
       const done = await this.#take(HEAD_BYTES);
       try {

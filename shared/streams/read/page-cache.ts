@@ -1,19 +1,17 @@
-/** Caches pages that many readers request, while they are valid. */
 import type { StreamPage, StreamState } from "./page.ts";
 
 interface CachedPage {
-  /** The signature and basis of the state for which the page is valid. */
+  /** State of the stream and the definition for which the page is valid. */
   proof: string;
   page: StreamPage;
 }
 
-/** Approximate memory of a page: its bytes, two numbers per message, and 512 bytes for the objects. */
+/** Approximate bytes in memory; 512 for the objects of a page. */
 const sizeOf = (page: StreamPage) => 512 + page.messages.joined.length + 16 * page.messages.seqs.length;
 
 /**
- * Messages do not change, so a page stays valid until a message is removed, which changes the stream's signature. If
- * new messages follow the last page, only the new ones are read. A page of an orb's stream also depends on the live
- * definition (the state's basis) and on time (the page's `until`).
+ * Caches encoded pages. Stored messages never change, so a page stays valid until one is removed, which changes the
+ * stream's signature. Pages of orbs also depend on the published definition and on time.
  */
 export class PageCache {
   readonly #limit: number;

@@ -1,7 +1,8 @@
 /**
- * Decides which messages of an orb's stream are delivered, and in which form, by the live definition and the entry's
- * head. Pure. Every reading mode goes through {@link project}, which withholds each message that no rule allows.
- * Stored messages are not rewritten when a definition changes, because one change may affect many entries.
+ * Decides which messages of an orb readers get, and in which form. Everything that no rule allows is left out.
+ *
+ * Stored messages are not rewritten when a definition changes, because one change may affect many entries. So the
+ * published definition decides at delivery.
  */
 import { may } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
@@ -13,35 +14,29 @@ import { isObject } from "../../kernel/json.ts";
 import { type EntryAddress, isToken, MODULE_TOKENS } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 
-/**
- * The role of all readers. Mappings expose only public subjects. The readers of a filter share its pages and its tail,
- * so an account's own role must not add anything.
- */
+/** All readers of a filter share its messages, so a reader's own role must not reveal more. */
 const READER = "public";
 
-/** A live copy or a tombstone on a public subject of an orb's stream. */
+/** The published copy of an entry, or the mark of its deletion. */
 export interface PublicMessage {
   message: StoredMessage;
   address: EntryAddress;
   body: LiveCopy | Tombstone;
 }
 
-/** A live copy, which holds an entry's values. */
 export type PublicCopy = PublicMessage & { body: LiveCopy };
 
-/** The members of a head that decide about delivery. */
+/** The members of an entry's newest revision that decide about delivery. */
 export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRevision" | "liveTo">;
 
-/** A message as delivered to readers. */
 export interface DeliveredCopy {
   event: Record<string, unknown>;
-  /** When the entry's validity window closes, after which it must not be delivered, in milliseconds since the epoch. */
+  /** When the entry expires and must no longer be delivered, in milliseconds since the epoch. */
   until: number | undefined;
 }
 
 const types: readonly string[] = MODULE_TOKENS;
 
-/** Parses a message. Returns undefined if no definition can make it deliverable. */
 export function publicMessage(orb: string, message: StoredMessage): PublicMessage | undefined {
   const tokens = message.subject.split(".");
   const [first, type = "", role, schema = "", id = ""] = tokens;
@@ -64,14 +59,13 @@ function bodyOf(message: StoredMessage): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether a message holds an entry's values. If so, its delivery depends on the entry's head. */
 export function isCopy(read: PublicMessage): read is PublicCopy {
   return !("tombstone" in read.body);
 }
 
 /**
- * Compares a live copy with its entry's head. `unread` means that the head is older than the write that made the copy.
- * `invitationRevoked` is final, because each publication has its own revision.
+ * Compares a published copy with its entry. `unread` means that the entry's newest revision is missing here.
+ * `withdrawn` is final, because a later publication has a new revision number.
  */
 export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" | "withdrawn" | "unread" {
   if (head === undefined || head.revision < copy.revision) return "unread";
@@ -79,9 +73,7 @@ export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" |
 }
 
 /**
- * Returns the form in which a message is delivered; undefined when it is not.
- * @param definition the orb's live definition
- * @param head the newest revision of the message's entry; undefined when there is none
+ * @returns what readers get, or undefined if they must not get the message
  * @param now milliseconds since the epoch
  */
 export function project(
@@ -90,15 +82,14 @@ export function project(
   head: HeadState | undefined,
   now: number,
 ): DeliveredCopy | undefined {
-  // Deliver tombstones even if the schema is gone or now restricted: they hold no values, and readers that have the
-  // entry need them.
+  // Always deliver deletions: they contain no values, and readers who have the entry need them.
   const { body } = read;
   if ("tombstone" in body) return { event: tombstoneEvent(body), until: undefined };
   const schema = schemaOf(definition, read.address);
   if (schema === undefined || !may(READER, "read", { access: schema.access, own: false })) return undefined;
   if (head === undefined || copyState(body, head) !== "live") return undefined;
   const until = head.liveTo === null ? undefined : Date.parse(head.liveTo);
-  // Do not check `validFrom`: the broker opened the window, and a slow clock here would lose the message for good.
+  // The broker publishes at `validFrom`. Do not check the time here: a slow clock would lose the message for good.
   if (until !== undefined && until <= now) return undefined;
   return { event: copyEvent(body, schema), until };
 }
@@ -112,7 +103,7 @@ function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unkno
   return { v: copy.v, ...view, module: schema.module, schema: schema.id };
 }
 
-/** A stream has no language and no market, so maps are delivered whole. */
+/** Readers choose no language, so they get all translations. */
 const WHOLE: Choice = { languages: [], markets: [], allLocales: true, negotiated: false };
 
 function shownValues(

@@ -1,4 +1,4 @@
-/** One reader of server-sent events. It catches up by pages, then follows the tail until its response ends. */
+/** One client of server-sent events. It reads stored messages page by page, then gets new ones. */
 import { AppError } from "../../kernel/errors.ts";
 import type { Batch } from "../protocol/batch.ts";
 import { controlEvent, eventsOf, type Form, KEEP_ALIVE } from "../protocol/events.ts";
@@ -7,12 +7,9 @@ import type { Hub, TimerListener } from "./hub.ts";
 import type { PageLimit, PageStart } from "./source.ts";
 import type { Listener, Tail, TailEnd } from "./tail.ts";
 
-/**
- * Where a host writes the bytes of a response. Each piece is a set of whole events, so a response may end after any
- * piece.
- */
+/** Where a host writes a response. Each piece contains whole events. */
 export interface Sink {
-  /** Writes bytes. The same array may go to many sinks and must not change afterwards. */
+  /** The same bytes may go to many sinks and must not change afterwards. */
   write(piece: Uint8Array): void;
   /** Bytes written but not yet accepted by the client. */
   queued(): number;
@@ -30,19 +27,18 @@ export interface ReaderOptions {
   form: Form;
   stream: string;
   filter: string;
-  /** The reader already has everything up to this position. */
+  /** The reader has all messages up to this position. */
   position: number;
-  /** The reader asked for the oldest retained message, even if messages are removed before the first read. */
+  /** Start at the oldest stored message, even if messages are removed before the first read. */
   fromBeginning: boolean;
-  /** The lowest cursor that the reader may get. */
+  /** Minimum cursor that the response may contain. */
   cursor: number;
   /** When the reader's token expires, in milliseconds since the epoch. */
   expiresAt: number;
-  /** Called once. */
   ended: (reason: ReaderEnd) => void;
 }
 
-/** Smaller than the page limit of other modes, so that a client can process data while the rest is on its way. */
+/** Small, so that a client can process one page while it receives the next. */
 const PAGE_LIMIT: PageLimit = { messages: 2000, bytes: 500_000 };
 
 export class Reader implements Listener, TimerListener {
@@ -67,7 +63,6 @@ export class Reader implements Listener, TimerListener {
     this.#expires = options.expiresAt <= rotateAt;
   }
 
-  /** Runs until the reader is attached to the tail, or has ended. */
   async run(): Promise<void> {
     const { hub, stream, filter } = this.#o;
     try {
@@ -91,7 +86,7 @@ export class Reader implements Listener, TimerListener {
         }
       }
     } catch (error) {
-      // The last control event holds the reader's position. Its next request gets the error.
+      // The client knows its position from the last event. Its next request gets the error.
       this.end(error instanceof AppError && error.kind === "not_found" ? "stream_gone" : "failed");
     }
   }
@@ -143,7 +138,6 @@ export class Reader implements Listener, TimerListener {
     }
   }
 
-  /** Ends the response after a whole event and its control event. */
   end(reason: ReaderEnd): void {
     if (this.#ended) return;
     const tail = this.#tail;
@@ -160,7 +154,7 @@ export class Reader implements Listener, TimerListener {
     this.#o.sink.end();
   }
 
-  /** Ends the reader without writing, because the client has disconnected. */
+  /** Stops without writing, because the client has disconnected. */
   abandon(): void {
     if (!this.#ended) this.#finish("client_gone");
   }

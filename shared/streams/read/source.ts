@@ -1,4 +1,3 @@
-/** Reads the state of broker streams, and pages of the messages that match a filter. */
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { feedSubject, republishedFilter } from "../../store/broker/provision.ts";
@@ -11,19 +10,16 @@ import { type Projected, projectMessages } from "./orb-messages.ts";
 import type { StreamPage, StreamState } from "./page.ts";
 import type { PageCache } from "./page-cache.ts";
 
-/** Where a page begins: after a position, or at the oldest message that is retained when the page is read. */
 export type PageStart = number | "beginning";
 
-/** Returns the position before the oldest retained message. */
 export const beginningOf = (state: Pick<StreamState, "first">): number => Math.max(0, state.first - 1);
 
-/** Maximum size of a page. */
 export interface PageLimit {
   messages: number;
   bytes: number;
 }
 
-/** @param revision revision of the live definition; undefined if no orb owns the stream */
+/** @param revision revision of the published definition; undefined if no orb owns the stream */
 function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
   const { config, created, state } = info;
   const { num_deleted: deleted = 0 } = state;
@@ -36,38 +32,31 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
     replicas: Number(config.num_replicas ?? 1),
     numbered: fed,
     wakeUps: (filter) => {
-      // Messages that the broker's scheduler stores are announced only by republishing.
+      // The broker announces messages of its scheduler only on this subject.
       if (fed) return [feedSubject(filter)];
-      // A filter that begins with a wildcard would match all traffic of the broker, so subscribe to the stream's
-      // subjects instead.
+      // A leading wildcard would match all traffic of the broker. Subscribe to the stream's own subjects instead.
       return /^[*>]/.test(filter) ? [...(config.subjects ?? [])] : [filter];
     },
   };
 }
 
-/**
- * Bytes that may be in flight from the broker. The broker buffers what it cannot send, and disconnects a client whose
- * buffer exceeds 64 MB. All readers share that connection.
- */
+/** Maximum bytes in flight for all readers. The broker disconnects clients for which it buffers more than 64 MB. */
 const READING_BYTES = 16_000_000;
 
 /**
- * Milliseconds for which the cache may keep a page of an orb's stream. A write withdraws an entry and removes its copy
- * in one batch, which changes the signature. But a write under an older definition may remove a copy on another role's
- * subject.
+ * Milliseconds for which a page of an orb stays cached. In rare cases, withdrawing an entry does not change the
+ * signature.
  */
 const RECHECK_MS = 10_000;
 
 /** Milliseconds for which a replica may lag behind the leader. Pages read earlier are not cached. */
 const SETTLING_MS = 10_000;
 
-/** Reads through a store, and caches pages if a cache is given. */
 export class Source {
   readonly #store: Store;
   readonly #cache: PageCache | undefined;
   readonly #now: () => number;
   readonly #reading = new FairSemaphore(READING_BYTES);
-  /** When the current signature of each replicated stream was first seen. */
   readonly #signatures = new Map<string, { signature: string; since: number }>();
 
   constructor(store: Store, cache?: PageCache, now: () => number = Date.now) {
@@ -80,10 +69,7 @@ export class Source {
     return this.#store;
   }
 
-  /**
-   * Reads the state of a stream.
-   * @throws AppError not_found if the broker has no such stream, or the owning orb is not published
-   */
+  /** @throws AppError not_found if the broker has no such stream, or its orb is not published */
   async state(stream: string): Promise<StreamState> {
     const [info, served] = await Promise.all([this.#store.streamInfo(stream), servedAs(this.#store, stream)]);
     if (served === null) throw notFound("stream");
@@ -95,10 +81,7 @@ export class Source {
     return stateOf(info, served?.revision);
   }
 
-  /**
-   * Returns the messages of a filter after a position, without reading the stream's state.
-   * @param live readers that follow the tail go ahead of readers that catch up
-   */
+  /** @param live readers of new messages go ahead of those that catch up */
   async scan(stream: string, filter: string, position: number, limit: PageLimit, live = true): Promise<Page> {
     const done = await this.#reading.take("", limit.bytes, live);
     try {
@@ -112,11 +95,7 @@ export class Source {
     }
   }
 
-  /**
-   * Encodes messages for readers; messages of an orb's stream through its live definition.
-   * @param live as in {@link scan}
-   * @throws AppError not_found if the orb is not published
-   */
+  /** @param live readers of new messages go ahead of those that catch up */
   async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {
     const orb = orbOf(stream);
     if (orb === undefined || messages.length === 0)
@@ -126,9 +105,8 @@ export class Source {
   }
 
   /**
-   * Reads a page after a position. The state is read first. If the page ends before the state's last sequence, the
-   * filter skipped the messages in between.
-   * @throws AppError gone if messages after the position are no longer retained, or the position is past the end
+   * The state is older than the page, so any gap up to its last message was skipped by the filter.
+   * @throws AppError gone if messages after the position were removed, or the position is past the end
    */
   async page(stream: string, filter: string, from: PageStart, limit: PageLimit): Promise<StreamPage> {
     const state = await this.state(stream);
@@ -144,8 +122,7 @@ export class Source {
   }
 
   /**
-   * Whether every replica has applied the removals in the leader's state. Before that, a replica may return removed
-   * messages, so the page must not be cached.
+   * Returns whether no replica can still return messages that the leader has removed. Only such pages may be cached.
    */
   #settled(stream: string, { signature, replicas }: StreamState): boolean {
     if (replicas <= 1) return true;
@@ -197,7 +174,7 @@ export class Source {
     return { ...read, next: Math.max(seen, state.last), upToDate: true };
   }
 
-  /** Whether no message matches after a position. A replica that lags may not have it yet, so this asks the leader. */
+  /** Asks the leader, because a replica may not have the newest messages. */
   async nothingLeft(stream: string, filter: string, position: number, state: StreamState): Promise<boolean> {
     if (state.replicas <= 1) return true;
     return (await this.#store.nextMessage(stream, filter, position + 1)) === null;
@@ -208,16 +185,13 @@ export class Source {
 const earlier = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
-/**
- * Returns the content part of a page's tag. For most streams it changes when a message is removed. Messages of an orb's
- * stream also change with its definition and with time, so their tag is a hash of the content.
- */
+/** The ETag of an orb's messages is a hash, because they change with the orb's definition and with time. */
 async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {
-  // Projected messages are never in shared memory.
+  // The type cast is safe: these bytes are never in shared memory.
   return orbOf(stream) === undefined ? state.signature : sha256(joined as Uint8Array<ArrayBuffer>);
 }
 
-/** Checks that a position lies within the retained messages. @throws AppError gone */
+/** @throws AppError gone if the position is not within the stored messages */
 export function checkRetained(state: StreamState, position: number): void {
   if (position > state.last) {
     throw new AppError(

@@ -1,8 +1,8 @@
 /**
- * Follows the live end of one filter of one stream, for all readers of that filter.
- * A notice only says that there are new messages; the messages themselves are read from the stream. So a lost notice
- * loses no message, no message is delivered twice, and the stream's order is kept. A slow poll compensates for lost
- * notices.
+ * Follows the live end of a stream, for all readers of one filter.
+ *
+ * A notification only says that there are new messages, which are then read from the stream. So no message is lost,
+ * repeated or out of order. A slow poll finds messages whose notification was lost.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { StreamMissing } from "../../store/types.ts";
@@ -12,32 +12,24 @@ import { currentCursor } from "../protocol/offset.ts";
 import type { StreamState } from "./page.ts";
 import type { PageLimit, Source } from "./source.ts";
 
-/** Why a tail ended. Its readers continue with a new request. */
 export type TailEnd = "broker_lost" | "stream_gone";
 
-/** Holds a tail, and gets new messages once it has caught up. */
 export interface Listener {
   deliver(batch: Batch): void;
-  /** Called when the tail ends, whether or not the listener had caught up. */
   end(reason: TailEnd): void;
 }
 
 export interface TailHooks {
   now: () => number;
-  /** Returns a state at most about a second old; the tails of a stream share it. */
   recentState: (stream: string) => Promise<StreamState>;
-  /**
-   * Called for every batch.
-   * @param ageMs age of the newest message in milliseconds
-   */
+  /** @param ageMs age of the newest message in milliseconds */
   delivered: (messages: number, listeners: number, ageMs: number) => void;
-  /** Called when the tail ends by itself. */
   ended: (tail: Tail) => void;
   failed: (error: unknown) => void;
 }
 
 const LIMIT: PageLimit = { messages: 1000, bytes: 1_000_000 };
-/** Milliseconds before each further read of a message that was announced but not found. */
+/** Milliseconds before each retry when a message was announced but not found. */
 const LOOK_AGAIN = [1, 3, 10, 30, 100, 300];
 /** Milliseconds before the next attempt after a broker error. */
 const RETRY_MS = 500;
@@ -47,22 +39,22 @@ export class Tail {
   readonly filter: string;
   /** When to poll the stream next, in milliseconds since the epoch. */
   pollAt = 0;
-  /** Since when the tail has no holders, in milliseconds since the epoch; undefined while it has some. */
+  /** Milliseconds since the epoch; undefined while there are readers. */
   idleSince: number | undefined;
   readonly ready: Promise<void>;
   readonly #source: Source;
   readonly #hooks: TailHooks;
   readonly #holders = new Set<Listener>();
-  /** The holders that have caught up. */
+  /** Readers that have read all stored messages. */
   readonly #listeners = new Set<Listener>();
   #subscriptions: { unsubscribe(): void }[] = [];
   #position = 0;
   #closed = false;
   #pumping = false;
   #again = false;
-  /** Highest sequence that a notice announced. */
+  /** Highest sequence number that a notification announced. */
   #wanted = 0;
-  /** Notices without a sequence whose message was not found yet. */
+  /** Notifications without a sequence number whose message was not found yet. */
   #owed = 0;
   #kick: (() => void) | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -91,37 +83,32 @@ export class Tail {
     for (const subject of wakeUps(this.filter)) {
       const subscription = store.subscribe(
         subject,
-        // Only trust the header if the broker sets it. On other streams it comes from the publisher, which may have
-        // copied the message from elsewhere.
+        // Trust this header only if the broker sets it. A publisher may have copied it from another message.
         (notice) =>
           this.#noticed(Number((numbered ? notice.header("Nats-Sequence") : undefined) ?? Number.NaN)),
         () => this.end("broker_lost"),
       );
       this.#subscriptions.push(subscription);
     }
-    // After this ping the broker has registered the subscription. The state covers the messages before it.
+    // After this ping the broker has registered the subscription, so no later message is missed.
     await store.ping();
     this.#position = (await this.#source.state(this.stream)).last;
     if (this.#closed) this.close();
   }
 
-  /** Keeps the tail open for a listener that is still catching up. */
+  /** Keeps the subscription open for a reader that still reads stored messages. */
   hold(holder: Listener): void {
     this.#holders.add(holder);
     this.idleSince = undefined;
   }
 
-  /**
-   * Delivers new messages to a holder from now on.
-   * @returns false if the holder's position is behind and it must read another page first
-   */
+  /** @returns false if the reader must read another page first */
   attach(holder: Listener, position: number): boolean {
     if (this.#closed || position < this.#position) return false;
     this.#listeners.add(holder);
     return true;
   }
 
-  /** Removes a holder. */
   release(holder: Listener): void {
     this.#listeners.delete(holder);
     if (this.#holders.delete(holder) && this.#holders.size === 0) this.idleSince = this.#hooks.now();
@@ -134,7 +121,6 @@ export class Tail {
     this.wake();
   }
 
-  /** Reads new messages now. */
   wake(): void {
     this.#again = true;
     this.#kick?.();
@@ -175,7 +161,7 @@ export class Tail {
     if (this.#again && this.#retry === undefined && !this.#closed) void this.#pump();
   }
 
-  /** Waits; a new notice ends the wait. */
+  /** Waits until the time is over, or a new notification arrives. */
   #pause(ms: number): Promise<void> {
     return new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -197,8 +183,8 @@ export class Tail {
   }
 
   /**
-   * Reads the stream without a notice. Finds messages whose notice was lost. Moves the position past messages that the
-   * filter skips, so that readers of a quiet filter keep offsets that are retained.
+   * Finds messages whose notification was lost. Moves on past messages that the filter skips, because old positions
+   * expire.
    */
   async poll(): Promise<void> {
     try {
