@@ -1,30 +1,49 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { hasOwner, noteBootstrapAccess } from "../../shared/access/bootstrap.ts";
 import { enforceRateLimit } from "../../shared/access/limits.ts";
 import { platformRealm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
 
+/** Codes of an attempt in the log: the access, or the reason of its refusal. */
+function detailOf(c: Context<AppEnv>, access: string): string {
+  const { error } = c;
+  if (error instanceof AppError) return error.code;
+  const { status } = c.res;
+  if (error !== undefined || status >= 400) return `http_${status}`;
+  return status === 302 ? "redirected" : access;
+}
+
 /**
- * Logs and audits every sign-in attempt while the platform has no admin. Skips failures of the broker, rate limits and
- * redirects.
+ * Wraps every way to sign in to the platform. While the platform has no admin, every attempt is logged, whatever its
+ * result. The audit log has all but those that exceed a rate limit, which would fill it, and those that failed because
+ * of the broker. If there is an admin, this costs no round trip, except for the request that completes a registration:
+ * the new account must not count as an existing one.
  * @param access name of the access in the audit log
  */
 export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const { deps } = c.var;
-    const owned = hasOwner(deps, platformRealm);
-    // The promise is awaited later. Without this handler an early rejection would be unhandled.
-    owned.catch(() => undefined);
+    // Undefined while the broker is away: then it is unknown whether this was an attempt in bootstrap mode.
+    const owned = hasOwner(deps, platformRealm).catch(() => undefined);
     if (access === "completed") await owned;
     await next();
+    const known = await owned;
+    if (known === true) return;
     const { status } = c.res;
-    if (status === 302 || status === 429 || status >= 500 || (await owned)) return;
-    // Rate limit these requests, because they could flood the audit log.
-    if (status >= 400) await enforceRateLimit(deps, "bootstrap");
-    const { error } = c;
-    if (error === undefined) await noteBootstrapAccess(deps, "ok", access);
-    else
-      await noteBootstrapAccess(deps, "refused", error instanceof AppError ? error.code : `http_${status}`);
+    const refused = c.error !== undefined || status >= 400;
+    const attempt = { outcome: refused ? "refused" : "ok", detail: detailOf(c, access) } as const;
+    const stored = known === false && status !== 429 && status < 500;
+    // Count refused requests, because nothing else limits them and they would flood the audit log.
+    const limit =
+      stored && status >= 400 ? await enforceRateLimit(deps, "bootstrap").catch(asError) : undefined;
+    if (limit === undefined) return noteBootstrapAccess(deps, attempt, stored);
+    await noteBootstrapAccess(deps, { outcome: "refused", detail: limit.code }, false);
+    throw limit;
   };
+}
+
+function asError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  throw error;
 }

@@ -102,15 +102,17 @@ export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | nu
 }
 
 /**
- * Logs and audits a sign-in attempt while there is no platform admin.
- * @param detail the kind of attempt, or the error code
+ * Logs an attempt to sign in while the platform has no admin.
+ * @param attempt.detail the kind of attempt, or the error code
+ * @param stored whether the audit log gets it too
  */
 export async function noteBootstrapAccess(
   deps: Deps,
-  outcome: "ok" | "refused",
-  detail: string,
+  { outcome, detail }: { outcome: "ok" | "refused"; detail: string },
+  stored: boolean,
 ): Promise<void> {
   deps.log.warn("bootstrap access", { outcome, detail, client: deps.request.client });
+  if (!stored) return;
   await audit(deps, { realm: platformRealm.name, action: "bootstrap", actor: anonymous, outcome, detail });
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
+import { streams, subjects } from "../../shared/store/subjects.ts";
 import { begin, call, complete, register, type SignedIn, signIn } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
@@ -63,6 +64,8 @@ describe("bootstrap mode", () => {
     expect((await call(platform, "GET", `${BASE}/invitations?x=1`)).status).toBe(400);
     expect((await call(platform, "DELETE", `${BASE}/invitations/${wrong}`)).status).toBe(401);
     expect((await call(platform, "GET", `${BASE}/signin`)).status).toBe(200);
+    const byAddress = platform.origin.replace("localhost", "127.0.0.1");
+    expect((await fetch(`${byAddress}${BASE}/signin`, { redirect: "manual" })).status).toBe(302);
     // The log comes from another process and may arrive late.
     const accesses = () =>
       platform.logs
@@ -90,6 +93,7 @@ describe("bootstrap mode", () => {
         "refused invalid_parameter",
         "refused authentication_required",
         "ok page",
+        "ok redirected",
       ]);
     const told = platform.logs.slice(before).join("\n");
     expect(told).not.toContain(wrong);
@@ -133,7 +137,9 @@ describe("bootstrap mode", () => {
     const items = body.items as { outcome: string; detail: string }[];
     const codes = (wanted: string) =>
       new Set(items.filter(({ outcome }) => outcome === wanted).map(({ detail }) => detail));
-    expect(codes("ok")).toEqual(new Set(["created", "listed", "page", "checked", "begun", "completed"]));
+    expect(codes("ok")).toEqual(
+      new Set(["created", "listed", "page", "redirected", "checked", "begun", "completed"]),
+    );
     const refused = codes("refused");
     // Ignore the registrations that lost the race. Their code depends on whether an admin existed when they completed.
     for (const late of ["invitation_used", "invitation_revoked"]) refused.delete(late);
@@ -155,7 +161,7 @@ describe("bootstrap mode", () => {
   });
 });
 
-test("limits refused requests in bootstrap mode to 300, so that they cannot fill the log", async () => {
+test("logs every request in bootstrap mode, and limits those that the audit log records to 300", async () => {
   await using fresh = await startPlatform();
   const statuses: number[] = [];
   for (let i = 0; i < 16; i++) {
@@ -166,8 +172,26 @@ test("limits refused requests in bootstrap mode to 300, so that they cannot fill
   }
   const count = (wanted: number) => statuses.filter((status) => status === wanted).length;
   expect([count(401), count(429)]).toEqual([300, 20]);
-  const logged = () => fresh.logs.filter((line) => line.includes("bootstrap access")).length;
-  await expect.poll(logged).toBe(300);
+  const logged = (detail: string) =>
+    fresh.logs.filter((line) => line.includes("bootstrap access") && line.includes(`"${detail}"`)).length;
+  await expect
+    .poll(() => [logged("authentication_required"), logged("too_many_requests")])
+    .toEqual([300, 20]);
+  const audited = await fresh
+    .operatorStore()
+    .scan(streams.platform, subjects.auditOf("platform", "bootstrap"), {
+      fromSeq: 1,
+      limit: 1_000,
+      maxBytes: 16 * 1024 * 1024,
+    });
+  const refused = audited.messages.filter((message) => message.text().includes('"refused"'));
+  expect(refused).toHaveLength(300);
+  // While the broker is away, nothing can tell whether there is an admin.
+  await Promise.all(fresh.brokers.map((broker) => broker.pause()));
+  const away = await call(fresh, "POST", `${BASE}/passkey/begin`);
+  expect([503, 504]).toContain(away.status);
+  await expect.poll(() => logged(away.body.code)).toBe(1);
+  await Promise.all(fresh.brokers.map((broker) => broker.resume()));
 });
 
 describe("platform admin", () => {
