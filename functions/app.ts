@@ -1,7 +1,12 @@
 /** Combines all routes and middleware into one application. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { getPath } from "hono/utils/url";
-import { isPlatformRoute, isRealmSegment, isSigninPage } from "../shared/definition/document/ids.ts";
+import {
+  accessHandler,
+  isPlatformRoute,
+  isRealmSegment,
+  isSigninPage,
+} from "../shared/definition/document/ids.ts";
 import { auditRoutes } from "./admin/audit.ts";
 import { definitionRoutes } from "./admin/definitions.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
@@ -93,8 +98,11 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
 
   const access = orbAuth();
   runtime.use("/api/:orbId/*", (c, next) => {
-    const [, , orbId = "", segment = ""] = c.req.path.split("/", 4);
-    return isRealmSegment(segment) || isSigninPage(segment) ? access.answer(c, next, orbId, segment) : next();
+    const [, , orbId = "", segment = "", handler = ""] = c.req.path.split("/", 5);
+    const called = segment === "call" && accessHandler(handler) !== undefined ? handler : undefined;
+    return called !== undefined || isRealmSegment(segment) || isSigninPage(segment)
+      ? access.answer(c, next, orbId, segment, called)
+      : next();
   });
   for (const definition of access.router.openAPIRegistry.definitions) {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);

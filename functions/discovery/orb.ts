@@ -3,13 +3,14 @@ import { cookieName } from "../../shared/access/authenticate.ts";
 import { orbRealm } from "../../shared/access/realms.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { exampleValues, listsNames, valuesSchema } from "../../shared/definition/describe.ts";
+import { accessHandler } from "../../shared/definition/document/ids.ts";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Config } from "../../shared/deps.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { describedRoutes, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
 import type { Handler } from "../../shared/handlers/contract/types.ts";
-import { entriesPath } from "../../shared/orb/routes.ts";
+import { bothForms, entriesPath } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
 import { handlerOperation, httpOperation } from "./calls.ts";
 import {
@@ -90,12 +91,12 @@ export function describeOrb(
       for (const [short, full] of live.compiled.handlers) {
         const handler = handlers.get(full);
         if (handler !== undefined && !isFaulty(handler) && handler.kind === "http") {
-          for (const { method, path } of describedRoutes(handler))
-            add(
-              `/api/${live.orb}${path}`,
-              lower(method),
-              httpOperation(live, handler, { method, path }, operation),
-            );
+          for (const { method, path } of describedRoutes(handler)) {
+            const described = httpOperation(live, handler, { method, path }, operation);
+            const [short, long] = bothForms(live.orb, path);
+            add(short, lower(method), described);
+            add(long, lower(method), { ...described, operationId: `${described.operationId}_called` });
+          }
           continue;
         }
         const known = handler === undefined || isFaulty(handler) ? undefined : handler;
@@ -106,11 +107,16 @@ export function describeOrb(
         add(`/api/${live.orb}/${short}`, method, { ...called, operationId: direct });
       }
     } else if (isServed(live, path)) {
-      add(path.replace("{orbId}", live.orb), method, {
+      const tail = path.slice("/api/{orbId}".length);
+      const [short, long] = bothForms(live.orb, tail);
+      const described = (name: string) => ({
         ...operation,
-        operationId: `${operation.operationId}_${live.orb}`,
+        operationId: `${name}_${live.orb}`,
         tags: [live.orb],
       });
+      add(short, method, described(operation.operationId));
+      if (accessHandler(tail.split("/")[1] ?? "") !== undefined)
+        add(long, method, described(`${operation.operationId}Called`));
     }
   }
   return part;

@@ -25,9 +25,11 @@ export type Router = OpenAPIHono<AppEnv>;
 /**
  * Creates a router that responds to validation errors: 422 for a body, 400 for parameters.
  * @param inBody changes the errors of a body
+ * @param getPath returns the path to route a request by
  */
-export function newRouter(inBody = (fault: Fault) => fault): Router {
+export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: Request) => string): Router {
   return new OpenAPIHono<AppEnv>({
+    ...(getPath === undefined ? {} : { getPath }),
     defaultHook: (result, c) => {
       if (result.success) return;
       // The validator's result also contains the input, which the hook's type omits.

@@ -5,7 +5,7 @@ import { accountRoutes } from "../realm/account.ts";
 import { invitationRoutes } from "../realm/invitations.ts";
 import type { Scope } from "../realm/scope.ts";
 import { bootstrapRoutes } from "./invitations.ts";
-import { passkeyRoutes } from "./passkey.ts";
+import { describePasskey, passkeyRoutes } from "./passkey.ts";
 import { userRoutes } from "./users.ts";
 
 /** All account routes except the sign-in page. */
@@ -17,6 +17,7 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   };
   const router = newRouter();
   router.route("/", passkeyRoutes(scope));
+  if (mounted.name === "Orb") describePasskey(router, scope);
   router.route("/", invitationRoutes(scope));
   router.route("/", bootstrapRoutes(scope));
   router.route("/", userRoutes(scope));

@@ -5,8 +5,9 @@
 
 import { z } from "@hono/zod-openapi";
 import type { Context, Next } from "hono";
+import { getPath } from "hono/utils/url";
 import { orbRealm, type Realm } from "../../shared/access/realms.ts";
-import { isSigninPage } from "../../shared/definition/document/ids.ts";
+import { accessHandler, isSigninPage, shortPath } from "../../shared/definition/document/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { onError, wrongMethod } from "../http/problem.ts";
@@ -33,8 +34,18 @@ function handedTo(c: Context<AppEnv>): Handed {
   return found;
 }
 
+/**
+ * The path of a request among the realm routes. A handler of `access` also has the long form, `/call/{handler}/…`.
+ * `POST /passkey` is the handler itself: with a session id it completes a ceremony, without one it begins.
+ */
+function realmPath(request: Request): string {
+  const path = shortPath(getPath(request));
+  if (!/^\/api\/[^/]+\/passkey$/.test(path)) return path;
+  return `${path}/${request.headers.has("sessionid") ? "complete" : "begin"}`;
+}
+
 export function orbAuth() {
-  const inner = newRouter();
+  const inner = newRouter(undefined, realmPath);
   inner.use("*", async (c, next) => {
     const { outer } = handedTo(c);
     c.set("host", outer.var.host);
@@ -63,23 +74,30 @@ export function orbAuth() {
     (c) => showSignin(c, handedTo(c).realm),
   );
 
-  /** Serves account routes and the sign-in page. Passes all other requests on. */
+  /**
+   * Serves a realm route of an orb that uses `access`, or the sign-in page of any orb. Passes on other requests.
+   * @param called handler of `access` in the long form of the path
+   */
   async function answer(
     c: Context<AppEnv>,
     next: Next,
     orbId: string,
     segment: string,
+    called: string | undefined,
   ): Promise<Response | undefined> {
     await receiveEarly(c);
     const live = await liveOrb(c.var.deps, orbId);
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
+    const named = live.compiled.handlers.get(called ?? "");
+    // An older document may use a handler of the same name of another service.
+    const foreign = called !== undefined && named !== accessHandler(called);
     if (isSigninPage(segment) && realm === null) {
       if (!PAGE_METHODS.includes(c.req.method)) return wrongMethod(c, PAGE_METHODS);
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
     }
-    // If the orb has no user accounts, the path may belong to a module or handler.
-    if (realm === null) {
+    // In an orb without a realm, the path may belong to a module or handler.
+    if (realm === null || foreign) {
       await next();
       return undefined;
     }

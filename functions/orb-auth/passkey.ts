@@ -2,10 +2,16 @@ import { z } from "@hono/zod-openapi";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import { invalid } from "../../shared/kernel/errors.ts";
 import { faultsOf } from "../http/problem.ts";
-import { defineRoute, newRouter } from "../http/router.ts";
+import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";
 import { beginCeremony, ceremonyRoutes, completeCeremony } from "../realm/passkeys.ts";
-import { AssertionSchema, AttestationSchema, PublicKeySchema, TokenSchema } from "../realm/schemas.ts";
+import {
+  AssertionSchema,
+  AttestationSchema,
+  BeginSchema,
+  PublicKeySchema,
+  TokenSchema,
+} from "../realm/schemas.ts";
 import type { Scope } from "../realm/scope.ts";
 
 const CeremonySchema = z
@@ -14,7 +20,40 @@ const CeremonySchema = z
 const CompletionSchema = z.union([AttestationSchema, AssertionSchema]);
 const SessionSchema = z.object({ token: TokenSchema }).openapi("UserSession");
 
-/** Validates against the form that the body resembles more, for useful errors. */
+const OneAddress = {
+  path: "/api/{orbId}/passkey",
+  operationId: "callOrbPasskey",
+  summary: "Start or complete a registration or a sign-in",
+  description:
+    "The handler `access.passkey` itself. With the header `SessionID` the same as `POST …/passkey/complete`, without it the same as `POST …/passkey/begin`.",
+} as const;
+
+/** Describes `POST /api/{orbId}/passkey`, which `orbs.ts` maps to begin or complete. */
+export function describePasskey(router: Router, scope: Scope): void {
+  const { params, begin } = ceremonyRoutes(scope);
+  const { body: _, ...request } = begin.request;
+  const described = defineRoute({
+    ...begin,
+    ...OneAddress,
+    request: {
+      ...request,
+      params,
+      headers: z.object({
+        sessionid: z
+          .string()
+          .min(1)
+          .max(4_096)
+          .optional()
+          .openapi({ description: "The sessionId from begin" }),
+      }),
+      body: jsonRequest(z.union([BeginSchema, CompletionSchema]), false),
+    },
+    responses: { 200: json("Begun, or signed in", z.union([CeremonySchema, SessionSchema])) },
+  });
+  router.openAPIRegistry.registerPath(described);
+}
+
+/** Faults of a body that matches neither form: those of the form that it resembles more. */
 function completionFaults(body: unknown) {
   const response = typeof body === "object" && body !== null ? Reflect.get(body, "response") : undefined;
   const registers = typeof response === "object" && response !== null && "attestationObject" in response;

@@ -1,13 +1,14 @@
 /**
- * HTTP handlers receive the request and return a response, for any method and for all paths below their name.
- *
- * To add one, declare it in shared/handlers/contract/http.ts and add its code to {@link CODE} under the same name. Orbs
- * that list it in `uses` have it from their next publication on.
+ * HTTP handlers. They get the request itself and return a response, for any method and also below their name
+ * (`/api/{orbId}/{handler}/…`, or `/api/{orbId}/call/{handler}/…`). Those of `access` are in functions/orb-auth; all others are here.
+ * To add one, such as an OAuth callback: declare it in shared/handlers/contract/http.ts (`oauth.callback`, kind `http`,
+ * its `auth`), and add its code to {@link CODE} under the same name, which the compiler enforces. Orbs that list it in
+ * `uses` have it from their next publication on.
  */
 import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import { roleIn } from "../../shared/access/authorize.ts";
-import { isOrbId } from "../../shared/definition/document/ids.ts";
+import { isOrbId, shortPath } from "../../shared/definition/document/ids.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
 import { type FurtherHttpHandler, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
@@ -68,7 +69,7 @@ export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHand
     return withoutMarkup(await found.run({ c, live, actor, role }));
   }
   return (c, next) => {
-    const [, , orb = "", segment = ""] = c.req.path.split("/", 4);
+    const [, , orb = "", segment = ""] = shortPath(c.req.path).split("/", 4);
     return shorts.has(segment) && isOrbId(orb) ? answer(c, next, orb, segment) : next();
   };
 }

@@ -89,8 +89,8 @@ export function handlerRoutes(
     if (handler === undefined) return [];
     const route = { orb: orb.id, origin: "handler", role: CALLERS[handler.auth], handler: name } as const;
     if (handler.kind === "http")
-      return describedRoutes(handler).map(
-        ({ method, path }): ActiveRoute => ({ method, path: `/api/${orb.id}${path}`, ...route }),
+      return describedRoutes(handler).flatMap(({ method, path }) =>
+        bothForms(orb.id, path).map((path): ActiveRoute => ({ method, path, ...route })),
       );
     const called = `/api/${orb.id}/call/${short}`;
     // In older documents, handlers can have the names of sign-in routes. The sign-in routes win.
@@ -98,6 +98,11 @@ export function handlerRoutes(
     const paths = hidden ? [called] : [`/api/${orb.id}/${short}`, called];
     return paths.map((path): ActiveRoute => ({ method: "POST", path, ...route }));
   });
+}
+
+/** The short and the long form of an HTTP handler's path. @param path below /api/{orbId} */
+export function bothForms(orb: string, path: string): [short: string, long: string] {
+  return [`/api/${orb}${path}`, `/api/${orb}/call${path}`];
 }
 
 type RealmPath = (typeof REALM_SEGMENTS)[number];
@@ -109,6 +114,7 @@ const REALM_ROUTES: readonly [
   path: RealmPath | `${RealmPath}/${string}`,
   role: Role,
 ][] = [
+  ["passkey", "POST", "passkey", "public"],
   ["passkey", "POST", "passkey/begin", "public"],
   ["passkey", "POST", "passkey/complete", "public"],
   ["passkey", "GET", "passkeys", "user"],
@@ -136,14 +142,12 @@ function signinRoutes(live: LiveOrb): ActiveRoute[] {
   const served = REALM_ROUTES.filter(([handler]) => realm.handlers.has(handler));
   return [
     page,
-    ...served.map(
-      ([handler, method, path, role]): ActiveRoute => ({
-        ...base,
-        method,
-        path: `/api/${live.orb}/${path}`,
-        role,
-        handler: `access.${handler}`,
-      }),
-    ),
+    ...served.flatMap(([handler, method, path, role]) => {
+      const [short, long] = bothForms(live.orb, `/${path}`);
+      const named = path === handler || path.startsWith(`${handler}/`);
+      return (named ? [short, long] : [short]).map(
+        (path): ActiveRoute => ({ ...base, method, path, role, handler: `access.${handler}` }),
+      );
+    }),
   ];
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, signIn, user } from "../support/auth.ts";
+import { Authenticator } from "../support/authenticator.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
@@ -71,6 +72,44 @@ describe("accounts of an orb", () => {
     expect((await call(platform, "GET", "/api/crew/me", { token: one.token })).body).toMatchObject({
       id: one.id,
     });
+  });
+
+  test("serves each handler of access under both forms of its path", async () => {
+    const token = await adminToken(platform);
+    const base = "/api/crew/call";
+    const { body: bootstrap } = await call(platform, "POST", `${base}/bootstrap`, { token });
+    expect((await call(platform, "POST", "/api/crew/bootstrap", { token })).body.token).toBe(bootstrap.token);
+    const { body: invitation } = await call(platform, "POST", `${base}/invitations`, { token });
+    expect((await call(platform, "GET", `${base}/invitations/${invitation.token}`)).status).toBe(200);
+    // The handler itself begins a ceremony, and completes it if the header has the session id.
+    const device = new Authenticator(platform.origin);
+    for (const path of ["/api/crew/passkey", `${base}/passkey`]) {
+      const { body: invited } = await call(platform, "POST", `${base}/invitations`, { token });
+      const begun = await call(platform, "POST", `${path}?invite=${invited.token}`);
+      expect(begun).toMatchObject({ status: 200, body: { isRegistration: true } });
+      const done = await call(platform, "POST", path, {
+        headers: { SessionID: begun.body.sessionId },
+        body: device.create(begun.body.publicKey),
+      });
+      expect(done).toMatchObject({ status: 200, body: { token: expect.any(String) } });
+      const me = await call(platform, "GET", "/api/crew/me", { token: done.body.token });
+      expect(me.status).toBe(200);
+    }
+    const signIn = await call(platform, "POST", `${base}/passkey/begin`);
+    expect(signIn).toMatchObject({ status: 200, body: { isRegistration: false } });
+    const wrong = await call(platform, "GET", `${base}/passkey`);
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "POST"]);
+    // Only handlers have the long form.
+    expect((await call(platform, "GET", `${base}/me`, { token })).status).toBe(404);
+
+    const { body: routes } = await call(platform, "GET", "/api/admin/routes", { token });
+    const { body: described } = await call(platform, "GET", "/api/openapi?orb=crew");
+    for (const path of ["passkey", "passkey/begin", "passkey/complete", "invitations", "bootstrap"]) {
+      for (const address of [`/api/crew/${path}`, `${base}/${path}`]) {
+        expect(routes).toContainEqual(expect.objectContaining({ method: "POST", path: address }));
+        expect(described.paths[address], address).toHaveProperty("post");
+      }
+    }
   });
 
   test("deletes the accounts with the orb, so that a new orb with the same id starts without accounts", async () => {

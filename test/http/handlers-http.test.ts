@@ -67,6 +67,11 @@ test("passes the request to an HTTP handler and returns its response", async () 
   expect(lines.join("\n")).toContain("oauth.callback");
   // The host does not cache the response.
   expect(expired).toEqual([0]);
+  const long = await app.request("/api/shop/call/callback/google?code=x");
+  expect([long.status, long.headers.get("location")]).toEqual([
+    303,
+    "/done?orb=shop&path=/api/shop/call/callback/google",
+  ]);
   const refused = await app.request("/api/shop/callback");
   expect(refused.status).toBe(400);
   expect(await refused.json()).toMatchObject({ code: "invalid_parameter" });

@@ -124,8 +124,11 @@ test("lists and describes the routes of an additional HTTP handler with its meth
   ]);
   const told = [
     ["GET", "/api/shop/callback", "public", "oauth.callback"],
+    ["GET", "/api/shop/call/callback", "public", "oauth.callback"],
     ["POST", "/api/shop/hook/{id}", "admin", "oauth.hook"],
+    ["POST", "/api/shop/call/hook/{id}", "admin", "oauth.hook"],
     ["PUT", "/api/shop/hook/{id}", "admin", "oauth.hook"],
+    ["PUT", "/api/shop/call/hook/{id}", "admin", "oauth.hook"],
   ];
   expect(
     handlerRoutes(live.compiled, handlers).map(({ method, path, role, handler }) => [

@@ -43,6 +43,19 @@ export const REALM_SEGMENTS = [
   "signout",
 ] as const;
 
+/** Handlers of the service `access`. */
+const ACCESS_HANDLERS = ["passkey", "invitations", "bootstrap"] as const;
+
+/** Returns the handler of `access` that a path segment names. */
+export function accessHandler(segment: string): string | undefined {
+  return (ACCESS_HANDLERS as readonly string[]).includes(segment) ? `access.${segment}` : undefined;
+}
+
+/** Returns the short form of a handler's path: `/api/{orbId}/call/{handler}/…` without `/call`. */
+export function shortPath(path: string): string {
+  return path.replace(/^(\/api\/[^/]+)\/call\//, "$1/");
+}
+
 /** Properties of every entry. Sorting and filtering use their names. */
 export const ENTRY_PROPERTIES = [
   "id",

@@ -10,7 +10,16 @@ export const HTTP_HANDLERS = [
     name: "access.passkey",
     description: "Registration and sign-in with passkeys, sessions, and the accounts of the orb's users.",
     auth: "None",
-    paths: ["/signin", "/passkey/begin", "/passkey/complete", "/passkeys", "/me", "/signout", "/users"],
+    paths: [
+      "/signin",
+      "/passkey",
+      "/passkey/begin",
+      "/passkey/complete",
+      "/passkeys",
+      "/me",
+      "/signout",
+      "/users",
+    ],
   },
   {
     kind: "http",
