@@ -1,6 +1,6 @@
 /**
- * Backfill of normal forms: reserves the normal form of stored unique values. Versions before normal forms reserved a
- * value only as it was written, so two spellings of the same text counted as two values.
+ * Reserves unique values in normalized form for entries that lack it. Older versions of this software reserved values
+ * only as written, so two spellings of one text counted as different.
  */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
@@ -10,13 +10,13 @@ import { hasForms, parseKey } from "../model/index-keys.ts";
 import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
 import { backfillKeys, type MissingKey } from "../write/backfill.ts";
 
-/** Entries that share a value of a unique field in different forms. */
+/** Entries whose values of a unique field differ only in spelling. */
 export interface SharedForm {
   orb: string;
   module: string;
   schema: string;
   field: string;
-  /** The entry that owns the normal form, then those that have another form. */
+  /** First the entry that owns the normalized value, then the others. */
   ids: string[];
 }
 
@@ -24,10 +24,10 @@ export interface SharedForm {
 const PARALLEL = 16;
 
 /**
- * Scans an orb's entries and writes their missing reservations, without creating revisions. Safe to run next to other
- * writers, and to run again.
- * @returns values that several entries share; each of those entries keeps what it has
- * @throws AppError conflict `write_conflict` when other writers keep changing one of the entries
+ * Reserves the normalized values of an orb's entries, without new revisions. Other writes may happen at the same time.
+ * Safe to repeat.
+ * @returns values that several entries share; they all keep them
+ * @throws AppError conflict `write_conflict` if other writes keep changing one of the entries
  */
 export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {
   const found: SharedForm[] = [];

@@ -1,6 +1,6 @@
 /**
- * The work on stored entries when a definition is activated: counting, validation, backfill of index keys, and moves
- * of live copies.
+ * What a new definition requires of stored entries: counting, validation, backfill of index keys, and moving published
+ * copies.
  */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Fence } from "../../definition/live-orb.ts";
@@ -18,9 +18,9 @@ import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { backfillKeys, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
 import { fenced, moveEntries } from "../write/move.ts";
 
-/** Up to this many entries are counted one by one. Beyond it, the index's size is used. */
+/** Up to this many entries are counted one by one. For more, the size of the index is used. */
 const EXACT = 500;
-/** Maximum number of messages per batch. */
+/** Maximum messages per batch. */
 const GROUP = 300;
 
 /** Returns the number of stored entries of each schema, in the order of `homes`. */
@@ -34,7 +34,7 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  // A replica may lag, and a schema without entries may be redefined at will: the leader must confirm that it has none.
+  // A replica may lag, but an empty schema allows any change. So the leader must confirm that there are no entries.
   const confirmed = deps.config.replicas === 1 || page === null;
   if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;
@@ -42,31 +42,30 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
   return count;
 }
 
-/** Several entries with the same value of a field that becomes unique. */
+/** Entries with the same value of a field that becomes unique. */
 export interface Duplicate {
   field: string;
   ids: string[];
 }
 
-/** The result of a backfill. */
 export interface Claimed {
   entries: number;
   /** Number of messages written. */
   written: number;
-  /** If not empty, nothing was written, except when the duplicates appeared during the writing. */
+  /** If not empty, nothing was written, unless the duplicates appeared during the writing. */
   duplicates: Duplicate[];
 }
 
-/** Maximum number of duplicates to report. */
+/** Maximum duplicates in a response. */
 const NAMED = 50;
 
 /**
- * Writes what stored entries lack under a new definition: claims of fields that become unique, and index messages.
- * Call it before the definition goes live, and again afterwards for the entries written in between.
- * @throws AppError conflict `write_conflict` when others kept writing these entries
- * @param context the new definition, with the revision that it will be live as
- * @param options.dryRun only looks for duplicates
- * @param options.since only looks at entries that were written after this sequence
+ * Writes the index keys that stored entries lack under a new definition. Call it before the definition is activated,
+ * and again afterwards for entries that were written in between.
+ * @param context the new definition, with its future revision
+ * @param options.dryRun only searches for duplicates
+ * @param options.since only reads entries that were written after this sequence
+ * @throws AppError conflict `write_conflict` if other writes keep changing these entries
  */
 export async function backfillExisting(
   deps: Deps,
@@ -85,7 +84,7 @@ export async function backfillExisting(
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
-      // Values that entries have shared in different forms since before normal forms do not block a definition.
+      // Values that differ in spelling may exist from before normalization, and must not block a definition.
       for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
@@ -109,9 +108,9 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 }
 
 /**
- * Moves a schema's live copies and their schedules to another audience's subjects. Call it right after the new
- * definition has been activated: the definition already controls access, and a missing copy is read from the log.
- * @param fence of that definition; the broker refuses further moves once another definition is active
+ * Moves the published copies of a schema to other readers, with their schedules. Call it after the new definition is
+ * active. Access is already correct then, and a missing copy is read from the log.
+ * @param fence fence of that definition; further moves fail once another definition is active
  * @returns number of moved entries
  * @throws Conflict
  */
@@ -133,8 +132,8 @@ export async function moveLive(
 }
 
 /**
- * Cancels what is scheduled for the live entries of a schema that goes: an opening would bring a copy of it to light.
- * @param fence of the definition without the schema: once another one is in force, the broker refuses to cancel more
+ * Cancels the schedules of a removed schema. Otherwise, they would publish its entries at `validFrom`.
+ * @param fence fence of the definition without the schema; fails once another definition is active
  * @throws Conflict
  */
 export async function cancelScheduled(
@@ -150,19 +149,19 @@ export async function cancelScheduled(
   }
 }
 
-/** Validation of stored values against a new definition. */
+/** Result of validating stored values against a new definition. */
 export interface InvalidEntries {
   /** Number of validated entries, at most 10,000. */
   checked: number;
   invalid: number;
-  /** Some invalid entries, with their faults. */
+  /** Some invalid entries, with their errors. */
   examples: { id: string; errors: Fault[] }[];
 }
 
 const CHECKED = 10_000;
 const EXAMPLES = 10;
 
-/** Returns, for each field, the number of stored entries that have a value in their newest or live revision. */
+/** Returns how many entries have a value of each field, in their newest or published revision. */
 export async function valuesStored(
   deps: Deps,
   orb: string,
@@ -183,7 +182,7 @@ export async function valuesStored(
   return counts;
 }
 
-/** Returns how many stored entries of a schema would fail validation on their next write. */
+/** Returns how many entries of a schema would fail validation on their next write. */
 export async function invalidEntries(
   deps: Deps,
   orb: string,

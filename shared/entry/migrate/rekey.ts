@@ -1,7 +1,7 @@
 /**
- * Rekeying, after a change of the encryption keys or the claim keys. Seals the newest revision of every entry under
- * the current key, so that older keys are needed for the history only. Reserves unique values under the current claim
- * keys. Each entry gets a new revision. If the live revision had no newer draft, the new revision is live.
+ * Key rotation. Encrypts the newest revision of every entry under the current key, and reserves unique values under the
+ * current secrets. Each changed entry gets a new revision, which is published if the previous one was. Older keys are
+ * then needed only for the history.
  */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
@@ -20,25 +20,23 @@ import { changeEntry } from "../write/change.ts";
 import { statusOf } from "../write/update.ts";
 import { backfillForms } from "./backfill-forms.ts";
 
-/** Progress of a rekeying. */
 export interface RekeyProgress {
-  /** Entries processed. */
+  /** Number of entries processed. */
   entries: number;
-  /** Entries whose values have been sealed again. */
+  /** Number of entries that were encrypted again. */
   resealed: number;
-  /** Ids of entries that no configured key opens. They stay unchanged. */
+  /** Ids of entries whose key is missing. They stay unchanged. */
   failed: string[];
-  /** Ids of entries that share a unique value with another one, in the same or another form. They stay unchanged. */
+  /** Ids of entries that share a unique value with another one. They stay unchanged. */
   conflicts: string[];
 }
 
-/** Entries resealed concurrently. */
+/** Entries processed concurrently. */
 const PARALLEL = 16;
 
 /**
- * Rekeys the entries of one orb. Yields the progress after every page. Safe to run next to other writers, and to run
- * again: entries already sealed under the first key are skipped. Also reserves missing normal forms of unique values,
- * without creating revisions.
+ * Rotates the keys of one orb's entries. Yields the progress after every page. Other writes may happen at the same
+ * time. Safe to repeat: finished entries are skipped.
  * @throws AppError forbidden, unauthenticated
  */
 export async function* rekeyEntries(
@@ -51,7 +49,7 @@ export async function* rekeyEntries(
   const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
   const shared = new Set((await backfillForms(deps, orb)).flatMap(({ ids }) => ids));
   for await (const page of scanEntries(deps, orb.orb)) {
-    // Rekeying takes minutes, so use the definition that is active now.
+    // The rotation takes minutes, so use the definition that is active now.
     const context = (await definitionFor(deps, orb.orb)) ?? orb;
     for (let i = 0; i < page.length; i += PARALLEL) {
       await Promise.all(
@@ -79,24 +77,20 @@ export async function* rekeyEntries(
   await audit(deps, { realm: orb.orb, action: "entry", actor, detail: `rekeyed_${progress.resealed}` });
 }
 
-/**
- * Returns whether a value of the newest revision is sealed under an older key, or a reservation of the newest or live
- * revision was made under other claim keys.
- */
+/** Returns whether a value is encrypted under an old key, or a unique value is reserved under old secrets. */
 async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Promise<boolean> {
   if (needsReseal(deps.config, entry.head.values)) return true;
   const { head, address } = entry;
   const schema = schemaOf(orb.compiled, address);
   if (schema === undefined || head.status === "DELETED") return false;
   if (!schema.unique.some((field) => field.sensitive)) return false;
-  // The head does not contain reservations that a backfill wrote when the field became unique. Compute them from the
-  // values.
+  // When a field became unique, index keys were written but not stored in the entry. Compute them from the values.
   const secret = (held: Pick<EntrySnapshot, "claims" | "liveClaims">) =>
     JSON.stringify([secretOf(schema, held.claims), secretOf(schema, held.liveClaims ?? [])]);
   return secret(await entryKeys(deps, orb, schema, entry)) !== secret(head);
 }
 
-/** Thrown to leave an entry unchanged: another process has sealed it meanwhile. */
+/** Thrown to leave an entry unchanged: another process has already encrypted it. */
 class Current extends Error {}
 
 async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string): Promise<boolean> {
@@ -118,7 +112,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
             operation: "reseal",
             status: statusOf(base),
             values: await resealValues(deps.config, orb.orb, base.id, base.values),
-            // Without a newer draft, the live revision is this one, so the new revision must become the live one.
+            // If the newest revision is published, the new revision must be published too.
             live:
               base.status === "PUBLISHED" && !hasDraft(base) && state.schema !== undefined
                 ? "publish"

@@ -93,7 +93,7 @@ function revisionOf(snapshot: EntrySnapshot, schema: CompiledSchema | undefined,
   };
 }
 
-/** Returns the entry's log. The log of an imported entry may begin with any revision number. */
+/** Returns the entry's log. The log of an imported entry begins with the revision that was published. */
 function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot) => T): NumberedLog<T> {
   return new NumberedLog(deps.store, {
     stream: streams.orb(entry.address.orb),

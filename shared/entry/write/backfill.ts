@@ -1,6 +1,6 @@
 /**
- * Backfill: writes the index keys that stored entries need under a new definition, in groups, concurrently with other
- * writers.
+ * Backfill: writes the index keys that stored entries need under a new definition of the orb. Other writes may happen
+ * at the same time.
  */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
@@ -16,21 +16,18 @@ import { type LoadedEntry, type OrbContext, parseEntry } from "../model/resolve.
 import { effective } from "../model/snapshot.ts";
 import { retryOnConflict } from "./retry.ts";
 
-/** Keys of one batch. Each key needs at most three messages, including guards. */
+/** Index keys per batch. Each key needs at most three messages. */
 const GROUP = 300;
 
-/** An index key that an entry needs under the definition but was not written with. */
+/** An index key that an entry needs but was not written with. */
 export interface MissingKey {
   address: EntryAddress;
-  /** Sequence of the head that the key was computed from. */
+  /** Sequence of the newest revision, from which the key was computed. */
   seq: number;
   key: string;
 }
 
-/**
- * Returns the index keys that an entry needs under the definition: those of its newest revision and, unless its
- * window has closed, those of its live revision.
- */
+/** Returns the index keys that an entry needs under the definition, for its newest and its published revision. */
 export async function keysOf(
   deps: Deps,
   context: OrbContext,
@@ -48,33 +45,30 @@ export function missingKeys({ address, head, seq }: LoadedEntry, keys: ReadonlyS
   return [...keys].filter((key) => !stored.has(key)).map((key) => ({ address, seq, key }));
 }
 
-/** The result of a backfill. */
 export interface BackfillResult {
   /** Number of messages written. */
   written: number;
-  /** Unique values that several entries have, each with the ids of those entries. The first owns the reservation. */
+  /** Unique values that several entries have, with the ids of those entries. The first one owns the value. */
   shared: Map<string, Set<string>>;
 }
 
-/** Warns in the log that entries written while a field became unique share a value. */
+/** Logs a warning: entries that were written while a field became unique share a value. */
 export function warnOfShared(deps: Pick<Deps, "log">, { orb, id }: CompiledSchema): void {
   deps.log.warn("entries that were written while a field became unique share a value", { orb, schema: id });
 }
 
-/** A backfill in progress. */
 interface Run {
   deps: Deps;
   context: OrbContext;
   schema: CompiledSchema;
   result: BackfillResult;
-  /** By entry and key: sequence of the entry's head when another entry was first found to own the value. */
+  /** For each entry and key: sequence of the entry when another entry was first found to own the value. */
   doubts: Map<string, number>;
 }
 
 /**
- * Writes missing reservations and index messages. A reservation is written only if its entry has not changed since it
- * was read.
- * @throws AppError conflict `write_conflict` when other writers keep changing one of these entries
+ * Writes missing index keys. A unique value is reserved only if its entry has not changed since it was read.
+ * @throws AppError conflict `write_conflict` if other writes keep changing one of these entries
  */
 export async function backfillKeys(
   deps: Deps,
@@ -89,7 +83,10 @@ export async function backfillKeys(
   return run.result;
 }
 
-/** Writes keys group by group. @returns the keys to retry: their entries changed, or seem to share a value */
+/**
+ * Writes keys in groups.
+ * @returns the keys to retry: their entries changed, or another entry seems to have the same value
+ */
 async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<MissingKey[]> {
   const toRetry: MissingKey[] = [];
   for (let i = 0; i < missing.length; i += GROUP) {
@@ -104,7 +101,7 @@ async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<M
   return toRetry;
 }
 
-/** Retries by halves, reading the entries again, down to the single entries that other writers are changing. */
+/** Retries ever smaller halves, so that only entries that are being changed need many retries. */
 async function retryByHalves(run: Run, missing: readonly MissingKey[]): Promise<void> {
   const ids = [...new Set(missing.map(({ address }) => address.id))];
   if (ids.length <= 1) {
@@ -125,7 +122,7 @@ function retryAlone(run: Run, missing: readonly MissingKey[]): Promise<void> {
   });
 }
 
-/** Reads the entries again and returns the keys that they still lack. */
+/** Reads the entries again and returns their missing keys. */
 async function readMissing(
   { deps, context, schema }: Run,
   missing: readonly MissingKey[],
@@ -149,7 +146,7 @@ async function readMissing(
 /**
  * Writes the keys of a group.
  * @returns the keys to retry, because another entry seems to have the same value
- * @throws Conflict when one of the entries changed; nothing was written
+ * @throws Conflict if one of the entries changed; nothing was written
  */
 async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<MissingKey[]> {
   const { deps, context, schema, result, doubts } = run;
@@ -168,7 +165,7 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
     if (holder === undefined || holder === id) {
       free.push(one);
     } else if (doubts.get(`${id} ${key}`) === seq) {
-      // The entry has not changed since another entry was found to own the value, so both have it.
+      // This entry has not changed since another entry was found to own the value, so both have it.
       result.shared.set(key, (result.shared.get(key) ?? new Set()).add(holder).add(id));
     } else {
       doubts.set(`${id} ${key}`, seq);
@@ -180,12 +177,11 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
     const change = { adds: [key], frees: [] };
     return [...keyMessages(address, change, known), ...lateMarks(address, change)];
   });
-  // A batch may write each reference guard only once.
+  // A batch may write each subject only once.
   const once = [...new Map(messages.map((message) => [message.subject, message])).values()];
   const [first] = free;
   if (first === undefined || once.length === 0) return doubtful;
-  // Only reservations need an unchanged head. Other index keys are hints that readers verify, so stale ones do no
-  // harm.
+  // Only unique values need an unchanged entry. Readers verify all other index keys, so outdated ones do no harm.
   const heads = free
     .filter(({ key }) => isUniqueKey(key))
     .map(({ address, seq }) => ({ subject: subjects.entryLog(address), seq }));

@@ -1,4 +1,4 @@
-/** Group commit of a bulk upload: merges the messages of several new entries into one atomic batch. */
+/** Merges the messages of several new entries of a bulk upload into one atomic batch. */
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, unavailable } from "../../kernel/errors.ts";
@@ -25,8 +25,8 @@ export function asError(error: unknown): AppError {
 }
 
 /**
- * Separates entries that read a referenced entry in a different state than an earlier entry of the group did. That
- * entry changed while the group was being prepared, and one batch can expect only one state of it.
+ * Separates entries that saw a referenced entry in a different state than earlier entries of the group did. One batch
+ * can expect only one state.
  */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();
@@ -43,7 +43,7 @@ export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item
   return { agreed, apart };
 }
 
-/** Writes a group as one atomic batch. Returns false after a conflict; then the batch has written nothing. */
+/** Writes a group as one atomic batch. Returns false after a conflict, when nothing was written. */
 export async function writeTogether(
   deps: Deps,
   orb: string,
@@ -56,21 +56,18 @@ export async function writeTogether(
     return true;
   } catch (error) {
     if (error instanceof Conflict || error instanceof StreamMissing) return false;
-    // The broker is unreachable or did not reply. Report it for these lines and try the next group.
+    // The broker did not respond. Report it for these lines, and continue with the next group.
     const failure = asError(error);
     for (const { line } of items) failed.set(line, failure);
     return true;
   }
 }
 
-/**
- * Merges the messages of a group into one batch. A subject that several entries replace, such as the guard of one
- * referenced entry, appears only once.
- */
+/** Merges the messages of a group. A subject that several entries replace appears only once. */
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();
-  // The batch fails if a definition that validated one of its lines is no longer active.
+  // The batch must fail if one of the definitions that validated it is no longer active.
   const fences = new Map(
     items.map(({ by, write }) => [by, { id: write.address.id, ...fenceGuard(orb, by.fence) }]),
   );
@@ -87,7 +84,7 @@ function merged(orb: string, items: readonly Item[]): Append[] {
       const next: Append = expect === undefined || rewritten ? rest : { ...rest, expect };
       if (message.rollup === true && seen.has(message.subject)) {
         if (next.expect === undefined) continue;
-        // The duplicate is dropped, but the broker must still check its expectation.
+        // The duplicate message is omitted, but the broker must still check its expectation.
         const subject = subjects.guard(orb, write.address.id, number++);
         out.push({ subject, data: "", ttl: GONE_SECONDS, expect: next.expect });
         continue;

@@ -1,7 +1,6 @@
 /**
- * Bulk creation of entries. Each group of lines is one atomic batch. If a group meets a conflict, its entries are
- * written one by one, so that only the entry that caused the conflict fails. With an idempotency key, every line is a
- * write of its own.
+ * Creates many entries from JSON Lines. Each group of lines is one atomic batch. After a conflict, its entries are
+ * written one by one, so that only the conflicting one fails. With an idempotency key, every line is a separate write.
  */
 import type { Actor } from "../../access/actor.ts";
 import { requireMay, roleIn } from "../../access/authorize.ts";
@@ -19,22 +18,24 @@ import { commit } from "./commit.ts";
 import { createEntry, type NewEntry, planNew, schemaFor } from "./create.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
-/** The outcome of one line. */
 export type BulkResult =
   | { line: number; snapshot: EntrySnapshot }
-  /** Not written. The error is the one that a single request would have got. */
+  /** The error that a single request would have got. */
   | { line: number; error: AppError };
 
 export interface BulkInput {
   orbId: string;
   orb: OrbContext;
-  /** JSON Lines: one new entry each. Blank lines are skipped. */
+  /** JSON Lines, one new entry each. Blank lines are skipped. */
   lines: AsyncIterable<string>;
-  /** Parses a line. @throws AppError malformed */
+  /**
+   * Parses a line.
+   * @throws AppError malformed
+   */
   parse: (line: string) => unknown;
-  /** Publishes every entry whose line has no `publish` member. */
+  /** Default of the lines' `publish` member. */
   publish?: boolean | undefined;
-  /** Authenticates the caller again. Called before each group, because an upload can take minutes. */
+  /** Authenticates the caller again for each group, because an upload can take minutes. */
   authority?: (() => Promise<Actor>) | undefined;
   /** With an idempotency key, each line is written at most once. */
   idempotency?: { key: string; route: string } | undefined;
@@ -43,11 +44,11 @@ export interface BulkInput {
 /** Limits of one group: entries, and messages of its batch. */
 const GROUP_ENTRIES = 150;
 const GROUP_MESSAGES = 900;
-/** Bytes of one group, well below what the broker accepts as one batch. */
+/** Maximum bytes of one group, well below what the broker accepts as a batch. */
 const GROUP_BYTES = 4 * 1024 * 1024;
 const ORB_DELETED =
   "The orb was deleted during the upload. Lines that were answered with 201 are deleted with it. Send all lines again if the new orb must have them.";
-/** The properties that a line may have. */
+/** Properties that a line may have. */
 const MEMBERS = new Set([
   "module",
   "schema",
@@ -59,7 +60,7 @@ const MEMBERS = new Set([
   "market",
 ]);
 
-/** Creates an entry for each line. Yields the outcomes in the order of the lines. */
+/** Creates an entry for each line. Yields the results in the order of the lines. */
 export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): AsyncGenerator<BulkResult> {
   let input = given;
   let actor = caller;
@@ -70,12 +71,12 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
   let number = 0;
   let waiting: { line: number; text: string }[] = [];
 
-  // Validate the lines of a group concurrently, so that their hashing, sealing and lookups overlap.
+  // Validate the lines of a group concurrently, so that hashing, encryption and reads overlap.
   const prepareSome = async () => {
     const some = waiting;
     waiting = [];
     if (some.length === 0) return [];
-    // An upload takes minutes, so each group needs a valid session and the current definition.
+    // An upload can take minutes, so check the session and the definition again for each group.
     const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewed(deps, input)]);
     actor = who;
     input = { ...input, orb };
@@ -102,7 +103,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
           group.length >= GROUP_ENTRIES ||
           size.messages + item.messages.length > GROUP_MESSAGES ||
           size.bytes + item.bytes > GROUP_BYTES ||
-          // Two entries of one group have the same unique value. Write the first before the second is judged.
+          // If two entries have the same unique value, write the first before the second is checked.
           marks.some((mark) => claimed.has(mark));
         if (full) yield* flush();
         for (const mark of marks) claimed.add(mark);
@@ -113,7 +114,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     }
   }
 
-  // If the upload breaks off or a group cannot be validated, still write the earlier lines and report their outcomes.
+  // If the upload fails, still write the earlier lines and report their results.
   let failure: { cause: unknown } | undefined;
   try {
     for await (const text of input.lines) {
@@ -139,8 +140,8 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
 }
 
 /**
- * Reads the current definition of the orb that the upload began with. @throws AppError not_found if that orb was deleted,
- * even if there is a new orb of its id
+ * Reads the current definition.
+ * @throws AppError not_found if the orb was deleted, even if there is a new orb with its id
  */
 async function renewed(deps: Deps, input: BulkInput): Promise<OrbContext> {
   const now = await renewDefinition(deps, input);
@@ -180,7 +181,8 @@ async function prepareLine(
 }
 
 /**
- * Returns the schema of a new entry if the actor may create it. @throws AppError invalid, unauthenticated, forbidden
+ * Returns the schema of a new entry if the caller may create it.
+ * @throws AppError invalid, unauthenticated, forbidden
  */
 function authorised(actor: Actor, context: OrbContext, entry: NewEntry): CompiledSchema {
   const schema = schemaFor(context, entry.module, entry.schema);
@@ -243,7 +245,7 @@ function readLine(value: unknown, publish: boolean): NewEntry {
   };
 }
 
-/** Writes a group. Returns the outcome of each line in order. */
+/** Writes a group. Returns the result of each line in order. */
 async function writeGroup(
   deps: Deps,
   actor: Actor,
@@ -272,7 +274,7 @@ async function writeGroup(
   });
 }
 
-/** Writes one entry of a group that met a conflict, after looking up the owners of its unique values. */
+/** Writes one entry of a group that met a conflict. First looks up which entries own its unique values. */
 function writeAlone(deps: Deps, actor: Actor, input: BulkInput, item: Item): Promise<EntryWrite> {
   return retryOnConflict(deps, input.orbId, async () => {
     const context = await renewed(deps, input);

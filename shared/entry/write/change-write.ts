@@ -1,4 +1,4 @@
-/** Turns the decision of a verb into the messages of one atomic write. */
+/** Turns the decision of an operation (update, publish, delete …) into the messages of one write. */
 import { type Actor, actorId } from "../../access/actor.ts";
 import type { EntryOperation as Act } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -14,25 +14,26 @@ import type { EntryWrite, Guard } from "../model/messages.ts";
 import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
 
-/** The state that a decision is based on. */
+/** What a decision is based on. */
 export interface State {
   context: OrbContext;
-  /** Undefined if the definition no longer has the schema. */
+  /** Undefined if it was removed from the definition. */
   schema: CompiledSchema | undefined;
   entry: LoadedEntry;
-  /** The newest revision now: if the validity window has closed, the revision that its closing stands for. */
+  /** The newest revision. If `validTo` has passed, it is unpublished. */
   base: EntrySnapshot;
-  /** The index keys of the newest and of the live revision, computed with the current definition. */
+  /** Index keys of the entry under the current definition. */
   held: EntryKeys;
   /** Milliseconds since the epoch. */
   now: number;
   /**
-   * Last sequence of the reference guard, read before the search for referrers. Undefined if the verb needs no guard.
+   * Last sequence of the subject that each new reference to the entry writes. Undefined if the operation ignores
+   * references.
    */
   guardSeq: number | undefined;
 }
 
-/** The change that a verb decides on. */
+/** The change that an operation decides on. */
 export interface Decision {
   operation: EntrySnapshot["operation"];
   status: EntrySnapshot["status"];
@@ -43,31 +44,24 @@ export interface Decision {
   validTo?: string | null;
   guards?: readonly Guard[];
   /**
-   * `publish` makes this revision live, `withdraw` removes the live revision, `keep` leaves the live revision as it
-   * is.
+   * `publish` publishes this revision, `withdraw` unpublishes the entry, `keep` leaves the published revision as it is.
    */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
 }
 
-/** The parts of a write that differ between verbs. */
+/** What differs between operations on an entry. */
 export interface Change {
-  /** The operations that the actor must be allowed to perform. */
+  /** The permissions that the caller needs. */
   acts: readonly Act[];
-  /** The request's content. A request with the same Idempotency-Key must have the same content. */
+  /** The request's content, which must be equal if an Idempotency-Key is used again. */
   request: unknown;
-  /**
-   * The write keeps the caller-visible content (re-sealing). It is therefore allowed on records that cannot be
-   * changed.
-   */
+  /** Whether the visible content stays the same (new encryption keys). Allowed for append-only records too. */
   upkeep?: boolean;
-  /**
-   * Reads the reference guard before the search for referrers, so that the commit fails if a reference is added
-   * meanwhile.
-   */
+  /** Whether the commit must fail if another entry adds a reference to this one at the same time. */
   guarded?: boolean;
   decide(state: State): Promise<Decision>;
-  /** Returns the messages that a publication writes to the live subject. */
+  /** Returns the messages of a publication. */
   publishing?: (state: State, next: EntrySnapshot, role: LiveRole) => Append[];
 }
 
@@ -77,7 +71,7 @@ export function rolesOf(schema: CompiledSchema | undefined): readonly LiveRole[]
   return schema === undefined ? ALL_ROLES : [schema.liveRole];
 }
 
-/** Whether a write replaces or removes the live revision, and so cancels its schedules. */
+/** Returns whether a write replaces or removes the published revision, and so cancels its schedules. */
 export function cancels(state: State, decision: Decision): boolean {
   return decision.live !== "keep" || state.base !== state.entry.head;
 }
@@ -123,7 +117,7 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
   };
 }
 
-/** Returns the write that carries out a decision: revisions, index keys, guards, live copy. */
+/** Returns the write that carries out a decision. */
 export async function writeOf(
   deps: Deps,
   state: State,
@@ -136,13 +130,11 @@ export async function writeOf(
   const { address, head } = entry;
   const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
   const guards: Guard[] = [...(decision.guards ?? [])];
-  // A closed window ends the reservations of values that only the live revision has. Another entry may own them now,
-  // so they count as not reserved.
+  // After `validTo`, the published revision no longer owns its unique values. Another entry may own them now.
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // An entry's index keys are complete only if they were written under the current definition and no closed window
-  // has ended any of them.
+  // The stored index keys are complete if they come from the current definition and `validTo` has not passed.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
@@ -191,9 +183,8 @@ export async function writeOf(
 }
 
 /**
- * Filters the keys that a write may delete. A reservation that another entry may have taken over is deleted only if
- * it still names this entry. It is deleted with the sequence that was read here, because a takeover does not change
- * this entry's head. Index keys that are not unique always belong to their entry.
+ * Returns the keys that a write may delete. A unique value that another entry may have taken over must still belong to
+ * this entry. Its deletion expects the sequence that was read, because a takeover does not change this entry.
  */
 async function reallyOwn(
   deps: Deps,

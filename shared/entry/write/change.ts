@@ -1,19 +1,18 @@
 /**
- * Updates an existing entry: read, authorise, check If-Match, let the verb decide, commit. Retries from the start on
- * a write conflict.
+ * Updates an existing entry: read, authorise, check If-Match, let the operation decide, commit. Retries from the start
+ * on a write conflict.
  *
  * Invariants:
- * - The head is the truth. The head is the last message of the entry's log. Each write expects the head's sequence,
- *   so no write is based on a revision that is no longer the newest.
- * - Live copies, index keys and schedules are derived from the head. They change in the same atomic batch as the
- *   head. Where they do not, they are hints: readers verify them against the head.
- * - A unique value has one owner. Its reservation is a message that names the owner. A write takes it by
- *   compare-and-set, and releases it when neither the newest nor the live revision has the value.
- * - When an entry stops being live, a tombstone replaces its live copy, so that subscribers notice.
- * - A write is committed only under the definition that decided it. Each write expects the fence of its definition,
- *   and activating another definition moves the fence.
- * - A validity window that has closed counts as a revision (`effective`). The next write appends that revision before
- *   its own.
+ * - Optimistic concurrency: each write expects the sequence of the newest revision that it is based on.
+ * - The newest revision is the source of truth. Published copies, index keys and schedules derive from it, usually in
+ *   the same atomic batch. Otherwise, readers verify them.
+ * - A unique value has one owner, named by a message. A write takes the value by compare-and-set. It releases the value
+ *   when neither the newest nor the published revision has it.
+ * - A tombstone replaces the published copy of an entry that is no longer published, so that subscribers notice.
+ * - Fencing: each write expects the fence of the definition that it used. A new definition changes the fence, so that
+ *   older writes fail.
+ * - After `validTo`, the entry counts as unpublished (`effective`). The next write appends that revision before its
+ *   own.
  */
 import type { Actor } from "../../access/actor.ts";
 import {
@@ -47,24 +46,23 @@ import { type Change, cancels, nextSnapshot, rolesOf, type State, writeOf } from
 import { commit } from "./commit.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
-/** The entry that a write applies to, and the conditions of the write. */
+/** The entry to write, and the conditions of the write. */
 export interface Target {
   orbId: string;
-  /** The definition. A promise is awaited concurrently with the read of the entry. */
+  /** The definition. If it is a promise, the entry is read concurrently. */
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  /** The schema that the entry must belong to, if the request's address names one. */
+  /** The schema that the entry must belong to, if the path names one. */
   schema?: CompiledSchema | undefined;
   /** The newest revision that the caller knows. */
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
-  /** Reads the definition again after a write conflict. Defaults to {@link definitionFor}. */
+  /** Reads the definition again after a conflict. Default {@link definitionFor}. */
   renew?: (() => Promise<OrbContext>) | undefined;
 }
 
-/** The result of a write. */
 export interface Written {
-  /** The revision that the write has created. */
+  /** The revision that the write created. */
   snapshot: EntrySnapshot;
   /** Sequence of its message. */
   seq: number;
@@ -125,7 +123,7 @@ export async function changeEntry(
   return counted(deps, actor, target.orbId, () => retryOnConflict(deps, target.orbId, run, findReplay));
 }
 
-/** Refuses a caller before any read if the operation is not even allowed on the caller's own entries. */
+/** Rejects callers before any read if they may not do this even to their own entries. */
 function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   const { schema, orb } = target;
   if (schema === undefined || orb instanceof Promise) return;
@@ -134,8 +132,8 @@ function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
 }
 
 /**
- * Returns the entry if the actor may perform the operations. Otherwise throws 401 for an anonymous actor, 403 if the
- * actor can read the entry, and 404 if not.
+ * Returns the entry if the caller has the permissions. Otherwise throws 401 for an anonymous caller, 403 if the caller
+ * can read the entry, and 404 if not.
  */
 function authorised(
   deps: Deps,

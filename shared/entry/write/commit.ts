@@ -1,4 +1,3 @@
-/** Sends the messages of a write to the broker. */
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -10,17 +9,17 @@ import type { OrbContext } from "../model/resolve.ts";
 import { appendFenced } from "./fenced.ts";
 
 /**
- * Commits a write if the definition that decided it is still active (the fence). The form depends on the write:
+ * Commits a write, provided that the definition it was decided under is still active:
  *
- * - The head alone is one message.
- * - A new entry without reservations is a pipeline of messages: hints first, the head last. If it breaks off, readers
- *   skip the hints, because they have no head.
- * - Everything else is one atomic batch. Index messages for which the batch has no room are deleted afterwards.
+ * - A single message is appended.
+ * - A new entry without unique values is a pipeline of messages, its revision last. If the pipeline breaks off, readers
+ *   ignore its index messages.
+ * - Every other write is one atomic batch. Deletions of index keys that do not fit follow in further batches.
  *
- * @param by the definition that decided the write
- * @param options.atomic always commit atomically
- * @returns the sequence of the resulting snapshot
- * @throws Conflict when the head, a reservation, a guard or the fence has moved; nothing was written
+ * @param by the definition that the write was decided under
+ * @param options.atomic whether to always commit atomically
+ * @returns the sequence of the new revision
+ * @throws Conflict if the entry, a unique value, a guard or the definition has changed; the write had no effect
  */
 export async function commit(
   deps: Deps,
@@ -33,9 +32,9 @@ export async function commit(
   const alone = messagesOf(write);
   const [only] = alone;
   if (alone.length === 1 && only !== undefined) return appendFenced(deps, by, write, [only]);
-  // With replicas, a batch costs little more than a pipeline, and a refused batch leaves no hints behind.
+  // With replicas, a batch costs little more than a pipeline and leaves nothing behind if it fails.
   if (options.atomic !== true && deps.config.replicas === 1 && onlyHints(write)) {
-    // The id is new, so the head can expect the fence instead of an empty subject.
+    // The id is new, so the revision can expect the unchanged definition instead of an empty log.
     const messages = alone.map((message, at) =>
       at === alone.length - 1 ? { ...message, expect: fence } : message,
     );
@@ -47,9 +46,8 @@ export async function commit(
 }
 
 /**
- * Over many writes an entry can collect more index keys than one batch can delete. This deletes the keys that are
- * mere hints after the batch. Each of these batches expects the head, because the next write may need the keys again.
- * Readers skip a hint that stays.
+ * Sends a write with more deletions of index keys than one batch can hold. The excess deletions follow the commit, and
+ * expect that no later write needs the keys again. Readers ignore keys that remain.
  */
 async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
   const { address, claims } = write;
@@ -65,7 +63,7 @@ async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
       if (first !== undefined) await deps.store.batch(stream, [{ ...first, expect }, ...rest]);
     }
   } catch {
-    // The write has succeeded. Hints that could not be deleted do no harm.
+    // The write has succeeded, and readers ignore the remaining index keys.
   }
   return seq;
 }

@@ -17,21 +17,20 @@ import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
-/** The content of a new entry. */
 export interface NewEntry {
   module: string;
   /** Optional if the module has exactly one schema. */
   schema?: string | undefined;
-  /** Values by field, as the caller sent them. */
+  /** Values by field, not yet validated. */
   values: unknown;
   /** ISO 8601 or null. */
   validFrom?: unknown;
   validTo?: unknown;
-  /** Publishes the entry in the same atomic write. */
+  /** Whether to publish the entry in the same atomic write. */
   publish?: boolean | undefined;
-  /** Translatable values are given in this language only. */
+  /** The only language of the translatable values. */
   locale?: string | undefined;
-  /** Market-specific values are given for this market only. */
+  /** The only market of the market-specific values. */
   market?: string | undefined;
 }
 
@@ -39,14 +38,14 @@ export interface CreateInput extends NewEntry {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   idempotency?: Idempotency | undefined;
-  /** Reads the definition again after a write conflict. */
+  /** Reads the definition again after a conflict. */
   renew?: (() => Promise<OrbContext>) | undefined;
 }
 
 /**
- * Returns the schema that a new entry names.
- * @throws AppError invalid `unknown_module`, `unknown_schema`, `required` at /schema; conflict `append_only` for
- * transaction records
+ * Returns the schema of a new entry.
+ * @throws AppError invalid `unknown_module`, `unknown_schema`, `required`; conflict `append_only` for transaction
+ * records
  */
 export function schemaFor(context: OrbContext, module: string, schema: string | undefined): CompiledSchema {
   const found = context.compiled.schema(module, schema);
@@ -76,12 +75,11 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   ]);
 }
 
-/** The write of a new entry. It appends one revision. */
 export interface NewEntryWrite extends EntryWrite {
   snapshots: [EntrySnapshot];
 }
 
-/** Validates and seals a new entry. Returns the write to commit. */
+/** Validates a new entry and returns the write to commit. */
 export async function planNew(
   deps: Deps,
   actor: Actor,
@@ -139,10 +137,7 @@ export async function planNew(
 }
 
 /**
- * Creates an entry. `publish` publishes it in the same atomic write.
- *
- * Takes two sequential broker requests (definition and Idempotency-Key together, then the write), or three if the
- * entry refers to other entries.
+ * Creates an entry, and publishes it in the same atomic write if requested.
  * @throws AppError invalid; forbidden, unauthenticated; conflict `unique_conflict`, `reference_not_live`; too_large
  * `entry_too_large`
  */
@@ -175,7 +170,10 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
   return counted(deps, actor, orbId, () => retryOnConflict(deps, orbId, run, findReplay));
 }
 
-/** Returns the orb unless it is null. @throws AppError not_found */
+/**
+ * Returns the orb.
+ * @throws AppError not_found if it is null
+ */
 export function requireOrb<T extends OrbContext>(orb: T | null): T {
   if (orb === null) throw notFound("orb");
   return orb;

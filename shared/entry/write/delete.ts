@@ -13,20 +13,19 @@ import { retryOnConflict } from "./retry.ts";
 import { statusOf } from "./update.ts";
 
 export interface DeleteInput extends Target {
-  /** Deletes the entry even if other entries refer to it. */
+  /** Whether to delete the entry even if other entries refer to it. */
   force?: boolean | undefined;
-  /** Also erases all revisions permanently. Platform admins only. Works on entries that are already deleted. */
+  /** Whether to erase all revisions too. For platform admins, also on deleted entries. */
   purge?: boolean | undefined;
 }
 
-/** Seconds that the tombstone of a purge stays in the log, so that a concurrent write still gets a conflict. */
+/** Seconds that the tombstone of a purge stays in the log, so that a concurrent write gets a conflict. */
 const PURGED_SECONDS = 5;
 
 /**
- * Deletes an entry. Its address returns 404 from then on, its unique values are released, and its revisions stay
- * until a purge.
- * @throws AppError not_found; precondition `revision_mismatch`; conflict `referenced`, or `wrong_state` when the
- * entry was written again between deletion and purge; forbidden, unauthenticated
+ * Deletes an entry and releases its unique values. Its revisions remain until a purge.
+ * @throws AppError not_found; forbidden, unauthenticated; precondition `revision_mismatch`
+ * @throws AppError conflict `referenced`, or `wrong_state` if the entry was created again before the purge
  */
 export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput): Promise<void> {
   if (input.purge === true) requireOperator(actor, "entries.purge");
@@ -54,7 +53,7 @@ export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput):
     if (input.purge !== true) return;
     await purge(deps, actor, input.orbId, snapshot.id);
   } catch (error) {
-    // Already deleted, perhaps by an earlier attempt of this request. Only the purge is left to do.
+    // The entry is already deleted, perhaps by an earlier attempt of this request. Only purge it.
     if (input.purge !== true || !isGone(error)) throw error;
     await purge(deps, actor, input.orbId, input.id);
   }
@@ -70,13 +69,12 @@ function writtenAgain(state: string): AppError {
   return new AppError("conflict", "wrong_state", detail, { data: { state, operation: "purge" } });
 }
 
-/** Erases every revision: a rollup replaces them with one tombstone, which expires. */
+/** Erases all revisions: a rollup replaces them with one tombstone, which expires. */
 async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise<void> {
   const address: EntryAddress = await retryOnConflict(deps, orb, async () => {
     const entry = await loadEntry(deps, orb, id);
     if (entry === null) throw notFound("entry");
-    // An entry with a derived id, such as settings, can be created again after its deletion. Do not erase the new
-    // one.
+    // Settings keep their id when they are created again after a deletion. Do not erase the new ones.
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
     const at = new Date(deps.clock.now()).toISOString();
     await deps.store.append(streams.orb(orb), {

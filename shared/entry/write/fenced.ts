@@ -1,11 +1,10 @@
 /**
- * The fence for writes whose head expects the revision before it. The fence is a message that every activation of a
- * definition moves, so that no write is committed under a definition that has been replaced. A message can have only
- * one expectation, so the head cannot expect the fence too.
+ * Fencing for writes whose revision already has an expectation. The fence is a message that each new definition of the
+ * orb replaces. A message can have only one expectation, so the revision cannot expect the fence too.
  *
- * With replicas such a write is a batch with a guard message that expects the fence. Without replicas a batch takes
- * twenty times as long as a message. There the guard is sent right behind the head, and a write is taken back if the
- * guard is refused.
+ * With replicas, the write is a batch with an extra message that expects the fence. On a single broker, a batch takes
+ * twenty times as long as a message. There the extra message follows the write. If the broker rejects it, another
+ * revision reverts the write.
  */
 
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
@@ -17,14 +16,13 @@ import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 
-/** `updatedBy` of a revision that takes another one back. */
+/** `updatedBy` of a revision that reverts another one. */
 const PLATFORM = "system";
 
 /**
- * Appends messages, the head last, and verifies that the definition was still active at the head's sequence. One
- * round trip.
- * @returns the head's sequence
- * @throws Conflict when another definition was active; the revision has been taken back
+ * Appends messages, the new revision last, and verifies that the definition was still active then.
+ * @returns the revision's sequence
+ * @throws Conflict if another definition was active; the write has been reverted
  */
 export async function appendFenced(
   deps: Deps,
@@ -42,7 +40,7 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host with a cache of the stream reads the fence from it instead of sending a guard.
+  // A host with a cache reads the fence from the cache instead of sending the extra message.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])
@@ -52,7 +50,7 @@ export async function appendFenced(
   if (written.status === "rejected") throw written.reason;
   const seq = written.value;
   if (behind.status === "fulfilled") return seq;
-  // A refused guard is not proof: the fence may have moved after the head was written.
+  // The fence may have changed after the write, which is then valid.
   const { fence = UNFENCED } = by;
   const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
   if (now.seq === fence.seq || now.seq > seq) return seq;
@@ -60,10 +58,7 @@ export async function appendFenced(
   throw new Conflict();
 }
 
-/**
- * Appends the previous state of the entry as a new revision. Does nothing if another write has followed, because that
- * write was decided on this revision.
- */
+/** Appends the previous state of the entry as a new revision. Does nothing if another write has followed. */
 async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, seq: number): Promise<void> {
   const made = snapshots.at(-1);
   if (made === undefined || before === undefined) return;

@@ -1,4 +1,3 @@
-/** Reads a caller's input for an entry: values for one language or market, and the validity window. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { canonicalLanguage } from "../../definition/document/ids.ts";
 import { MASK } from "../../definition/document/mask.ts";
@@ -10,7 +9,7 @@ import { storedInput } from "../model/known.ts";
 import { isSealed } from "../model/masking.ts";
 import type { StoredValue } from "../model/snapshot.ts";
 
-/** The single language or market that a write applies to. */
+/** The only language or market that a write changes. */
 export interface Localization {
   locale?: string | undefined;
   market?: string | undefined;
@@ -22,7 +21,10 @@ function unknownPlace(parameter: keyof Localization, message: string): AppError 
   });
 }
 
-/** Resolves the language and market of a write. @throws AppError malformed when the orb does not have them */
+/**
+ * Resolves the language and market of a write.
+ * @throws AppError malformed if the orb does not have them
+ */
 function resolvePlace(
   schema: CompiledSchema,
   place: Localization,
@@ -38,7 +40,7 @@ function resolvePlace(
   return { language: tag, market };
 }
 
-/** Returns the keys under which a field stores the value of one language and market. */
+/** Returns the map keys under which a field stores the value of a language and market. */
 function trailOf(field: CompiledField, language: string, market: string | undefined): string[] {
   return [
     ...(field.marketSpecific && market !== undefined ? [market] : []),
@@ -54,10 +56,9 @@ function put(map: unknown, trail: readonly string[], value: unknown): unknown {
 }
 
 /**
- * Returns the values to validate. Without a place they are the caller's values, which replace all stored ones. With a
- * place, each value replaces the stored value of that language and market only. Other stored values stay if the
- * definition still has a place for them ({@link storedInput}). Null clears the one value.
- * @param stored values of the newest revision; sealed ones are carried over as masks
+ * Returns the values to validate. With a language or market, each given value replaces the stored value of that
+ * language or market. Otherwise the given values replace all stored ones.
+ * @param stored values of the newest revision; sensitive ones are masked in the result
  */
 export function mergeValues(
   schema: CompiledSchema,
@@ -75,18 +76,18 @@ export function mergeValues(
     merged[name] = field === undefined ? value : put(merged[name], trailOf(field, language, market), value);
   }
   if (!Object.hasOwn(given, "__proto__")) return merged;
-  // Kept, so that validation can report it by name.
+  // Keep it, so that validation can report it by name.
   Object.defineProperty(merged, "__proto__", { value: MASK, enumerable: true });
   return merged;
 }
 
-/** A validity window: ISO 8601 in UTC, or null for no bound. */
+/** When an entry is visible: ISO 8601 in UTC, or null for no limit. */
 export interface Window {
   validFrom: string | null;
   validTo: string | null;
 }
 
-/** Reads the window of a write. Omitted bounds stay as they are. */
+/** Reads `validFrom` and `validTo` of a write. Omitted ones keep their value. */
 export function readWindow(
   given: { validFrom?: unknown; validTo?: unknown },
   before: Window,
@@ -117,7 +118,7 @@ export function readWindow(
   return { window, faults };
 }
 
-/** Returns a fault if the window has already closed, because such an entry cannot be published. */
+/** Returns an error if `validTo` has passed, because such an entry cannot be published. */
 export function windowFaults(window: Window, now: number): Fault[] {
   if (window.validTo === null || Date.parse(window.validTo) > now) return [];
   return [{ path: "/validTo", code: "window_closed", message: "must be in the future to publish the entry" }];

@@ -1,4 +1,3 @@
-/** The lifecycle operations: publish, unpublish, archive, restore. Each appends one revision in one atomic write. */
 import type { Actor } from "../../access/actor.ts";
 import { next } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
@@ -15,11 +14,10 @@ import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
 /**
- * Publishes the newest draft: at once if its window is open, or by the broker's scheduler when the window opens.
- *
- * Takes two sequential broker requests, or three if the entry refers to other entries, which must be live.
- * @throws AppError not_found; precondition `revision_mismatch`; conflict `wrong_state`, `reference_not_live`,
- * `unique_conflict`; invalid when the draft no longer fits the definition or its window has closed; forbidden
+ * Publishes the newest revision. If `validFrom` is in the future, the broker's scheduler makes it visible then.
+ * @throws AppError not_found; precondition `revision_mismatch`; forbidden; conflict `wrong_state`,
+ * `reference_not_live`, `unique_conflict`
+ * @throws AppError invalid if the values do not fit the definition or `validTo` has passed
  */
 export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
@@ -53,8 +51,8 @@ export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<
 }
 
 /**
- * Takes an entry offline and keeps its draft. @throws AppError not_found; precondition; conflict `wrong_state`;
- * forbidden
+ * Unpublishes an entry.
+ * @throws AppError not_found; precondition; conflict `wrong_state`; forbidden
  */
 export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
@@ -68,7 +66,10 @@ export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promis
   });
 }
 
-/** Restores an archived entry, offline. @throws AppError not_found; precondition; conflict `wrong_state`; forbidden */
+/**
+ * Restores an archived entry without publishing it.
+ * @throws AppError not_found; precondition; conflict `wrong_state`; forbidden
+ */
 export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
     acts: ["restore"],
@@ -83,8 +84,7 @@ export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<
 
 /**
  * Archives (soft-deletes) an entry.
- * @throws AppError not_found; precondition; conflict `wrong_state`, or `referenced` with the referrers that the
- * caller may read, unless forced; forbidden
+ * @throws AppError not_found; precondition; forbidden; conflict `wrong_state`, or `referenced` unless forced
  */
 export function archiveEntry(
   deps: Deps,
@@ -106,12 +106,12 @@ export function archiveEntry(
 
 /**
  * Verifies that no entry refers to this one.
- * @returns the guards for the commit: it fails if a reference is added meanwhile
+ * @returns guards that make the commit fail if a reference is added in the meantime
  * @throws AppError conflict `referenced`
  */
 export async function unreferenced(deps: Deps, actor: Actor, state: State): Promise<Guard[]> {
   const { context, entry, guardSeq } = state;
-  // Sequence 0 means that no reference guard was ever written, so no entry ever referred to this one.
+  // At sequence 0, no entry has ever referred to this one.
   if (guardSeq !== 0 && (await isReferred(deps, context, entry.head.id))) {
     throw referenced(await referrersOf(deps, actor, context, entry.head.id));
   }

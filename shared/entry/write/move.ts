@@ -1,4 +1,3 @@
-/** Moves live copies of entries to the subjects of another audience. */
 import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
@@ -11,14 +10,14 @@ import { GONE_SECONDS } from "../model/messages.ts";
 import { type LoadedEntry, parseEntry } from "../model/resolve.ts";
 import { visible } from "../model/snapshot.ts";
 
-/** Source and target audience of live copies, and the fence of the definition that moves them. */
+/** Old and new readers of published copies, and the fence of the definition that changes them. */
 export interface Move {
   from: LiveRole | null;
   to: LiveRole;
   fence: Fence | undefined;
 }
 
-/** Moves the live copies of a few entries of one orb in one batch. @returns how many were moved */
+/** Moves the published copies of some entries of one orb in a batch. Returns the number of moved entries. */
 export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;
@@ -30,7 +29,7 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
   }
-  // One of the entries was written meanwhile. Read each again and move it in a batch of its own.
+  // One of the entries was written in the meantime. Read and move each one separately.
   let moved = 0;
   for (const entry of entries) {
     await untilWritten(async () => {
@@ -46,7 +45,7 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   return moved;
 }
 
-/** Returns the messages that move one entry's live copy. They expect the entry's head to be unchanged. */
+/** Returns the messages that move the published copy of an entry. They expect that the entry has not changed. */
 async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move): Promise<Append[]> {
   const published = await publishedOf(deps, entry);
   if (published === null) return [];
@@ -63,7 +62,7 @@ async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move):
   );
 }
 
-/** The messages, with one that the broker refuses once another definition is in force. */
+/** Adds a message that the broker rejects if the definition is no longer active. */
 export function fenced(orb: string, fence: Fence | undefined, messages: readonly Append[]): Append[] {
   if (fence === undefined) return [...messages];
   const subject = subjects.guard(orb, "move", 0);

@@ -1,4 +1,3 @@
-/** Turns a caller's values into stored ones: validated, sealed, with their index keys. */
 import type { Actor } from "../../access/actor.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ruleFaults } from "../../definition/rule.ts";
@@ -13,30 +12,29 @@ import type { OrbContext } from "../model/resolve.ts";
 import { sealValues } from "../model/sealing.ts";
 import type { StoredValue } from "../model/snapshot.ts";
 
-/** An entry's values must be smaller than this many bytes as JSON. */
+/** Maximum bytes of an entry's values as JSON, exclusive. */
 export const ENTRY_LIMIT = 512 * 1024;
 
 const encoder = new TextEncoder();
 
-/** Values ready to be stored, with their index keys and guards. */
+/** Validated and encrypted values, with their index keys and guards. */
 export interface Prepared {
   values: Record<string, StoredValue>;
   claims: string[];
   guards: Guard[];
 }
 
-/** The input of {@link prepare}. */
 export interface Preparation {
   id: string;
-  /** The caller's values, or the masked stored values if the caller sent none. */
+  /** Values from the client, or the masked stored values if the client sent none. */
   given: unknown;
   /** Stored values of the newest revision; empty for a new entry. */
   stored: Readonly<Record<string, StoredValue>>;
-  /** Index keys that the entry already has. The targets of these references are not checked again. */
+  /** Index keys that the entry already has. Existing references are not checked again. */
   held: readonly string[];
-  /** Whether this write publishes, so that all referenced entries must be live. */
+  /** Whether this write publishes, so that all referenced entries must be published. */
   publish: boolean;
-  /** Faults already found in other parts of the input. */
+  /** Errors already found in other parts of the input. */
   faults: readonly Fault[];
 }
 
@@ -49,8 +47,8 @@ function tooLarge(): AppError {
 }
 
 /**
- * Validates and seals values.
- * @throws AppError invalid with all faults at once; too_large `entry_too_large`; conflict `reference_not_live`
+ * Validates and encrypts values.
+ * @throws AppError invalid with all errors at once; too_large `entry_too_large`; conflict `reference_not_live`
  */
 export async function prepare(
   deps: Deps,
@@ -83,7 +81,7 @@ export async function prepare(
   return { values: stored, claims, guards: targets.guards };
 }
 
-/** Returns the keys of references that the write adds. */
+/** Returns the index keys of references that the write adds. */
 function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlySet<string>): Set<string> {
   const out = new Set<string>();
   for (const field of schema.references) {
@@ -98,7 +96,7 @@ function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlyS
   return out;
 }
 
-/** 409: an entry cannot be published while it refers to entries that are not live. */
+/** 409: a published entry can only refer to published entries. */
 function referencesNotLive(errors: Fault[]): AppError {
   return new AppError(
     "conflict",

@@ -9,17 +9,20 @@ import { streams } from "../../store/subjects.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
 import type { OrbContext } from "../model/resolve.ts";
 
-/** Retries after the first run. With the delays below, all retries together take up to 2 seconds. */
+/** Maximum retries. With the delays below, they take up to 2 seconds in total. */
 const ATTEMPTS = 24;
-/** Each time that this many runs have met a conflict, compare the orb's fence with the live definition record. */
+/** Check the orb's fence after every third conflict. */
 const MEND = 3;
 /**
- * After this many attempts, about 300 ms, reopen the definition in force. A publication that looks at the last writes keeps it
- * closed for some milliseconds, and could never finish if each writer reopened it at once.
+ * Allow writes again after this many attempts, about 300 ms. A publication blocks them for some milliseconds, and could
+ * never finish if each writer unblocked them at once.
  */
 const REOPEN = 11;
 
-/** Reads the current definition before a retry. @throws AppError not_found */
+/**
+ * Reads the current definition before a retry.
+ * @throws AppError not_found
+ */
 export async function renewDefinition(
   deps: Deps,
   { orbId, renew }: { orbId: string; renew?: (() => Promise<OrbContext>) | undefined },
@@ -31,10 +34,8 @@ export async function renewDefinition(
 }
 
 /**
- * Runs a write until it meets no conflict. Each run reads the state again, so a lost race gets the response that the
- * new state calls for: 412, 409, or a write on top of the other one.
- * @param findReplay returns the response if this request was sent twice and the other copy has already succeeded. That
- * copy may be the cause of the conflict and become readable only now.
+ * Runs a write until it meets no conflict. Each attempt reads the current state again.
+ * @param findReplay returns the response if a duplicate of this request has already succeeded and caused the conflict
  * @throws AppError conflict `write_conflict` after too many conflicts
  */
 export async function retryOnConflict<T>(
@@ -49,7 +50,7 @@ export async function retryOnConflict<T>(
       return await run(attempt);
     } catch (error) {
       if (error instanceof StreamMissing && error.stream === streams.orb(orb) && !created) {
-        // The orb exists but its stream does not: the creation of the orb stopped halfway. Create the stream now.
+        // The orb has no stream, because its creation was interrupted. Create the stream now.
         if ((await definitionFor(deps, orb)) === null) throw error;
         created = true;
         await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
@@ -61,9 +62,10 @@ export async function retryOnConflict<T>(
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
-      // Two fresh reads did not help: a publisher can have stopped between the fence and the live record.
+      // Fresh reads did not help. Perhaps a publication was interrupted after it changed the fence.
       if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
-      // Retry once without a pause, because most conflicts are over by then. Then pause for a growing, random time.
+      // The first retry is immediate, because most conflicts are over by then. Later ones wait for a growing, random
+      // time.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }
   }

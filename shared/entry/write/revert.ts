@@ -9,10 +9,9 @@ import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
 /**
- * Restores an older revision's values and window as a new draft. The live revision stays until the draft is
- * published.
- * @throws AppError not_found `revision_not_found`; invalid when the values no longer fit the definition; otherwise
- * like an update
+ * Restores the values, `validFrom` and `validTo` of an older revision as a draft. The published revision stays.
+ * @throws AppError not_found `revision_not_found`; invalid if the values no longer fit the definition; otherwise like
+ * an update
  */
 export function revertEntry(
   deps: Deps,

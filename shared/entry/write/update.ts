@@ -12,23 +12,23 @@ import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 
 export interface UpdateInput extends Target {
-  /** All values or, with `locale` or `market`, only the values to change. If omitted, the values stay. */
+  /** All values. With `locale` or `market`, only those to change. If omitted, the values stay. */
   values?: unknown;
-  /** ISO 8601 with any offset. Null: no bound. If omitted, the bound stays. */
+  /** ISO 8601, or null for no limit. If omitted, the limit stays. */
   validFrom?: unknown;
   validTo?: unknown;
-  /** Publishes the new revision in the same atomic write. */
+  /** Whether to publish the new revision in the same atomic write. */
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
-  /** The entry that the body names. It must be the entry of the path, because an entry cannot be moved. */
+  /** Properties of the body that must match the entry in the path, because an entry cannot be moved. */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
 
 /** Properties of a body that identify an entry. */
 const PLACE = ["id", "orb", "module", "schema"] as const;
 
-/** Returns faults if the body names another entry or contains nothing to change. */
+/** Returns errors if the body names another entry or changes nothing. */
 function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   const faults: Fault[] = [];
   for (const name of PLACE) {
@@ -51,7 +51,10 @@ function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   return faults;
 }
 
-/** Returns the schema of an entry. @throws AppError conflict `schema_gone` when the definition no longer has it */
+/**
+ * Returns the schema of an entry.
+ * @throws AppError conflict `schema_gone` if the definition no longer has it
+ */
 export function requireSchema(state: State): CompiledSchema {
   if (state.schema !== undefined) return state.schema;
   throw new AppError(
@@ -61,7 +64,7 @@ export function requireSchema(state: State): CompiledSchema {
   );
 }
 
-/** Returns the lifecycle state of an entry that is not deleted. */
+/** Returns the status of an entry that is not deleted. */
 export function statusOf(snapshot: EntrySnapshot): Exclude<EntrySnapshot["status"], "DELETED"> {
   if (snapshot.status === "DELETED")
     throw new AppError("not_found", "entry_not_found", "The entry has been deleted.");
@@ -69,12 +72,10 @@ export function statusOf(snapshot: EntrySnapshot): Exclude<EntrySnapshot["status
 }
 
 /**
- * Appends a new revision. The live revision stays until a publication; `publish` publishes in the same atomic write.
- *
- * Takes two sequential broker requests (definition and head together, then the write), or three if references are
- * added.
- * @throws AppError not_found; precondition `revision_mismatch`; invalid; conflict `wrong_state`, `unique_conflict`,
- * `reference_not_live`; forbidden, unauthenticated
+ * Appends a new revision, and publishes it in the same atomic write if requested. Otherwise the published revision
+ * stays.
+ * @throws AppError not_found; precondition `revision_mismatch`; invalid; forbidden, unauthenticated
+ * @throws AppError conflict `wrong_state`, `unique_conflict`, `reference_not_live`
  */
 export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promise<Written> {
   const publish = input.publish === true;
