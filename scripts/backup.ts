@@ -144,7 +144,7 @@ if (import.meta.main) {
     const { streams } = await backup(settings, folder, console.log);
     const keys = join(settings.dataDir, "secrets.json");
     console.log(
-      `\n${streams.length} streams are in ${folder}.\nIt is of use with the keys only, which are in ${keys} or your deployment's secrets: keep them too, and apart from it.\nHow to bring it back is in docs/guides/back-up-and-restore.md.`,
+      `\n${streams.length} streams are in ${folder}.\nTo restore it you need the keys in ${keys}, or those of your deployment's secrets. Keep a copy of them in another place.\nSee docs/guides/back-up-and-restore.md.`,
     );
     process.exit(0);
   } catch (error) {

@@ -112,7 +112,7 @@ function openSnapshot(folder: string, { file }: SavedStream): number {
     return openOwn(folder, file);
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);
-    throw new Failure(`The backup in ${folder} is not whole: ${file} cannot be read (${words}).`);
+    throw new Failure(`The backup in ${folder} is incomplete: ${file} cannot be read (${words}).`);
   }
 }
 

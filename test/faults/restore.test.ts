@@ -199,7 +199,7 @@ describe("an untrusted backup", () => {
       ],
       [
         "a symbolic link",
-        /^The backup in \S+ is not whole: \S+ cannot be read/,
+        /^The backup in \S+ is incomplete: \S+ cannot be read/,
         forge((m, copy) => {
           renameSync(join(copy, orbFile(m)), join(copy, "elsewhere"));
           symlinkSync("elsewhere", join(copy, orbFile(m)));
@@ -207,7 +207,7 @@ describe("an untrusted backup", () => {
       ],
       [
         "a missing file",
-        /^The backup in \S+ is not whole: /,
+        /^The backup in \S+ is incomplete: /,
         forge((m, copy) => rmSync(join(copy, orbFile(m))), key),
       ],
       ["no signature", /is not signed: .*add --unsigned/, forge((_, copy) => rmSync(join(copy, SIGNATURE)))],
