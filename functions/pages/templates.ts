@@ -31,6 +31,12 @@ function title(state: PageState): string {
   }
 }
 
+/** The place for messages about the elements above it. */
+function said(place: "enter" | "token" | "passkeys"): Html {
+  return html`
+      <div class="said" id="said-${place}"><p class="status" role="status"></p><p class="error" role="alert"></p></div>`;
+}
+
 function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
   const as = realm.name === "platform" ? "a platform admin" : ROLE_WORDS[role];
   return html`
@@ -41,7 +47,7 @@ function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
           <input id="name" name="name" type="text" maxlength="64" autocomplete="nickname" spellcheck="false">
         </div>
         <button class="primary" type="submit" disabled>Create passkey</button>
-      </form>
+      </form>${said("enter")}
       <p class="foot">Already have a passkey? <a href="${realm.base}/signin">Sign in</a></p>`;
 }
 
@@ -49,13 +55,8 @@ function loginForm(): Html {
   return html`
       <p>Use the passkey on this device, on your phone or on a security key. You do not need a name or a password.</p>
       <form id="form" action="" novalidate>
-        <div class="row" id="account-row" hidden>
-          <label for="account-field">Account</label>
-          <input id="account-field" name="username" type="text" autocomplete="username webauthn" autocapitalize="none" spellcheck="false" aria-describedby="account-hint">
-          <p class="hint" id="account-hint">Choose a passkey here, or press the button.</p>
-        </div>
         <button class="primary" type="submit" disabled>Sign in with a passkey</button>
-      </form>
+      </form>${said("enter")}
       <p class="foot">New here? Open the invitation that you were given.</p>`;
 }
 
@@ -67,7 +68,7 @@ function knownForm(realm: Realm, name: string): Html {
       <button id="continue" class="primary" type="button" hidden>Continue</button>
       <form id="form" action="" novalidate>
         <button class="primary" type="submit" disabled>Confirm with your passkey</button>
-      </form>
+      </form>${said("enter")}
       <button class="signout" type="button">Sign out</button>`;
 }
 
@@ -101,16 +102,21 @@ function next(realm: Realm, state: PageState): Html {
       <p>Commands and programs need the access token; in the README it is <code>TOKEN</code>. Or <a href="/api/docs">try the API in this browser</a>, where you are already signed in.</p>`;
 }
 
+/** The field shows the token if the browser does not allow copying. */
+const COPY = html`
+      <button id="copy" class="primary" type="button">Copy access token</button>
+      <input id="token" type="text" readonly hidden aria-label="Access token">`;
+
 function account(realm: Realm, state: PageState): Html {
   return html`
     <section id="account" hidden aria-labelledby="account-title">
       <p class="realm">${realm.title}</p>
       <h1 id="account-title" tabindex="-1">You are signed in</h1>
       <p>as <strong id="who"></strong></p>
-      <button id="copy" type="button" hidden>Copy access token</button>${next(realm, state)}
-      <h2>Your passkeys</h2>
+${realm.name === "platform" ? COPY : nothing}${said("token")}${next(realm, state)}
+      <h2 id="passkeys-title" tabindex="-1">Your passkeys</h2>
       <ul id="passkeys"></ul>
-      <button id="add" type="button">Add another passkey</button>
+      <button id="add" type="button">Add another passkey</button>${said("passkeys")}
       <button class="signout" type="button">Sign out</button>
     </section>`;
 }
@@ -118,7 +124,6 @@ function account(realm: Realm, state: PageState): Html {
 /** @param origins other web applications that the page may return to */
 export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
   const heading = title(state);
-  const kind = realm.name === "platform" ? "platform" : "users";
   const enter = html`
     <section id="enter" aria-labelledby="enter-title">
       <p class="realm">${realm.title}</p>
@@ -139,11 +144,9 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 <link rel="icon" href="${ICON}">
 <link rel="stylesheet" href="/api/_auth/assets/${styleName}">${script}
 </head>
-<body data-base="${realm.base}" data-kind="${kind}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
+<body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
   <main id="card">
     <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm, state)}
-    <p id="status" role="status"></p>
-    <p id="error" role="alert"></p>
     <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
   </main>
 </body>

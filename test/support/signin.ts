@@ -56,13 +56,25 @@ export async function look(page: Page, name: string): Promise<void> {
     await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
 }
 
-/** Violations that axe finds, by rule. */
+/** Violations that axe finds in both colour schemes, by rule and element. */
 export async function faults(page: Page): Promise<string[]> {
   await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const tool = (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }).axe;
-    return (await tool.run()).violations.map(({ id }) => id);
-  });
+  const isDark: boolean = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const violations = await page.evaluate(async () => {
+      interface Violation {
+        id: string;
+        nodes: { html: string }[];
+      }
+      const tool = (globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe;
+      return (await tool.run()).violations.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`);
+    });
+    found.push(...violations.map((violation) => `${colorScheme}: ${violation}`));
+  }
+  await page.emulateMedia({ colorScheme: isDark ? "dark" : "light" });
+  return found;
 }
 
 /** An invitation from the platform's admin. */

@@ -63,7 +63,7 @@ export async function showPasskeys(
         void attempt(async () => {
           await api.removePasskey(passkey.id);
           await showPasskeys(list, api, attempt, say);
-          document.getElementById("account-title")?.focus();
+          document.getElementById("passkeys-title")?.focus();
           say(`${passkey.name} was removed. Delete it on its device, too.`);
         });
       });

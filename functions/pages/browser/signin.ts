@@ -1,17 +1,8 @@
 /** The script of the sign-in page. The HTML contains all elements, and the script shows and hides them. */
-import {
-  browserSupportsWebAuthn,
-  browserSupportsWebAuthnAutofill,
-  startAuthentication,
-  startRegistration,
-  WebAuthnAbortService,
-} from "@simplewebauthn/browser";
+import { browserSupportsWebAuthn, startAuthentication, startRegistration } from "@simplewebauthn/browser";
 import { realmApi, type Session } from "./api.ts";
 import { showPasskeys } from "./passkeys.ts";
-import { isSuperseded, wordsFor } from "./words.ts";
-
-/** A challenge is valid for 5 minutes. Replace it a minute earlier. */
-const STALE_MS = 4 * 60_000;
+import { wordsFor } from "./words.ts";
 
 const byId = (id: string) => document.getElementById(id);
 const page = document.body.dataset;
@@ -23,18 +14,27 @@ function show(id: string, visible: boolean): void {
   if (element !== null) element.hidden = !visible;
 }
 
-function say(id: "status" | "error", text: string): void {
-  const element = byId(id);
+/** A place for messages, next to what the user pressed. */
+type Place = "enter" | "token" | "passkeys";
+let place: Place = "enter";
+
+function say(kind: "status" | "error", text: string): void {
+  const element = document.querySelector(`#said-${place} .${kind}`);
   if (element === null) return;
   element.textContent = text;
   // On a small screen, the message may be below the fold.
   if (text !== "") element.scrollIntoView({ block: "nearest" });
 }
 
+/** Removes the messages, and shows the next ones at another place. */
+function speakAt(next: Place): void {
+  say("status", "");
+  say("error", "");
+  place = next;
+}
+
 /** Whether the user has pressed a button and waits for the result. */
 let working = false;
-/** Whether the browser's passkey autofill is waiting for the user. */
-let waiting = false;
 
 /** The focused button. Disabling it removes the focus, so it is restored later. */
 let pressed: Element | null = null;
@@ -85,7 +85,7 @@ function signedIn(session: Session): void {
   if (who !== null) who.textContent = session.name;
   show("enter", false);
   show("account", true);
-  show("copy", page.kind === "platform");
+  speakAt("token");
   byId("copy")?.addEventListener("click", () => void copy(session.token));
   // The invitation in the URL is used up, so a reload must not try it again.
   history.replaceState(null, "", location.pathname);
@@ -102,20 +102,23 @@ async function passkeys(): Promise<void> {
   await showPasskeys(
     list,
     api,
-    (act) => attempt("register", act, ""),
+    (act) => attempt("register", act, "", "passkeys"),
     (text) => say("status", text),
   );
 }
 
 async function copy(token: string): Promise<void> {
+  speakAt("token");
   try {
     await navigator.clipboard.writeText(token);
-    say(
-      "status",
-      "The access token is in the clipboard. Anyone who has it can act as you for 12 hours: keep it secret.",
-    );
+    say("status", "Copied. Anyone who has this token can act as you for 12 hours: keep it secret.");
   } catch {
-    say("error", "The browser does not allow copying. Select the token and copy it yourself.");
+    const field = byId("token");
+    if (!(field instanceof HTMLInputElement)) return;
+    field.value = token;
+    field.hidden = false;
+    field.select();
+    say("error", "The browser does not allow copying. Copy the token from the field, and keep it secret.");
   }
 }
 
@@ -123,17 +126,16 @@ async function attempt(
   doing: "register" | "login",
   act: () => Promise<void>,
   meanwhile: string,
+  where: Place = place,
 ): Promise<void> {
-  say("error", "");
+  speakAt(where);
   say("status", meanwhile);
   busy(true);
   try {
     await act();
   } catch (error) {
     say("status", "");
-    if (!isSuperseded(error)) say("error", wordsFor(error, doing));
-    // The button replaced the browser's autofill request.
-    if (doing === "login") void offerAutofill();
+    say("error", wordsFor(error, doing));
   } finally {
     busy(false);
   }
@@ -170,51 +172,6 @@ async function signOut(): Promise<void> {
   location.assign(location.pathname);
 }
 
-/** The passkey autofill request, and when its challenge was created. */
-let offered: { begun: Awaited<ReturnType<typeof api.beginLogin>>; at: number } | undefined;
-
-/**
- * Offers passkeys in the browser's autofill, if supported. The request starts with the first touch of the field, so
- * viewing the page never signs a user in.
- */
-async function offerAutofill(): Promise<void> {
-  if (byId("account-field") === null || !(await browserSupportsWebAuthnAutofill())) return;
-  show("account-row", true);
-  try {
-    offered = { begun: await api.beginLogin(), at: Date.now() };
-  } catch {
-    // The autofill is optional. The button reports errors.
-    offered = undefined;
-  }
-}
-
-async function autofill(): Promise<void> {
-  if (waiting) return;
-  waiting = true;
-  try {
-    if (offered === undefined || Date.now() - offered.at > STALE_MS) await offerAutofill();
-    const begun = offered?.begun;
-    offered = undefined;
-    if (begun === undefined) return;
-    const renewal = setTimeout(() => WebAuthnAbortService.cancelCeremony(), STALE_MS);
-    const response = await startAuthentication({
-      optionsJSON: begun.publicKey,
-      useBrowserAutofill: true,
-    }).finally(() => clearTimeout(renewal));
-    if (!working) {
-      await attempt(
-        "login",
-        async () => signedIn(await api.complete(begun.sessionId, response)),
-        "Signing in …",
-      );
-    }
-  } catch {
-    // The button, the user or a timeout ended the request. The next touch starts another one.
-  } finally {
-    waiting = false;
-  }
-}
-
 function start(): void {
   if (!browserSupportsWebAuthn()) {
     busy(true);
@@ -229,9 +186,12 @@ function start(): void {
     if (page.state === "register") void attempt("register", register, WAITING);
     else void attempt("login", login, WAITING);
   });
-  byId("add")?.addEventListener("click", () => void attempt("register", addPasskey, WAITING));
+  byId("add")?.addEventListener("click", () => void attempt("register", addPasskey, WAITING, "passkeys"));
   for (const button of document.querySelectorAll(".signout")) {
-    button.addEventListener("click", () => void attempt("register", signOut, "Signing out …"));
+    button.addEventListener("click", () => {
+      const where = button.closest("#account") === null ? "enter" : "passkeys";
+      void attempt("register", signOut, "Signing out …", where);
+    });
   }
   const back = returnAddress();
   const going = byId("continue");
@@ -242,11 +202,7 @@ function start(): void {
     byId("form")?.querySelector("button")?.classList.remove("primary");
   }
   show("continue", back !== null);
-  for (const touch of ["pointerdown", "focus"]) {
-    byId("account-field")?.addEventListener(touch, () => void autofill());
-  }
   busy(false);
-  if (page.state === "login") void offerAutofill();
 }
 
 start();

@@ -45,14 +45,7 @@ const DEVICE: Record<string, string> = {
   ERROR_INVALID_RP_ID: "Passkeys do not work at this address. Open the address that you were given.",
 };
 
-/** Returns whether another passkey request replaced this one, so there is no error to show. */
-export function isSuperseded(error: unknown): boolean {
-  return (
-    (error instanceof WebAuthnError && error.code === "ERROR_CEREMONY_ABORTED") ||
-    (error instanceof Error && error.name === "AbortError")
-  );
-}
-
+/** Returns a message for the user, without jargon. */
 export function wordsFor(error: unknown, doing: "register" | "login"): string {
   if (error instanceof Refused) return SERVER[error.code] ?? "Something went wrong. Please try again.";
   if (error instanceof WebAuthnError && DEVICE[error.code] !== undefined) return DEVICE[error.code] ?? "";
