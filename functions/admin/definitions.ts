@@ -58,7 +58,7 @@ const list = defineRoute({
   summary: "List definitions of a kind",
   request: { params: KindParam },
   responses: { 200: json("All", z.array(DefinitionSchema)) },
-  problems: [400, 401, 403],
+  problems: [400, 401, 403, 422],
 });
 const get = defineRoute({
   ...common,

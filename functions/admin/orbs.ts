@@ -58,7 +58,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
       query: pageQuery(["createdAt", "-createdAt"]).extend({ "filter[status]": z.enum(STATUSES).optional() }),
     },
     responses: { 200: json("A page", OrbListSchema) },
-    problems: [400, 401, 403],
+    problems: [400, 401, 403, 422],
   });
   router.openapi(list, async (c) => {
     const { limit, cursor, sort, count, "filter[status]": status } = c.req.valid("query");

@@ -22,7 +22,7 @@ export function bootstrapRoutes(scope: Scope) {
     responses: {
       200: json("Invitations that the caller may create, newest first", z.array(InvitationSchema)),
     },
-    problems: [401, 403, 404],
+    problems: [401, 403, 404, 422],
   });
   const state = defineRoute({
     ...realmRoute(scope, "manager", "bootstrap"),

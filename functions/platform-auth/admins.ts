@@ -26,7 +26,7 @@ export function adminRoutes(scope: Scope) {
     operationId: "listPlatformAdmins",
     summary: "List platform admins",
     responses: { 200: json("The admins, oldest first", z.array(AdminSchema)) },
-    problems: [401, 403],
+    problems: [401, 403, 422],
   });
   const remove = defineRoute({
     ...realmRoute(scope, "manager"),

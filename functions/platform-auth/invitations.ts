@@ -20,7 +20,7 @@ export function invitationList(scope: Scope) {
     description:
       "Needs no authentication in bootstrap mode, while there is no platform admin, and returns the bootstrap invitation. Otherwise needs a platform admin's token (401 without).",
     responses: { 200: json("The invitations, newest first", z.array(InvitationSchema)) },
-    problems: [401, 429],
+    problems: [401, 422, 429],
   });
   return newRouter().openapi(list, async (c) => {
     const { deps, realm } = c.var;

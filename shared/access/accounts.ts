@@ -2,7 +2,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, notFound, unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
 import { isMarker } from "../store/broker/store.ts";
-import { READ_BYTES } from "../store/budget.ts";
+import { READ_BYTES, ReadBudget } from "../store/budget.ts";
 import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import type { Role } from "./actor.ts";
@@ -165,7 +165,7 @@ export async function pageRecords<T>(
   throw unavailable("a replica lags behind");
 }
 
-async function* recordPages<T>(
+export async function* recordPages<T>(
   deps: Deps,
   bucket: string,
   filter: string,
@@ -196,9 +196,23 @@ export async function* recordsToRevoke<T>(
   yield* recordPages<T>(deps, bucket, filter, least);
 }
 
-/** Returns all records at once. Use it only for small sets, such as the platform admins. */
-export async function listRecords<T>(deps: Deps, bucket: string, filter: string): Promise<Versioned<T>[]> {
+/**
+ * Returns all records at once. Use it only for small sets, such as the platform admins.
+ * @param advice how to have fewer
+ * @throws AppError invalid `too_broad` if that is more than a request may read
+ */
+export async function listRecords<T>(
+  deps: Deps,
+  bucket: string,
+  filter: string,
+  advice: string,
+): Promise<Versioned<T>[]> {
   const all: Versioned<T>[] = [];
-  for await (const page of recordPages<T>(deps, bucket, filter)) all.push(...page);
+  const budget = new ReadBudget();
+  const charged = { ...deps, store: budget.charging(deps.store) };
+  for await (const page of recordPages<T>(charged, bucket, filter)) {
+    budget.require(advice);
+    all.push(...page);
+  }
   return all;
 }

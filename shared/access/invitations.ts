@@ -15,6 +15,7 @@ import {
   listRecords,
   readAccount,
   readRecord,
+  recordPages,
   recordsToRevoke,
   replaceRecord,
   type Versioned,
@@ -224,10 +225,12 @@ export async function revokeInvitationsOf(
 export async function revokeOpenInvitations(deps: Deps): Promise<number> {
   let revoked = 0;
   for (const bucket of [buckets.platformInvitations, buckets.orbInvitations]) {
-    for (const found of await listRecords<InvitationRecord>(deps, bucket, ">")) {
-      if (statusOf(found.value, deps.clock.now()) !== "active") continue;
-      await revoke(deps, bucket, found);
-      revoked++;
+    for await (const page of recordPages<InvitationRecord>(deps, bucket, ">")) {
+      for (const found of page) {
+        if (statusOf(found.value, deps.clock.now()) !== "active") continue;
+        await revoke(deps, bucket, found);
+        revoked++;
+      }
     }
   }
   return revoked;
@@ -260,11 +263,19 @@ export async function revokeInvitation(
   });
 }
 
+/** Advice for a list that exceeds the read budget. */
+const FEWER = "Wait until some invitations expire.";
+
 /** Lists invitations, newest first, without those that the actor could not create. The response contains tokens. */
 export async function listInvitations(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation[]> {
   requireInRealm(actor, realm.name, "invitations.read");
   const role = roleInRealm(actor, realm.name);
-  const records = await listRecords<InvitationRecord>(deps, realm.buckets.invitations, keys.all(realm));
+  const records = await listRecords<InvitationRecord>(
+    deps,
+    realm.buckets.invitations,
+    keys.all(realm),
+    FEWER,
+  );
   const visible = records.filter(({ value }) => mayInRealm(role, "invitations.write", value.role));
   const all = await Promise.all(visible.map(({ value }) => describeInvitation(deps, realm, value)));
   return all.sort((a, b) => b.createdAt.localeCompare(a.createdAt));

@@ -9,6 +9,7 @@ import {
   listRecords,
   pageRecords,
   readAccount,
+  recordPages,
   replaceRecord,
 } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
@@ -130,9 +131,28 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   await audit(deps, { realm: realm.name, action: "user", actor, target: account.id, detail: "removed" });
 }
 
+/** Whether a platform admin other than this one can sign in. Reads until it finds one. */
+async function isAnotherAdmin(deps: Deps, id: string): Promise<boolean> {
+  const { accounts } = platformRealm.buckets;
+  for await (const page of recordPages<AccountRecord>(deps, accounts, keys.all(platformRealm))) {
+    const others = page.filter(({ value }) => value.id !== id);
+    const counted = await Promise.all(others.map(({ value }) => isEffective(deps, platformRealm, value)));
+    if (counted.includes(true)) return true;
+  }
+  return false;
+}
+
+/** Advice for a list that exceeds the read budget. */
+const FEWER = "Remove admins that are no longer needed.";
+
 export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecord[]> {
   requireOperator(actor, "admins.read");
-  const all = await listRecords<AccountRecord>(deps, platformRealm.buckets.accounts, keys.all(platformRealm));
+  const all = await listRecords<AccountRecord>(
+    deps,
+    platformRealm.buckets.accounts,
+    keys.all(platformRealm),
+    FEWER,
+  );
   const counted = await Promise.all(all.map(({ value }) => isEffective(deps, platformRealm, value)));
   const admins = all.filter((_, i) => counted[i]).map(({ value }) => value);
   return admins.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
@@ -146,11 +166,7 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
     const revision = await deps.store.kvLast(accounts);
     const found = await readAccount(deps, platformRealm, id);
     if (found === null) throw notFound("admin");
-    const others = (await listRecords<AccountRecord>(deps, accounts, keys.all(platformRealm))).filter(
-      ({ value }) => value.id !== id,
-    );
-    const counted = await Promise.all(others.map(({ value }) => isEffective(deps, platformRealm, value)));
-    if (!counted.includes(true)) {
+    if (!(await isAnotherAdmin(deps, id))) {
       throw new AppError(
         "conflict",
         "last_admin",

@@ -3,11 +3,12 @@ import { type Actor, actorId, system } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
-import { invalid, notFound, revisionMismatch } from "../kernel/errors.ts";
-import { READ_BYTES } from "../store/budget.ts";
+import { AppError, invalid, notFound, revisionMismatch } from "../kernel/errors.ts";
+import { READ_BYTES, REQUEST_BYTES, ReadBudget, tooManyBytes } from "../store/budget.ts";
+import { NumberedLog } from "../store/numbered-log.ts";
 import { nullOnConflict, scanPages } from "../store/pages.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
-import type { StoredMessage } from "../store/types.ts";
+import { type StoredMessage, TooMuch } from "../store/types.ts";
 import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
 
 /** A stored version. Numbers continue after a removal. */
@@ -32,30 +33,44 @@ function viewOf(message: StoredMessage): DefinitionView | null {
 /** Maximum number of versions per read. */
 const DEFINITIONS_PER_READ = 100;
 
-/** Returns the newest version of every definition by subject, including removed ones. */
-async function newestOf(
-  deps: Pick<Deps, "store">,
-  kind: DefinitionKind,
-): Promise<Map<string, StoredMessage>> {
+/** Advice for a list that exceeds the read budget. */
+const ONE_BY_ONE = "Read the definitions one by one.";
+
+/**
+ * Returns the newest version of every definition of a kind, including removed ones. The broker looks up
+ * 1,024 at once. If there are more, this reads all versions.
+ * @throws AppError invalid `too_broad` if that is more than a request may read
+ */
+async function newestOf({ store }: Pick<Deps, "store">, kind: DefinitionKind): Promise<StoredMessage[]> {
+  const filter = subjects.definitions(kind);
+  try {
+    return [...(await store.getMany(streams.platform, [filter], { maxBytes: REQUEST_BYTES })).values()];
+  } catch (error) {
+    if (error instanceof TooMuch) throw tooManyBytes(REQUEST_BYTES, ONE_BY_ONE);
+    if (!(error instanceof AppError && error.code === "too_broad")) throw error;
+  }
   const newest = new Map<string, StoredMessage>();
-  for await (const messages of versionsOf(deps, subjects.definitions(kind)))
+  const budget = new ReadBudget();
+  const page = { limit: DEFINITIONS_PER_READ, maxBytes: READ_BYTES };
+  const read = (fromSeq: number) =>
+    budget.charging(store).scan(streams.platform, filter, { fromSeq, ...page });
+  for await (const messages of scanPages(read)) {
     for (const message of messages) newest.set(message.subject, message);
-  return newest;
+    budget.require(ONE_BY_ONE);
+  }
+  return [...newest.values()];
 }
 
-/** Yields stored versions, oldest first. */
-const versionsOf = ({ store }: Pick<Deps, "store">, subject: string) =>
-  scanPages((fromSeq) =>
-    store.scan(streams.platform, subject, { fromSeq, limit: DEFINITIONS_PER_READ, maxBytes: READ_BYTES }),
-  );
-
-/** Returns all definitions of a kind, ordered by id. */
+/**
+ * Returns every definition of a kind, ordered by id.
+ * @throws AppError invalid `too_broad` if that is more than a request may read
+ */
 export async function listDefinitions(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
 ): Promise<DefinitionView[]> {
   const found = await newestOf(deps, kind);
-  return [...found.values()]
+  return found
     .map(viewOf)
     .filter((view) => view !== null)
     .sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -69,19 +84,27 @@ export async function getDefinition(
   version?: number,
 ): Promise<DefinitionView> {
   const subject = subjects.definition(kind, id);
-  if (version === undefined) {
-    const message = await deps.store.get(streams.platform, subject);
-    const view = message === null ? null : viewOf(message);
-    if (view === null) throw notFound("definition");
-    return view;
-  }
-  for await (const messages of versionsOf(deps, subject)) {
-    for (const message of messages) {
-      const view = viewOf(message);
-      if (view?.version === version) return view;
-    }
-  }
-  throw notFound("definition");
+  const newest = await deps.store.get(streams.platform, subject);
+  const found = newest !== null && version !== undefined ? await findVersion(deps, newest, version) : newest;
+  const view = found === null ? null : viewOf(found);
+  if (view === null) throw notFound("definition");
+  return view;
+}
+
+/** Finds the message of a version. @param newest the last message of the definition */
+async function findVersion(
+  { store }: Pick<Deps, "store">,
+  newest: StoredMessage,
+  version: number,
+): Promise<StoredMessage | null> {
+  const numberOf = (message: StoredMessage) => message.json<StoredDefinition>().version;
+  const log = new NumberedLog(store, {
+    stream: streams.platform,
+    subject: newest.subject,
+    last: { number: numberOf(newest), seq: newest.seq },
+    parse: (message) => ({ number: numberOf(message), value: message }),
+  });
+  return (await log.find(version))?.value ?? null;
 }
 
 export interface PutDefinition {
@@ -157,13 +180,13 @@ async function append(
 
 /** Stores the message schemas of built-in handlers that are new or have changed. */
 export async function storeBuiltInMessages(deps: HandlerDeps): Promise<void> {
-  const stored = await newestOf(deps, "messages");
   for (const handler of deps.builtIn) {
     for (const part of ["input", "output"] as const) {
       const schema = handler[part];
       if (schema === undefined) continue;
       const id = `${handler.name.replace(".", "-")}-${part}`;
-      const known = stored.get(subjects.definition("messages", id))?.json<StoredDefinition>();
+      const stored = await deps.store.get(streams.platform, subjects.definition("messages", id));
+      const known = stored?.json<StoredDefinition>();
       if (known !== undefined && JSON.stringify(known.schema) === JSON.stringify(schema)) continue;
       // Never overwrite a definition that an operator has changed or removed.
       if (known !== undefined && known.by !== actorId(system)) continue;

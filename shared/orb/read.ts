@@ -60,28 +60,32 @@ interface OrbPosition {
   seq: number;
 }
 
-/** Lists orbs in the order of their creation. Each page needs two requests to the broker, however many orbs exist. */
+/**
+ * Lists orbs in the order of their creation. Each page needs two requests to the broker, however many orbs exist. A page
+ * ends early, perhaps without orbs, when the read budget is used up.
+ * @throws AppError invalid `too_broad` if a count by status exceeds the read budget
+ */
 export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
   requireOperator(actor, "orbs.read");
   const orbs: ExistingOrb[] = [];
   let end: number | null = null;
   const budget = new ReadBudget();
-  const early = async () => ({ orbs, next: end, total: await totalOf(deps, input) });
+  const early = async () => ({ orbs, next: end, total: await totalOf(deps, budget, input) });
   for await (const places of pagesOf(deps, input)) {
     for await (const { wanted, result } of headsOf(deps, budget, places)) {
-      // End the page early if the documents are large.
-      if (budget.over && orbs.length > 0) return early();
       for (const place of wanted) {
         const message = result.get(subjects.orbHistory(place.orb));
         const head = message === undefined ? null : headOf(message);
-        if (!exists(head) || (input.status !== undefined && head.status !== input.status)) continue;
-        if (orbs.length === input.limit) return early();
-        orbs.push(head);
+        if (exists(head) && (input.status === undefined || head.status === input.status)) {
+          if (orbs.length === input.limit) return early();
+          orbs.push(head);
+        }
         end = place.seq;
       }
+      if (budget.over) return early();
     }
   }
-  return { orbs, next: null, total: await totalOf(deps, input) };
+  return { orbs, next: null, total: await totalOf(deps, budget, input) };
 }
 
 /** Reads revisions in batches, because documents may be large. */
@@ -96,7 +100,10 @@ function headsOf(deps: Deps, budget: ReadBudget, places: readonly OrbPosition[])
   );
 }
 
-async function totalOf(deps: Deps, input: ListOrbs): Promise<number | undefined> {
+/** Advice for a count that exceeds the read budget. */
+const NO_COUNT = "Leave out the count or the status.";
+
+async function totalOf(deps: Deps, budget: ReadBudget, input: ListOrbs): Promise<number | undefined> {
   if (input.count !== true) return undefined;
   if (input.status === undefined) {
     const page = await deps.store.scan(streams.platform, subjects.allOrbPlaces, {
@@ -107,9 +114,9 @@ async function totalOf(deps: Deps, input: ListOrbs): Promise<number | undefined>
     return page.messages.length + page.pending;
   }
   let total = 0;
-  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   for await (const places of pagesOf(deps, { limit: 200 })) {
     for await (const { result } of headsOf(deps, budget, places)) {
+      budget.require(NO_COUNT);
       for (const message of result.values()) {
         const head = headOf(message);
         if (exists(head) && head.status === input.status) total++;

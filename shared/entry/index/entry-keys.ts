@@ -123,15 +123,21 @@ export interface ReservationState {
   taken: Map<string, string>;
 }
 
+/** Advice for a write whose unique values belong to entries that exceed the read budget. */
+const FEWER_VALUES = "Change fewer unique fields in one request.";
+
 /**
  * Looks up which entries own reservations.
  * @param wanted each key, with the id of the entry that wants it
+ * @param budget limits the bytes of the owners
+ * @throws AppError invalid `too_broad` if the owners exceed the budget
  */
 export async function readReservations(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
   wanted: ReadonlyMap<string, string>,
+  budget = new ReadBudget(),
 ): Promise<ReservationState> {
   const state: ReservationState = { known: new Map(), guards: [], own: new Set(), taken: new Map() };
   if (wanted.size === 0) return state;
@@ -154,16 +160,18 @@ export async function readReservations(
   if (others.size === 0) return state;
   const logOf = (id: string) => subjects.entryLog(addressOf(schema, id));
   const keysBy = Map.groupBy(others.keys(), (key) => logOf(others.get(key) ?? ""));
-  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
+  const charged = { ...deps, store };
   const read = (logs: readonly string[], maxBytes: number) => store.getMany(stream, logs, { maxBytes });
   for await (const { wanted: logs, result } of inBatches(budget, [...keysBy.keys()], read)) {
+    budget.require(FEWER_VALUES);
     for (const log of logs) {
       const message = result.get(log);
       const entry = parseEntry(message);
       for (const key of keysBy.get(log) ?? []) {
         const owner = others.get(key) ?? "";
-        if (entry !== null && (await ownsNow(deps, context, schema, entry, key))) state.taken.set(key, owner);
+        if (entry !== null && (await ownsNow(charged, context, schema, entry, key)))
+          state.taken.set(key, owner);
         // The owner no longer needs the reservation, for example after its `validTo`. Another entry may take it if the
         // owner does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });

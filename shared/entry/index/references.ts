@@ -197,22 +197,26 @@ async function confirmed(
 
 /**
  * Returns whether any entry of the orb refers to an entry. Reads from the stream's leader, because a lagging replica
- * could miss the newest reference.
+ * could miss the newest reference. Returns true if the read budget is used up before the search ends.
  */
 export async function isReferred(deps: Deps, context: OrbContext, id: string): Promise<boolean> {
   const { orb } = context;
   const stream = streams.orb(orb);
+  const budget = new ReadBudget();
+  const store = budget.charging(deps.store);
+  const charged = { ...deps, store };
   for (let fromSeq = 1; ; ) {
     const filter = subjects.referrers(orb, id);
-    const message = await nullIfMissing(deps.store.nextMessage(stream, filter, fromSeq));
+    const message = await nullIfMissing(store.nextMessage(stream, filter, fromSeq));
     if (message === null) return false;
     const hint = hintIn(message);
     if (
       hint !== undefined &&
-      (await confirmed(deps, context, hint, await deps.store.get(stream, hint.log), id)) !== undefined
+      (await confirmed(charged, context, hint, await store.get(stream, hint.log), id)) !== undefined
     ) {
       return true;
     }
+    if (budget.over) return true;
     fromSeq = message.seq + 1;
   }
 }
@@ -247,7 +251,7 @@ export async function referrersOf(
     const byLog = Map.groupBy(hints, ({ log }) => log);
     for await (const { wanted, result } of inBatches(budget, [...byLog.keys()], read)) {
       for (const hint of wanted.flatMap((log) => byLog.get(log) ?? [])) {
-        const found = await confirmed(deps, context, hint, result.get(hint.log), id);
+        const found = await confirmed({ ...deps, store }, context, hint, result.get(hint.log), id);
         const schema = found && schemaOf(context.compiled, found.entry.address);
         if (found === undefined || schema === undefined) continue;
         const { head } = found;

@@ -154,7 +154,13 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
   for (const { address, key } of group) {
     if (isUniqueKey(key) && !wanted.has(key)) wanted.set(key, address.id);
   }
-  const { known, guards, own, taken } = await readReservations(deps, context, schema, wanted);
+  const { known, guards, own, taken } = await readReservations(
+    deps,
+    context,
+    schema,
+    wanted,
+    new ReadBudget(Number.POSITIVE_INFINITY),
+  );
   const holderOf = (key: string) => taken.get(key) ?? wanted.get(key);
   const free: MissingKey[] = [];
   const doubtful: MissingKey[] = [];
