@@ -6,7 +6,7 @@
 import { connect } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import { streams } from "../../shared/store/subjects.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
@@ -270,7 +270,9 @@ describe.each(TRANSFERS)("a body with %s", (transfer) => {
     const half = { method: "POST", path: "/api/admin/orbs/import", by: token, type: "application/x-ndjson" };
     const body = [head, entry.padEnd(head.length + 200), ...rest].join("\n");
     const request = beginSplit(platform.origin, { ...half, body }, transfer);
-    while ((await store.streamInfo(streams.orb(orb))) === null) await wait(20);
+    // In a cluster, a new stream does not respond at once.
+    const mark = () => store.get(streams.orb(orb), subjects.importMark(orb, 1)).catch(() => null);
+    while ((await mark()) === null) await wait(20);
     expect((await as("DELETE", `/api/admin/orbs/${orb}`)).status).toBe(204);
     const next = document(orb, { access: { read: "admin", write: "owner" }, code: { sensitive: true } });
     expect((await as("POST", "/api/admin/orbs?publish=true", next)).status).toBe(201);
