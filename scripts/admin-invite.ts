@@ -1,7 +1,4 @@
-/**
- * `npm run admin:invite`: creates an invitation for another platform admin, or for one who lost the last passkey. It
- * needs access to the data folder or an external broker's credentials.
- */
+/** `npm run admin:invite` creates an invitation for another platform admin, or for one who lost the last passkey. */
 import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { createInvitation } from "../shared/access/invitations.ts";
@@ -11,7 +8,6 @@ import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith } from "./process/failure.ts";
 
-/** Creates the invitation. @returns its sign-in URL and its expiry (ISO 8601) */
 export async function inviteAdmin(settings: Settings): Promise<{ url: string; expiresAt: string }> {
   return withRunningPlatform(
     settings,

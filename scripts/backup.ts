@@ -1,7 +1,6 @@
 /**
- * `npm run backup -- <folder>`: saves every stream and bucket of a running platform, as snapshots of the broker.
- * Keep the keys (`secrets.json`, or the deployment's secrets) in a different place: encrypted values are unreadable
- * without ENCRYPTION_KEYS.
+ * `npm run backup -- <folder>` saves every stream and bucket of a running platform. Keep the encryption keys elsewhere:
+ * without them, encrypted values in a backup are unreadable.
  */
 import { createHash } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -20,9 +19,8 @@ import { exitWith, Failure } from "./process/failure.ts";
 const SILENCE_MS = 30_000;
 
 /**
- * Writes one stream's snapshot to a file. The broker sends it in pieces and waits for the acknowledgement of each,
- * which is sent once the piece is written.
- * @throws Failure if the broker stops before the end, or a piece cannot be written
+ * Saves one stream. The broker sends the next piece only after we acknowledge the last one, so acknowledge after
+ * writing.
  */
 async function snapshot(
   store: Store,
@@ -76,7 +74,6 @@ async function snapshot(
   }
 }
 
-/** Creates the folder. @throws Failure if it cannot be created or is not empty */
 function prepareFolder(folder: string): void {
   let found: string[];
   try {
@@ -89,10 +86,7 @@ function prepareFolder(folder: string): void {
   if (found.length > 0) throw new Failure(`The folder ${folder} is not empty. Choose a new or an empty one.`);
 }
 
-/**
- * Writes a backup of the broker of `deps` to an empty folder.
- * @throws Failure if the folder is not empty or a snapshot fails
- */
+/** Writes a backup to an empty folder. @throws Failure if the folder is not empty or a snapshot fails */
 export async function writeBackup(
   { store, config }: Deps,
   folder: string,
@@ -125,7 +119,6 @@ export async function writeBackup(
   return manifest;
 }
 
-/** Writes a backup to an empty folder. @throws Failure if the folder is not empty or a snapshot fails */
 export async function backup(
   settings: Settings,
   folder: string,

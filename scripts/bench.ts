@@ -1,7 +1,6 @@
 /**
- * `npm run bench`: compares the platform with its lower bound, in a few minutes on two cores.
- * Compare ratios between rows of one run; absolute figures depend on the machine.
- * `npm run bench -- edge host growth orbs memory` runs only the named parts. `peers` runs only if named.
+ * `npm run bench` compares the platform with its lower bound. Compare only figures of the same run, because they depend
+ * on the machine. Name parts to run only those: `npm run bench -- edge host growth orbs memory peers`.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,7 +30,7 @@ const CONNECTIONS = 8;
 /** Number of entries that are requested repeatedly. */
 const HOT = 1_000;
 const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS, warmUpMs: 4_000 };
-/** One connection: growth measures the cost of a single request, not load. */
+/** One connection measures the cost of a single request, not load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
 /** Longer than the broker keeps file blocks in memory. */
 const REST = { rounds: 5, restMs: 12_000 };
@@ -77,8 +76,7 @@ async function link(stand: Stand, client: Client, seeded: Seeded, token: string)
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
-  // A few entries are requested repeatedly, as usual. The other rows pick from all entries, nearly always for the first
-  // time.
+  // A few entries are requested repeatedly, as usual. The other rows nearly always request an entry for the first time.
   const hot = { ...seeded, ids: seeded.ids.slice(0, HOT) };
   const targets = await served([
     ...hostFloorTargets(stand, seeded),
@@ -209,7 +207,6 @@ async function memory(stand: Stand, client: Client): Promise<void> {
   report.memory = pairs;
 }
 
-/** Number of entries that each requested part needs. */
 function sizes(): readonly number[] {
   if (wants("growth") || wants("host")) return SIZES;
   return wants("peers") ? SIZES.filter((_, i) => i === 0 || i === SIZES.length - 1) : SIZES.slice(0, 1);

@@ -1,9 +1,8 @@
 /**
- * First stage of every npm script. It has no dependencies and runs on any Node from version 20 on. It installs the locked
- * dependencies if they are missing or differ from the lock file, then runs `scripts/<name>.ts` with the pinned Node from
- * node_modules and supervises it.
+ * First stage of every npm script, for any Node from version 20 on. Installs the locked dependencies if they changed,
+ * then runs `scripts/<name>.ts` with the pinned Node.
  *
- * The second stage has its own process group, so that nothing it started can outlive it.
+ * The second stage has a separate process group, so that nothing it started can outlive it.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -29,7 +28,7 @@ function readJson(path) {
   }
 }
 
-/** Whether node_modules matches package-lock.json, according to npm's own record of the tree. */
+/** Returns whether node_modules matches package-lock.json, according to npm's record of the tree. */
 function isInstalled() {
   const wanted = readJson(join(root, "package-lock.json"))?.packages;
   const present = readJson(join(root, "node_modules", ".package-lock.json"))?.packages;
@@ -55,7 +54,7 @@ function isAlive(pid) {
 
 const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Runs `act` while it holds a lock of this checkout, so that concurrent starts install only once. */
+/** Takes a lock, so that concurrent starts install only once. */
 function withInstallLock(act) {
   const name = createHash("sha256").update(root).digest("hex").slice(0, 16);
   const lock = join(tmpdir(), `composable-platform-install-${name}`);
@@ -133,7 +132,7 @@ function endGroup(signal) {
   }
 }
 
-/** Ids of the parent processes: npm, and a shell in between where npm uses one. */
+/** Ids of the parent processes: npm, and the shell that npm may use. */
 function ancestors() {
   const parent = process.ppid;
   if (process.env.npm_lifecycle_event === undefined) return String(parent);
@@ -146,14 +145,14 @@ function ancestors() {
   }
 }
 
-/** Longer than it takes to drain a host, and to kill the parts of a platform one after the other. */
+/** Maximum milliseconds to drain a host and stop every process. */
 const STOP_LIMIT_MS = 15_000 + 1000 * (Number(process.env.HOST_DRAIN_SECONDS) || 0);
 
 const born = ancestors();
 let stoppingSince;
 /**
- * Forwards a signal. npm and the terminal both deliver one Ctrl-C, so a second signal within a second is the same one; a
- * later one means that the user does not want to wait.
+ * Forwards a signal. One Ctrl-C arrives twice, from npm and from the terminal. A second one after more than a second
+ * means that the user does not want to wait.
  */
 function stop(signal) {
   if (stoppingSince !== undefined) {
@@ -168,7 +167,7 @@ function stop(signal) {
   }, STOP_LIMIT_MS).unref();
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(signal));
-// npm forwards signals, but cannot when it is killed. A new parent process reveals that.
+// A killed npm cannot forward signals. A new parent process reveals that.
 setInterval(() => {
   if (stoppingSince === undefined && ancestors() !== born) stop("SIGTERM");
 }, 500).unref();

@@ -3,34 +3,26 @@ import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 
-/** Name of the file that lists the content of a backup. */
+/** The file that lists the content of a backup. */
 export const MANIFEST = "manifest.json";
 
-/**
- * Name prefix of the streams in which a restore tests snapshots. Backups never contain them, and no subject of the
- * platform leads to them.
- */
+/** Prefix of the streams in which a restore tests snapshots. Backups never contain them. */
 export const TRIAL = "restore-trial-";
-/** Name prefix of a stream that exists while a restore replaces others. It identifies their broker. */
+/** Prefix of a stream that exists while a restore replaces other streams. It identifies the broker. */
 export const MARK = "restore-mark-";
 
-/** Whether a stream belongs to a restore, not to the platform. */
 export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.startsWith(MARK);
 
-/** Stream names that the broker allows. Percent-encoded, such a name cannot leave its folder. */
+/** Stream names that the broker allows. Percent-encoded, such a name cannot lead out of the backup's folder. */
 const STREAM_NAME = /^[^\s.*>/\\\p{C}]{1,255}$/u;
 
-/**
- * Returns the file name of a stream's snapshot. It follows from the stream's name, so a manifest cannot name another
- * file.
- */
+/** The file name follows from the stream's name, so a manifest cannot name another file. */
 export const snapshotFile = (stream: string) => `${encodeURIComponent(stream)}.snapshot`;
 
 const streamSchema = z
   .object({
     name: z.string().regex(STREAM_NAME),
     file: z.string(),
-    /** Hash of the file, in hex. */
     sha256: z.string().regex(/^[0-9a-f]{64}$/),
     bytes: z.int().min(0),
     /** The stream's configuration and state, in the broker's format. */
@@ -45,12 +37,11 @@ const streamSchema = z
   );
 
 /**
- * Streams that a backup must contain. Without them the platform would have no orb history, or no accounts, so that the
- * first visitor would become its admin.
+ * Streams that a backup must contain. Without them the platform would lose all accounts, and its first visitor would
+ * become its admin.
  */
 const REQUIRED = [streams.platform, streams.kv(buckets.platformAdmins), streams.kv(buckets.orbUsers)];
 
-/** The content of a backup. */
 export const manifestSchema = z.object({
   v: z.literal(1),
   /** Start time, ISO 8601. */
@@ -74,8 +65,8 @@ interface ApiAnswer {
 }
 
 /**
- * Sends a request to the broker's JetStream API. @throws Failure with the broker's own message, because only operators
- * see it
+ * Sends a request to the broker's JetStream API. Errors contain the broker's own message, because only operators see
+ * it.
  */
 export async function api(store: Store, subject: string, body: unknown): Promise<ApiAnswer> {
   const reply = await store.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body), {
@@ -91,7 +82,6 @@ export async function allStreams(store: Store): Promise<string[]> {
   return (await streamNames(store)).filter((name) => !isOfRestore(name));
 }
 
-/** Returns the names of all streams. The broker lists them page by page. */
 export async function streamNames(store: Store): Promise<string[]> {
   const names: string[] = [];
   for (;;) {

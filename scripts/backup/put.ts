@@ -1,4 +1,3 @@
-/** Restores snapshots at the broker. */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,16 +6,13 @@ import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format.ts";
 
-/** Maximum size of a piece that the broker accepts. */
+/** Maximum bytes of a piece that the broker accepts. */
 const PIECE = 128 * 1024;
 
-/** Milliseconds to wait for the server that restores. */
+/** Milliseconds to wait until the broker listens for the data. */
 const LISTENING_MS = 5_000;
 
-/**
- * Sends one piece. In a cluster the receiver may be another server, and ours may learn of its subscription a moment
- * later.
- */
+/** Retries, because in a cluster our server may learn a moment later that another server listens. */
 async function piece(store: Store, subject: string, data: Uint8Array) {
   for (const deadline = Date.now() + LISTENING_MS; ; await delay(50)) {
     try {
@@ -47,10 +43,7 @@ async function send(store: Store, path: string, subject: string): Promise<void> 
   }
 }
 
-/**
- * Restores a snapshot as a stream, which must not exist.
- * @returns the number of messages in the stream
- */
+/** Restores a snapshot as a new stream. @returns the number of messages in the stream */
 async function put(
   store: Store,
   folder: string,
@@ -65,13 +58,12 @@ async function put(
   return info.state.messages;
 }
 
-/** Maximum attempts to restore one stream, and the pause between them. */
 const ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
 /**
- * Deletes a stream and restores a snapshot in its place. Retries for two reasons. While the broker still removes the
- * deleted files, about 2% of the attempts fail. And a write to an orb without a stream creates a new stream in between.
+ * Deletes a stream and restores a snapshot in its place. Retries for two reasons: 2% of the attempts fail while the
+ * broker still deletes files, and a concurrent write may create the stream again.
  * @returns the number of messages in the stream
  */
 export async function restoreStream(
@@ -91,16 +83,14 @@ export async function restoreStream(
   }
 }
 
-/** Deletes the test streams of restores. */
 export async function removeTrialStreams(store: Store): Promise<void> {
   for (const name of await streamNames(store)) if (isOfRestore(name)) await store.deleteStream(name);
 }
 
 /**
- * Tests whether the broker can restore a snapshot. Restores it under another name, without subjects, expiry, schedules
- * or republishing, and deletes it again. Each test stream has its own name, because the broker may reject a valid
- * snapshot under a name that was just deleted.
- * @throws Failure if it cannot
+ * Tests whether the broker can restore a snapshot, in a new stream that is deleted afterwards. Each test needs a new
+ * name: the broker may reject one that was just deleted.
+ * @throws Failure if the broker cannot restore it
  */
 export async function trialRestore(store: Store, folder: string, stream: SavedStream): Promise<void> {
   const name = TRIAL + crypto.randomUUID();

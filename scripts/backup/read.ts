@@ -1,4 +1,4 @@
-/** Reads a backup's folder. Trusts no content before it is verified. */
+/** Reads a backup's folder, and trusts no content before it is verified. */
 import { createHash } from "node:crypto";
 import {
   closeSync,
@@ -16,10 +16,10 @@ import { MANIFEST, type Manifest, manifestSchema, type SavedStream } from "./for
 import { SIGNATURE, verify } from "./signature.ts";
 
 const PIECE = 1024 * 1024;
-/** Bytes. A manifest needs about a kilobyte per stream. */
+/** Maximum bytes of a manifest, which needs about a kilobyte per stream. */
 const MANIFEST_LIMIT = 256 * 1024 * 1024;
 
-/** Opens a file of the backup. Rejects links, which could lead out of the folder. */
+/** Rejects symbolic links, which could lead out of the folder. */
 function openOwn(folder: string, file: string): number {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const opened = openSync(join(folder, file), flags);
@@ -28,7 +28,6 @@ function openOwn(folder: string, file: string): number {
   throw new Error("it is not a file");
 }
 
-/** Reads a small file; undefined if it is missing. */
 function readOwn(folder: string, file: string): Buffer | undefined {
   let opened: number;
   try {
@@ -46,7 +45,6 @@ function readOwn(folder: string, file: string): Buffer | undefined {
   }
 }
 
-/** A parsed manifest with its signed bytes. */
 export interface Read {
   manifest: Manifest;
   bytes: Uint8Array;
@@ -83,8 +81,7 @@ export function readManifest(folder: string): Read {
 
 /**
  * Verifies the signature of a manifest.
- * @param unsigned accepts a backup whose signature is missing or cannot be verified, but never a wrong one
- * @throws Failure if it is not authentic
+ * @param unsigned accepts a missing or unverifiable signature, but never a wrong one
  */
 export function requireAuthentic(
   folder: string,
@@ -106,7 +103,6 @@ export function requireAuthentic(
   );
 }
 
-/** @throws Failure if it is missing or is not a file of this folder */
 function openSnapshot(folder: string, { file }: SavedStream): number {
   try {
     return openOwn(folder, file);
@@ -117,9 +113,9 @@ function openSnapshot(folder: string, { file }: SavedStream): number {
 }
 
 /**
- * Verifies a snapshot's size and checksum, and copies what was verified.
- * @param into folder of the copy; without it the file is only verified
- * @throws Failure if it is missing, is not a file of this folder, or does not match the manifest
+ * Verifies a snapshot's size and checksum.
+ * @param into folder for a copy of exactly the verified bytes
+ * @throws Failure if the file does not match the manifest
  */
 export function checkSnapshot(folder: string, stream: SavedStream, into?: string): void {
   const { file, bytes } = stream;

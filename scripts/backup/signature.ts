@@ -1,11 +1,10 @@
 /**
- * A backup's manifest is authenticated: an attacker who can write to the folder but lacks the platform's keys cannot change
- * what a restore brings back. The key comes from ENCRYPTION_KEYS, without which a backup is of little use anyway.
+ * A backup's manifest is signed (HMAC), so an attacker who can write to the folder cannot change what a restore brings
+ * back.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 
-/** Name of the file with the signature of the manifest's bytes. */
 export const SIGNATURE = "manifest.hmac.json";
 
 const signatureSchema = z.object({ v: z.literal(1), kid: z.string(), hmac: z.string() });
@@ -13,17 +12,13 @@ const signatureSchema = z.object({ v: z.literal(1), kid: z.string(), hmac: z.str
 type Key = { kid: string; k: string };
 const keysOf = (encryptionKeys: string) => JSON.parse(encryptionKeys) as Key[];
 
-/** @param key one of ENCRYPTION_KEYS; the HMAC key is derived from it, so neither key reveals the other */
+/** Derives a separate HMAC key (HKDF), so neither key reveals the other. */
 function hmacOf({ k }: Key, manifest: Uint8Array): Buffer {
   const derived = hkdfSync("sha256", Buffer.from(k, "base64url"), "", "backup manifest", 32);
   return createHmac("sha256", Buffer.from(derived)).update(manifest).digest();
 }
 
-/**
- * Signs a manifest.
- * @param encryptionKeys ENCRYPTION_KEYS; the first signs, all verify
- * @returns the signature file's text
- */
+/** Signs a manifest with the first key of ENCRYPTION_KEYS. @returns the text of the signature file */
 export function sign(encryptionKeys: string, manifest: Uint8Array): string {
   const [key] = keysOf(encryptionKeys);
   if (key === undefined) throw new Error("no key to sign with");
@@ -31,10 +26,7 @@ export function sign(encryptionKeys: string, manifest: Uint8Array): string {
   return `${JSON.stringify({ v: 1, kid: key.kid, hmac })}\n`;
 }
 
-/**
- * Judges a signature file.
- * @returns `unknown_key` when this platform lacks the key that it names
- */
+/** @returns `unknown_key` if this platform does not have the key that signed the manifest */
 export function verify(
   encryptionKeys: string,
   manifest: Uint8Array,

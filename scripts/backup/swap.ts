@@ -1,7 +1,6 @@
 /**
- * The part of a restore that replaces streams. The broker cannot rename a stream, so each stream is deleted and its
- * snapshot restored. A journal is on disk from before the first deletion until the last stream is restored. If the
- * process or the broker is interrupted, the next run repeats the replacement from its own copies.
+ * Replaces streams by those of a backup. The broker cannot rename a stream, so each one is deleted and then restored. A
+ * journal on disk covers that time: after an interruption, the next start repeats the replacement.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -28,20 +27,19 @@ const journalSchema = z.object({
   v: z.literal(1),
   /** The backup's folder, as given to the command. */
   from: z.string(),
-  /** Folder with the restore's verified copies of the backup's files. */
+  /** Folder with the verified copies of the backup's files. */
   staged: z.string(),
-  /** Backup of the earlier streams. */
+  /** Folder with the safety copy of the earlier streams. */
   before: z.string(),
   keepSessions: z.boolean(),
-  /** Stream that marks the broker during the restore. */
+  /** Name of a stream that marks the broker during the restore. */
   mark: z.string(),
 });
-/** The journal of a restore that has begun to replace streams. */
 export type Journal = z.infer<typeof journalSchema>;
 
 const journalPath = (dataDir: string) => join(dataDir, RESTORES, JOURNAL);
 
-/** Returns the journal of an interrupted restore; undefined if there is none. @throws Failure if it is damaged */
+/** Returns the journal of an interrupted restore, or undefined. @throws Failure if the journal is damaged */
 export function unfinishedRestore(dataDir: string): Journal | undefined {
   const path = journalPath(dataDir);
   if (!existsSync(path)) return undefined;
@@ -54,26 +52,24 @@ export function unfinishedRestore(dataDir: string): Journal | undefined {
   }
 }
 
-/** From now on, the next run must finish or undo the restore. */
+/** From now on, the next start must finish or undo the restore. */
 export function writeJournal(dataDir: string, journal: Journal): void {
   writePrivate(journalPath(dataDir), JSON.stringify(journal));
 }
 
-/** Returns a new name for a marking stream. */
 export const newRestoreMark = () => MARK + crypto.randomUUID();
 
 /**
- * Creates the marking stream. A data folder may be used with several brokers, and a restore must not be finished at
- * another one.
+ * Marks the broker, because a data folder may be used with several brokers. A restore must not be finished at another
+ * one.
  */
 export function writeMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
   return store.createStream(baseConfig(mark, [`_${mark}.>`], config.replicas));
 }
 
-/** Whether a restore was interrupted at this broker. */
+/** Returns whether a restore was interrupted at this broker. */
 export const isMarked = async (store: Store, { mark }: Journal) => (await store.streamInfo(mark)) !== null;
 
-/** Error if a restore was interrupted at another broker. */
 export const wrongBroker = (dataDir: string, { from }: Journal) =>
   new Failure(
     `A restore of ${from} was interrupted at another broker. Finish it there first, or remove ${journalPath(dataDir)} to give it up.`,
@@ -84,8 +80,8 @@ export const recoverySteps = ({ from, before }: Journal) =>
   `Finish it with: npm run restore -- ${from} --replace. Or undo it with: npm run restore -- ${before} --replace`;
 
 /**
- * Streams that stay as they are. They say what has happened in the last minutes: which challenges were used, and how often
- * a client tried and an account guessed. An older state would let a recorded sign-in be used again, and guessing go on.
+ * Streams that a restore does not touch: used challenges and counts of attempts. Their older state would allow replayed
+ * sign-ins and more guessing.
  */
 const UNTOUCHED: readonly string[] = [
   streams.kv(buckets.challenges),
@@ -93,14 +89,14 @@ const UNTOUCHED: readonly string[] = [
   streams.quotas,
   streams.longQuotas,
 ];
-/** Restored only with --keep-sessions: sessions that ended since the backup would be valid again. */
+/** Restored only with --keep-sessions: sessions that ended after the backup would be valid again. */
 const SESSIONS = streams.kv(buckets.sessions);
-/** Without these streams no account can be read or written, so registrations and sign-ins fail without changes. */
+/** Without these streams every registration and sign-in fails. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);
 
 /**
- * Whether a stream belongs to an orb that is missing in the restored history. The stream existed before, or the orb was
- * created during the backup. A new orb of that name would inherit its entries.
+ * Returns whether a stream belongs to an orb that the backup does not have. A new orb of that name would inherit its
+ * entries.
  */
 async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   const orb = orbOf(stream);
@@ -109,10 +105,7 @@ async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   return head === null || head.operation === "deleted";
 }
 
-/**
- * Replaces the streams and ends the journal. Repeating it after an interruption gives the same result.
- * @throws Failure that says how to continue
- */
+/** Replaces the streams and ends the journal. Safe to repeat after an interruption. */
 export async function swap(
   deps: Deps,
   dataDir: string,
@@ -169,10 +162,9 @@ async function replaceStreams(
 }
 
 /**
- * Finishes an interrupted restore before the platform serves requests. Until then accounts may be missing, and a
+ * Finishes an interrupted restore before the platform serves requests. Accounts may be missing until then, and a
  * platform without admins lets the first visitor become one.
  * @param open connects to the broker with all permissions
- * @throws Failure that says how to continue
  */
 export async function finishAtStart(
   dataDir: string,

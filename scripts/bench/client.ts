@@ -1,11 +1,10 @@
 /**
- * Generates load in a separate process, so that measuring does not slow down the measured server. Each keep-alive
- * connection sends its next request when the last one is answered (closed loop, like wrk). The parent sends one job over
- * IPC and receives one result, any number of times.
+ * Generates load in a separate process, so that it does not slow down the measured server. Each connection sends its
+ * next request when the last one is answered (closed loop, like wrk).
  */
 import { connect, type Socket } from "node:net";
 
-/** The request to send. In `path` and `body`, `{n}` is a growing number and `{any}` is one of `keys`. */
+/** In `path` and `body`, `{n}` is a growing number and `{any}` is one of `keys`. */
 export interface Job {
   host: string;
   port: number;
@@ -13,20 +12,19 @@ export interface Job {
   path: string;
   body?: string;
   headers: Record<string, string>;
-  /** Values for `{any}`. */
   keys: string[];
   connections: number;
   durationMs: number;
   /** First value of `{n}`. */
   first: number;
-  /** Index of the first key to use. The others follow in a fixed order that repeats a key only after all were used. */
+  /** Index of the first key to use. A key repeats only after all others were used. */
   firstKey: number;
 }
 
 /** Latencies in milliseconds. */
 export interface Result {
   requests: number;
-  /** Responses other than 2xx and requests without a response. */
+  /** Responses other than 2xx, and requests without a response. */
   failures: number;
   /** Status of one failure, for the report. */
   failure: number;

@@ -2,11 +2,9 @@
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Delay extends AsyncDisposable {
-  /** Address of the broker through the proxy. */
   url: string;
 }
 
-/** Forwards data and the end of the stream from one socket to the other after the delay. */
 function forward(from: Socket, to: Socket, delayMs: number): void {
   from.on("data", (data) => setTimeout(() => to.write(data), delayMs));
   from.on("close", () => setTimeout(() => to.destroy(), delayMs));
@@ -15,7 +13,7 @@ function forward(from: Socket, to: Socket, delayMs: number): void {
 
 /**
  * @param target port on this machine
- * @param delayMs delay in one direction; opening a connection takes a full round trip, as on a network
+ * @param delayMs delay in one direction
  */
 export async function startDelay(target: number, delayMs: number): Promise<Delay> {
   const sockets = new Set<Socket>();

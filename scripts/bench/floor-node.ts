@@ -1,7 +1,4 @@
-/**
- * The lower bound for the host: Hono on Node with one broker connection and nothing else.
- * `/pong` responds at once. `/get?get=<stream>/<subject>` makes one direct get. Prints its port when it listens.
- */
+/** The lower bound for the host: Hono on Node with one broker connection and nothing else. */
 import { createAdaptorServer } from "@hono/node-server";
 import { connect } from "nats.ws";
 

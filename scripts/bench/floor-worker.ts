@@ -1,13 +1,10 @@
 /**
- * The lower bound for the functions: a bare worker that connects to the broker with the client library, makes only the
- * broker requests that the platform cannot avoid, and responds.
+ * The lower bound for the functions: a worker that makes only the broker requests that the platform cannot avoid.
  *
  * - `/pong` responds at once.
- * - `/get?get=<stream>/<subject>&…` makes all these direct gets in parallel.
- * - `/list?get=…&index=<stream>/<filter>&of=<prefix>&…` reads a definition and 50 index messages, then the heads and live
- *   copies that they name.
- * - `/write?get=…&put=<subject>&put=…` reads, appends the body to each subject and waits for the acknowledgements. `{n}` in a
- *   subject becomes a unique value.
+ * - `/get?get=<stream>/<subject>&…` reads messages in parallel.
+ * - `/list?get=…&index=<stream>/<filter>&of=<prefix>&…` reads a definition and 50 index messages, then the entries.
+ * - `/write?get=…&put=<subject>&put=…` reads, and appends the body to each subject. `{n}` becomes a unique value.
  */
 import { connect, type Msg, type NatsConnection } from "nats.ws";
 
@@ -41,7 +38,7 @@ function get(nc: NatsConnection, place: string): Promise<Msg> {
   return nc.request(`$JS.API.DIRECT.GET.${stream}.${subject}`);
 }
 
-/** A request with many response messages, the last of which carries a status. */
+/** Sends a request with many response messages. The last one contains a status. */
 function many(nc: NatsConnection, inbox: string, stream: string, body: unknown): Promise<Msg[]> {
   const found: Msg[] = [];
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * `node scripts/bench/handlers.ts`: compares a remote handler call with a bare request to the same service and with a
- * request to the functions that finds no orb. All three run alternately in one run.
+ * Compares a remote handler call with a bare request to the same service, and with a request for an orb that does not
+ * exist.
  */
 import { connect } from "nats";
 import { system } from "../../shared/access/actor.ts";
@@ -11,7 +11,7 @@ import { startTemporary } from "./stand.ts";
 
 const ROUNDS = 5;
 const CALLS = 300;
-// One address calls as fast as it can.
+// One address calls as fast as it can, so turn quotas off.
 const settings = { LOG_LEVEL: "error", QUOTA_ACCOUNT_CALLS: "0", QUOTA_ORB_CALLS: "0" };
 await using started = await startTemporary(settings, console.error);
 const { platform } = started;
@@ -46,7 +46,7 @@ const ACTS = {
   "call of a handler": call,
 } satisfies Record<string, () => Promise<unknown>>;
 
-/** Median milliseconds per operation of one round, with this many in flight. */
+/** Returns the median milliseconds per operation. */
 async function round(act: () => Promise<unknown>, inFlight: number): Promise<number> {
   const times: number[] = [];
   let left = CALLS;

@@ -1,4 +1,3 @@
-/** Measures the functions with and without the link, next to the broker and far away from it. */
 import { bundleFunctions } from "../host/bundle.ts";
 import { serveFunctions } from "../host/functions.ts";
 import { freePort } from "../process/ports.ts";
@@ -12,11 +11,10 @@ export const DISTANT_MS = 40;
 
 export interface Links extends AsyncDisposable {
   targets: Target[];
-  /** Name of the target without the link to compare with. A target without a counterpart names itself. */
+  /** Returns the target to compare with, which has no link. */
   without: (name: string) => string;
 }
 
-/** Starts the targets: the stand's functions and three more. */
 export async function startLinks(
   stand: Stand,
   seeded: Seeded,

@@ -1,4 +1,3 @@
-/** Runs rounds of load and measures throughput, latency and processor time. Compare figures only within one run. */
 import { type ChildProcess, fork } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -28,7 +27,6 @@ export function memoryMiB(pid: number | undefined): number {
   }
 }
 
-/** Child processes whose command line matches. */
 export function childrenOf(pid: number, command: RegExp): number[] {
   const found: number[] = [];
   for (const name of readdirSync("/proc")) {
@@ -44,7 +42,6 @@ export function childrenOf(pid: number, command: RegExp): number[] {
   return found;
 }
 
-/** The load process. */
 export class Client implements Disposable {
   readonly #child: ChildProcess = fork(new URL("./client.ts", import.meta.url), { stdio: "inherit" });
 
@@ -63,7 +60,7 @@ export class Client implements Disposable {
   }
 }
 
-/** A server and the processes whose time it uses. */
+/** A server, and the processes whose processor time it uses. */
 export interface Target {
   name: string;
   url: string;
@@ -72,18 +69,17 @@ export interface Target {
   body?: string;
   headers?: Record<string, string>;
   keys?: string[];
-  /** Overrides for the warm-up requests of rows that measure only the first request of each key. */
+  /** Other warm-up requests, for rows that measure only the first request of each key. */
   warmUp?: { path?: string; headers?: Record<string, string> };
   /** The measured process (workerd or the host). */
   pid: number | undefined;
-  /** The broker's process. */
   brokerPid: number | undefined;
 }
 
-/** Headers that make the host bypass its answer cache for reading and writing. */
+/** Headers that make the host bypass its response cache. */
 export const PAST_ANSWERS: NonNullable<Target["warmUp"]> = { headers: { range: "bytes=0-" } };
 
-/** Returns the targets that respond with 2xx and reports the others. */
+/** Returns the targets that respond with 2xx, and reports the others. */
 export async function served(targets: readonly Target[]): Promise<Target[]> {
   const out: Target[] = [];
   for (const target of targets) {
@@ -129,7 +125,7 @@ const median = (values: number[]): number => {
 };
 
 let counter = 0;
-/** Number of keys used so far per target address, so that rows about first requests never repeat a key. */
+/** Number of used keys per address, so that no row requests a key twice. */
 const asked = new Map<string, number>();
 
 async function round(client: Client, target: Target, connections: number, durationMs: number) {
@@ -158,12 +154,9 @@ async function round(client: Client, target: Target, connections: number, durati
 }
 
 /**
- * Measures targets in interleaved rounds, so that a slow phase of the machine affects all of them. Each round starts with
- * load, so that the latency of single requests is that of a busy server. {@link afterRest} measures the first request
- * after a pause.
- * @param options.roundMs length of one round under load; single requests take another fifth of it
- * @param options.warmUpMs load per target before the first round, 500 by default. A JavaScript engine needs some seconds
- * to compile hot code and is three to five times slower until then
+ * Measures targets alternately, so that a slow phase of the machine affects all of them.
+ * @param options.roundMs length of one round under load
+ * @param options.warmUpMs load before the first round; a JavaScript engine needs seconds to compile hot code
  */
 export async function compare(
   client: Client,
@@ -214,10 +207,7 @@ export async function askForAll(
     asked += (await round(client, target, options.connections, 1_000)).requests;
 }
 
-/**
- * Median latency in milliseconds of the first request after a pause. The broker drops file blocks from memory that
- * nothing has read for 10 s.
- */
+/** Median milliseconds of the first request after a pause. The broker drops file blocks from memory after 10 s. */
 export async function afterRest(
   client: Client,
   targets: readonly Target[],

@@ -1,10 +1,8 @@
-/** Formats figures as tables for people and as JSON for comparisons. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { dirname } from "node:path";
 import type { Figures } from "./measure.ts";
 
-/** One row of figures and the lower bound for it. */
 export interface Row {
   what: string;
   figures: Figures;
@@ -25,7 +23,7 @@ function print(title: string, head: string[], rows: string[][]): void {
   for (const row of rows) console.log(line(row));
 }
 
-/** Throughput, latency and processor time, with the ratio to the lower bound (below 1 is better than the bound). */
+/** Ratios below 1 are better than the lower bound. */
 export function printRows(title: string, rows: readonly Row[]): void {
   print(
     title,
@@ -73,14 +71,13 @@ export function printGrowth(
   );
 }
 
-/** One request to the platform and to its peers. */
 export interface Compared {
   what: string;
   ours: Figures | undefined;
   peers: Record<string, Figures | undefined>;
 }
 
-/** One figure of every request: ours, and the ratio of ours to each peer's. */
+/** Prints one figure of every request: ours, and the ratio of ours to each product's. */
 export function printComparison(
   title: string,
   names: readonly string[],
@@ -110,7 +107,6 @@ export function printPairs(title: string, pairs: Record<string, string>): void {
   print(title, ["", ""], Object.entries(pairs));
 }
 
-/** The kind of machine that the figures belong to. */
 export function machine(): Record<string, unknown> {
   return {
     date: new Date().toISOString().slice(0, 10),

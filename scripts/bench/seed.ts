@@ -1,4 +1,3 @@
-/** Creates orbs and entries to measure with, through the platform's own verbs and pipelined single writes. */
 import { type Actor, system } from "../../shared/access/actor.ts";
 import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
 import { startSession } from "../../shared/access/sessions.ts";
@@ -10,12 +9,12 @@ import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { streams } from "../../shared/store/subjects.ts";
 
-/** Values of the indexed field. */
+/** Number of values of the indexed field. */
 export const CATEGORIES = 20;
 /** Number of entries in one write. */
 const IN_FLIGHT = 64;
 
-/** One module with one schema: a field of each common type, one of them indexed. */
+/** One schema with a field of each common type, one of them indexed. */
 export function document(orb: string): object {
   return {
     id: orb,
@@ -49,7 +48,7 @@ export function document(orb: string): object {
   };
 }
 
-/** Values of an entry: about 450 bytes of JSON, or `padding` more. */
+/** Values of an entry: about 450 bytes of JSON with the default padding. */
 export function values(n: number, padding = 300): Record<string, unknown> {
   return {
     title: `Product number ${n}`,
@@ -60,18 +59,16 @@ export function values(n: number, padding = 300): Record<string, unknown> {
   };
 }
 
-/** A platform admin's token with its own session. */
 export async function adminToken(deps: Deps): Promise<string> {
   const who = { realm: PLATFORM_REALM, sub: "bench", role: "owner", name: "Bench", email: null } as const;
   return (await startSession(deps, { ...who, ttl: 3600 })).token;
 }
 
-/** Creates and publishes an orb. */
 export async function seedOrb(deps: HandlerDeps, orb: string): Promise<void> {
   await createOrb(deps, system, { document: document(orb), publish: true });
 }
 
-/** Writes published entries. @returns their ids in order of creation */
+/** @returns ids in order of creation */
 export async function seedEntries(
   deps: Deps,
   orb: string,

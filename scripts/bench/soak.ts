@@ -1,6 +1,6 @@
 /**
- * `npm run soak [-- --seconds 300]`: runs the whole platform under a steady mixed load. Each line shows requests,
- * failures, latency, memory and broker connections of one slice. The end compares the last third with the first.
+ * `npm run soak [-- --seconds 300]` runs the platform under a steady mixed load, and compares the end with the
+ * beginning.
  */
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
@@ -109,7 +109,7 @@ async function main(): Promise<void> {
   if (failed > 0) throw new Failure(`${failed} requests failed.`);
 }
 
-/** Returns the number of established connections to a local port, from the kernel's table; -1 without that table. */
+/** Returns the number of established connections to a local port; -1 if the kernel does not list them. */
 function connectionsOf(port: number | undefined): number {
   if (port === undefined || process.platform !== "linux") return -1;
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
@@ -118,7 +118,7 @@ function connectionsOf(port: number | undefined): number {
     .length;
 }
 
-/** Prints the drift. @returns the number of failed requests */
+/** Prints the drift, and returns the number of failed requests. */
 function summary(slices: readonly Slice[]): number {
   const third = Math.floor(slices.length / 3);
   const [first, last] = [slices.slice(0, third), slices.slice(-third)];

@@ -17,7 +17,6 @@ import { freePort } from "../process/ports.ts";
 import { endChild } from "../process/supervise.ts";
 import { childrenOf } from "./measure.ts";
 
-/** A running server. */
 export interface Served {
   url: string;
   pid: number | undefined;
@@ -29,7 +28,7 @@ export interface Stand extends AsyncDisposable {
   host: Served;
   hostFloor: Served;
   brokerPid: number | undefined;
-  /** Dependencies for the platform's verbs, with all rights. */
+  /** Dependencies for calling operations with all rights. */
   deps: HandlerDeps;
   /** Environment variables of the functions. */
   bindings: Record<string, string>;
@@ -50,7 +49,7 @@ async function answering(url: string): Promise<void> {
   }
 }
 
-/** The child process that a start created. */
+/** Returns the child process that a call of `start` created. */
 export async function childOf<T>(
   command: RegExp,
   start: () => Promise<T>,
@@ -60,7 +59,7 @@ export async function childOf<T>(
   return { value, pid: childrenOf(process.pid, command).find((pid) => !before.has(pid)) };
 }
 
-/** Starts the platform in a temporary folder, without the streams process, and removes the folder afterwards. */
+/** Starts the platform in a temporary folder, and removes the folder afterwards. */
 export async function startTemporary(settings: Record<string, string>, log: (line: string) => void) {
   await using stack = new AsyncDisposableStack();
   const dataDir = mkdtempSync(join(tmpdir(), "platform-bench-"));
@@ -74,7 +73,6 @@ export async function startTemporary(settings: Record<string, string>, log: (lin
   return { env, platform, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-/** Starts all servers in a temporary folder and removes it afterwards. */
 export async function startStand(): Promise<Stand> {
   await using stack = new AsyncDisposableStack();
   const log = (line: string) => console.error(`  ${line}`);

@@ -1,16 +1,11 @@
-/**
- * Opens stream subscribers over plain sockets in a separate process and measures how long after its publication each
- * event arrives. The parent process controls it with messages.
- */
+/** Opens stream subscribers in a separate process, and measures how long after its publication each event arrives. */
 import { connect, type Socket } from "node:net";
 
-/** A message from the parent. */
 export type LoadCommand =
   | { do: "open"; url: string; headers: Record<string, string>; subscribers: number; perSecond: number }
   | { do: "reset" }
   | { do: "report" };
 
-/** A message to the parent. */
 export type LoadReport =
   | { event: "opened"; subscribers: number }
   | { event: "report"; received: number; closed: number; latencies: Float64Array };

@@ -1,4 +1,4 @@
-/** Runs the protocol's reference server, in memory, in a separate process, and sends its address to the parent. */
+/** Runs the reference server of the Durable Streams protocol in a separate process. */
 import { DurableStreamTestServer } from "@durable-streams/server";
 
 const server = new DurableStreamTestServer({ port: 0 });

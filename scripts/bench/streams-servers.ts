@@ -1,4 +1,4 @@
-/** Starts the servers to compare: the streams process with its own broker, and the protocol's reference server. */
+/** Starts the servers to compare: the streams process with a broker, and the protocol's reference server. */
 import { type ChildProcess, fork } from "node:child_process";
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,7 +14,6 @@ import { scriptDeps } from "../platform/deps.ts";
 import { lastingBroker } from "../platform/platform.ts";
 import { freePort } from "../process/ports.ts";
 
-/** A server under measurement. */
 export interface Server extends AsyncDisposable {
   readonly name: string;
   readonly pid: number;
@@ -26,10 +25,8 @@ export interface Server extends AsyncDisposable {
   append(stream: string, messages: string[]): Promise<void>;
 }
 
-/** Path of a script in this folder. */
 export const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The next message of a child process. */
 export const answerOf = <T>(child: ChildProcess) =>
   new Promise<T>((resolve, reject) => {
     child.once("message", (answer) => resolve(answer as T));

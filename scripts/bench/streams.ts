@@ -1,8 +1,7 @@
 /**
- * Compares the streams process on durable JetStream with the protocol's in-memory reference server, alternately in one
- * run: fan-out to many subscribers and catch-up reads. Also measures 5,000 subscribers and idle subscribers of ours.
+ * Compares the streams process on durable storage with the protocol's in-memory reference server.
  *
- *   node scripts/bench/streams.ts [--seconds 5] [--subscribers 5000] [--json result.json]
+ * node scripts/bench/streams.ts [--seconds 5] [--subscribers 5000] [--json result.json]
  */
 import { fork } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -77,7 +76,7 @@ function load() {
 const at = (sorted: Float64Array, part: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 
-/** Publishes at a constant rate to open subscribers and returns the delays. */
+/** Publishes at a constant rate, and returns the delays until the subscribers receive the messages. */
 async function deliver(
   server: Server,
   stream: string,
@@ -134,7 +133,7 @@ function typical(rounds: Delivery[]): Delivery {
   };
 }
 
-/** Measures fan-out of several servers alternately, in several rounds. */
+/** Measures servers alternately, because the machine's speed varies. */
 async function compare(servers: Server[], subscribers: number): Promise<Delivery[]> {
   const stream = `live${subscribers}`;
   const clients = servers.map(() => load());
@@ -155,7 +154,6 @@ async function compare(servers: Server[], subscribers: number): Promise<Delivery
   return rounds.map(typical);
 }
 
-/** Reads a whole stream page by page over one connection. */
 async function readAll(server: Server, stream: string, agent: Agent): Promise<number> {
   let bytes = 0;
   for (let offset = "-1"; ; ) {

@@ -1,10 +1,8 @@
-/** The requests to each server of the stand and to its lower bound. */
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Target } from "./measure.ts";
 import { document, values } from "./seed.ts";
 import type { Served, Stand } from "./stand.ts";
 
-/** An orb with seeded entries. */
 export interface Seeded {
   orb: string;
   ids: string[];
@@ -13,7 +11,7 @@ export interface Seeded {
 const at = (orb: string) => ({ orb, type: "content", schema: "product" }) as const;
 const body = () => JSON.stringify({ values: values(1) });
 
-/** The requests that users make to one orb. Paths belong to the runtime API unless the target says otherwise. */
+/** The requests that users make to one orb. */
 export function requests(
   seeded: Seeded,
   token: string,
@@ -32,7 +30,6 @@ export function requests(
   };
 }
 
-/** Targets of one server. */
 export function targetsOf(
   stand: Stand,
   part: Served,
@@ -49,7 +46,6 @@ export function targetsOf(
   }));
 }
 
-/** Requests to the management API of orbs, through the functions. */
 export function orbTargets(stand: Stand, orb: string, token: string): Target[] {
   const { url, pid } = stand.functions;
   const shared = { url, pid, brokerPid: stand.brokerPid, headers: { authorization: `Bearer ${token}` } };

@@ -1,4 +1,3 @@
-/** Runs Directus on SQLite, installed from npm. */
 import { join } from "node:path";
 import { values } from "../seed.ts";
 import {

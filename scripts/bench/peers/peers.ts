@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- peers`: compares the host with the products that users would choose instead, in one run, with the
- * same rows and the same client. Runs only on request, because the first run installs the peers into `.data/peers`.
+ * `npm run bench -- peers` compares the host with other products on the same rows. The first run installs them into
+ * `.data/peers`.
  */
 import {
   askForAll,
@@ -23,9 +23,7 @@ import { strapi } from "./strapi.ts";
 
 const PEERS: readonly Peer[] = [pocketbase, directus, strapi];
 const LOAD = { rounds: 5, roundMs: 1_000, connections: 8, warmUpMs: 4_000 };
-/** Milliseconds of requests for all rows of a server before the measurement of repeated requests. */
 const WARM_UP_MS = 40_000;
-/** Number of entries that are requested repeatedly. */
 const HOT = 1_000;
 const OURS = "host";
 const DURABILITY =
@@ -53,7 +51,6 @@ const ours = ({ orb }: Seeded): Requests => {
 
 type Ask = Pick<Target, "path" | "method" | "body" | "headers" | "keys">;
 
-/** The requests to a product, by the name of the row in the report. */
 function asks({ paths, body, authorization }: Requests, keys: string[], token: string): Record<string, Ask> {
   const { one, create, publish, ...lists } = paths;
   const at = (path: string, table = "products") => ({ path: path.replace("{table}", table) });
@@ -90,7 +87,6 @@ const ROWS: readonly [what: string, ours: string, theirs: string][] = [
   ["create (ours: and publish)", "publish", "create"],
 ];
 
-/** Starts the peers that can run here and reports why the others cannot. */
 async function startAll(root: string, count: number): Promise<Running[]> {
   const running: Running[] = [];
   for (const peer of PEERS) {
@@ -105,8 +101,7 @@ async function startAll(root: string, count: number): Promise<Running[]> {
 }
 
 /**
- * Measures the host and the peers with as many rows as were seeded.
- * @param root folder that keeps the peers between runs
+ * @param root folder that keeps the products between runs
  * @returns lines for the report
  */
 export async function peers(

@@ -1,4 +1,3 @@
-/** Runs PocketBase, one Go program with SQLite inside, built from its Go module. */
 import { createHash } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -59,7 +58,6 @@ async function signIn(url: string, users: string, password: string): Promise<str
   return ((await api(path, { identity: USER, password })) as { token: string }).token;
 }
 
-/** Sets the password of the only administrator. */
 const admin = (at: PeerDirectory) =>
   run(at.dir, "admin", program(at.dir), ["superuser", "upsert", USER, at.secret, `--dir=${at.data}`]);
 

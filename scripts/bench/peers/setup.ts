@@ -18,10 +18,10 @@ import { Failure } from "../../process/failure.ts";
 import { freePort } from "../../process/ports.ts";
 import { values } from "../seed.ts";
 
-/** The table of nearly all rows, and its copy with the indexes that a user would add by hand. */
+/** The second table has the indexes that a user would add by hand. */
 export const TABLES = ["products", "indexed"] as const;
 
-/** The requests to one product. `{table}` in a path is the table. */
+/** Requests to one product. `{table}` in a path is the table. */
 export interface Requests {
   paths: {
     one: string;
@@ -35,12 +35,9 @@ export interface Requests {
     /** Rows of one category, most expensive first. */
     dearOfCategory: string;
     create: string;
-    /** Creates and publishes. */
     publish?: string;
   };
-  /** The body of a creation. */
   body: object;
-  /** The `Authorization` header. */
   authorization(token: string): string;
 }
 
@@ -55,19 +52,17 @@ export interface Peer extends Requests {
   version: string;
   /** When a created row is durable on disk. */
   durability: string;
-  /** Installs the program into its folder. @throws Failure with one line if that is not possible */
+  /** @throws Failure if the product cannot be installed here */
   install(dir: string): Promise<void>;
-  /** Starts the server on a port of 127.0.0.1. It stores everything in `data`. */
   serve(at: PeerDirectory, port: number): Promise<ChildProcess>;
   /** A path that responds with 2xx without a token. */
   ready: string;
-  /** Signs in. @returns a token that may create rows */
+  /** Returns a token that may create rows. */
   token(at: PeerDirectory, url: string): Promise<string>;
   /** Creates both tables in an empty database, readable without a token. */
   configure(at: PeerDirectory, url: string): Promise<void>;
   /** The database file within `data`. */
   file: string;
-  /** One row for both tables. */
   row(n: number): Record<string, string | number | null>;
   /** The row's id in the API. */
   key(n: number): string;
@@ -75,15 +70,13 @@ export interface Peer extends Requests {
   created: string;
 }
 
-/** Folders of a peer. */
 export interface PeerDirectory {
   dir: string;
   data: string;
-  /** Folder for keys, passwords and tokens of this machine's copy. */
+  /** Folder for keys, passwords and tokens. */
   secret: string;
 }
 
-/** A running peer. */
 export interface Running {
   peer: Peer;
   url: string;
@@ -93,7 +86,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Runs a program to its end and writes its output to `<dir>/<name>.log`. @throws Failure with the end of the output */
+/** Runs a program and writes its output to a log file. @throws Failure with the end of the output */
 export async function run(
   dir: string,
   name: string,
@@ -119,7 +112,7 @@ export async function run(
   );
 }
 
-/** Installs npm packages and runs only the install scripts that the product needs. */
+/** Runs only the install scripts that the product needs. */
 export async function installPackages(
   dir: string,
   manifest: object,
@@ -138,7 +131,6 @@ export async function installPackages(
   writeFileSync(done, text);
 }
 
-/** Starts a peer and writes its output to `<dir>/serve.log`. */
 export function serve(
   { dir }: PeerDirectory,
   command: string,
@@ -153,7 +145,7 @@ export function serve(
   });
 }
 
-/** Sends a JSON request to a peer's API. @throws Failure for a response other than 2xx */
+/** @throws Failure for a response other than 2xx */
 export async function api(url: string, body?: unknown, token?: string, method?: string): Promise<unknown> {
   const answer = await fetch(url, {
     method: method ?? (body === undefined ? "GET" : "POST"),
@@ -216,7 +208,6 @@ function fill(peer: Peer, at: PeerDirectory, count: number): void {
   db.close();
 }
 
-/** The values of a row, equal to those of the platform's entries. */
 export function columnsOf(n: number): Record<string, string | number> {
   return values(n) as Record<string, string | number>;
 }
@@ -226,11 +217,7 @@ export function createdAt(n: number): Date {
   return new Date(Date.UTC(2025, 0, 1) + n * 1000);
 }
 
-/**
- * Starts a peer with this many rows. The installation and the filled database stay under `<root>/<name>`, and each run
- * starts from a copy of that database.
- * @throws Failure if the peer cannot be installed
- */
+/** Starts a product from a copy of its filled database. @throws Failure if the product cannot be installed */
 export async function startPeer(root: string, peer: Peer, count: number): Promise<Running> {
   const dir = join(root, peer.name.toLowerCase());
   const data = join(dir, "data");

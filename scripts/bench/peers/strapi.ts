@@ -1,4 +1,4 @@
-/** Runs Strapi on SQLite, installed from npm: a project with only two content types. */
+/** Runs Strapi: a project with only two content types. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -20,7 +20,6 @@ const VERSION = "5.54.0";
 
 const PAGE = `/api/{table}?pagination[limit]=${LIST_SIZE}&pagination[withCount]=false`;
 
-/** Names of a content type. The table uses the plural. */
 const TYPES: Record<(typeof TABLES)[number], { singular: string; plural: string }> = {
   products: { singular: "product", plural: "products" },
   indexed: { singular: "indexed-product", plural: "indexed" },
