@@ -4,22 +4,18 @@ import { type Page, type Store, type StoredMessage, TooMuch } from "./types.ts";
 
 const MIB = 1024 * 1024;
 
-/** Maximum bytes of one read of entries or other bodies. */
+/** Maximum bytes of one read of entries. */
 export const READ_BYTES = 2 * MIB;
 /** Reads up to this size skip the queue in `client/read-semaphore.ts`. Most lists fit. */
 export const SMALL_BYTES = MIB / 2;
-/** Maximum bytes of one read of index messages. */
 const INDEX_BYTES = 4 * MIB;
-/** Estimated bytes of one index message with its headers; most take half. */
 const INDEX_MESSAGE_BYTES = 512;
 /** Maximum bytes of a read of one or two messages. The broker accepts messages of up to 4 MB. */
 export const PAIR_BYTES = 8 * MIB;
 /** Maximum bytes of a key-value bucket that is read as a whole. */
 export const BUCKET_BYTES = 32 * MIB;
-/** Maximum bytes that one request may read. */
 export const REQUEST_BYTES = 16 * MIB;
 
-/** Returns the byte limit for reading this many index messages. */
 export function indexBytes(messages: number): number {
   return Math.min(INDEX_BYTES, SMALL_BYTES / 8 + messages * INDEX_MESSAGE_BYTES);
 }
@@ -36,9 +32,7 @@ export function tooManyBytes(bytes: number, advice = ADVICE): AppError {
 export class ReadBudget {
   readonly #bytes: number;
   #spent = 0;
-  /** How many messages fit into one read, as learned from the last read that was too large. */
   fitting = Number.POSITIVE_INFINITY;
-  /** Byte limit of the next read. Raised once a read does not fit. */
   atOnce = SMALL_BYTES;
 
   constructor(bytes = REQUEST_BYTES) {
@@ -49,7 +43,6 @@ export class ReadBudget {
     return this.#spent;
   }
 
-  /** Whether the budget is used up. Lists then return a shorter page. */
   get over(): boolean {
     return this.#spent >= this.#bytes;
   }
@@ -58,10 +51,7 @@ export class ReadBudget {
     this.#spent += bytes;
   }
 
-  /**
-   * Fails if the budget is used up. For reads that cannot return a partial result.
-   * @param advice tells the client how to request less
-   */
+  /** Fails if the budget is used up. For reads that cannot return a partial result. */
   require(advice?: string): void {
     if (this.over) throw tooManyBytes(this.#bytes, advice);
   }

@@ -2,11 +2,7 @@ import { AppError, writeConflict } from "../kernel/errors.ts";
 import { REQUEST_BYTES, tooManyBytes } from "./budget.ts";
 import { Conflict, StreamMissing, TooMuch } from "./types.ts";
 
-/**
- * Converts an unhandled store error into the error that the client gets.
- * @param onMissing called with the name of a missing stream
- * @returns undefined if the error did not come from the store
- */
+/** Converts an unhandled store error into the client's error. Returns undefined for other errors. */
 export function storeFailure(error: unknown, onMissing: (stream: string) => void): AppError | undefined {
   if (error instanceof Conflict) return writeConflict();
   if (error instanceof TooMuch) return tooManyBytes(REQUEST_BYTES);

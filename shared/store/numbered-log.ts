@@ -1,7 +1,6 @@
 /**
- * Reads pages of a log whose messages have ascending numbers, such as the revisions of an entry. Numbers are
- * consecutive, except for a possible gap after the first message. A message's position can therefore be
- * estimated from its number, and no request reads the whole log.
+ * Reads pages of a log whose messages have ascending numbers, such as the revisions of an entry. Estimates a message's
+ * position from its number, so no request reads the whole log.
  */
 import { unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
@@ -10,13 +9,11 @@ import type { Place, Store, StoredMessage } from "./types.ts";
 
 export interface Numbered<T> extends Place {
   value: T;
-  /** Bytes of the message body. */
   size: number;
 }
 
 export interface NumberedPage<T> {
   items: Numbered<T>[];
-  /** Whether the log has more messages in this direction. */
   more: boolean;
 }
 
@@ -26,7 +23,6 @@ export function nextPlace({ items, more }: { items: readonly Place[]; more: bool
   return more && last !== undefined ? { number: last.number, seq: last.seq } : null;
 }
 
-/** Returns the earliest possible position of the next message. */
 export function placeAfter({ number, seq }: Place): Place {
   return { number: number + 1, seq: seq + 1 };
 }
@@ -36,17 +32,16 @@ interface Log<T> {
   subject: string;
   /** The last message according to the stream's leader. */
   last: Place;
-  /** Returns null for a message without a number. A page holds all values in memory, so keep them small. */
+  /** Returns null for a message without a number. */
   parse(message: StoredMessage): { number: number; value: T } | null;
 }
 
-/** Maximum messages and bytes of one read of a search. */
+/** Maximum messages and bytes of one read while searching. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
-/** Target bytes of one block of a descending page. */
 const RUN_BYTES = 2 * READ_BYTES;
-/** A search aims this many numbers too low, so that one read usually includes the wanted number. */
+/** Aim this many numbers too low, so that one read usually includes the wanted number. */
 const FIRST_LEAD = 100;
-/** Every third step of a search bisects, which bounds the number of reads for any distribution. */
+/** Every third step of the search bisects, which bounds the number of reads. */
 const BISECT_EVERY = 3;
 
 /** Retries while a replica lags, and the milliseconds between them. */
@@ -57,7 +52,6 @@ export class NumberedLog<T> {
   readonly #log: Log<T>;
   readonly #budget = new ReadBudget();
   readonly #store: Store;
-  /** Known positions: the last message of each earlier read. */
   readonly #places: Place[] = [];
   #lead = FIRST_LEAD;
   #start: Promise<Numbered<T>[]> | undefined;
@@ -75,7 +69,6 @@ export class NumberedLog<T> {
     return found?.number === number ? found : null;
   }
 
-  /** Returns the number of messages in the log. */
   async total(): Promise<number> {
     const { last } = this.#log;
     const [first, next] = await this.#oldest();
@@ -84,10 +77,7 @@ export class NumberedLog<T> {
     return second === undefined ? 1 : 2 + last.number - second.number;
   }
 
-  /**
-   * Reads a page in ascending order. The page may be shorter if the read budget is used up.
-   * @param after excluded
-   */
+  /** Reads a page in ascending order. The page may be shorter if the read budget is used up. */
   async ascending(limit: number, after?: Place): Promise<NumberedPage<T>> {
     const end = this.#log.last.seq;
     const items: Numbered<T>[] = [];
@@ -100,10 +90,7 @@ export class NumberedLog<T> {
     return { items, more: fromSeq <= end };
   }
 
-  /**
-   * Reads a page in descending order. The page may be shorter if the read budget is used up.
-   * @param before excluded; by default the page begins with the last message
-   */
+  /** Reads a page in descending order. The page may be shorter if the read budget is used up. */
   async descending(limit: number, before?: Place): Promise<NumberedPage<T>> {
     const end = placeAfter(this.#log.last);
     const [oldest] = await this.#oldest();
@@ -113,7 +100,6 @@ export class NumberedLog<T> {
     while (oldest !== undefined && below.seq > oldest.seq && this.#goesOn(items, limit)) {
       const wanted = Math.min(width, limit - items.length, below.number - oldest.number);
       const run = await this.#run(wanted, below);
-      // Only the oldest message remains, because the gap in the numbers follows it.
       if (run.items.length === 0) run.items.push(oldest);
       width = Math.max(1, Math.floor(RUN_BYTES / averageSize(run.items)));
       if (run.more) continue;
@@ -127,16 +113,12 @@ export class NumberedLog<T> {
     return items.length < limit && (items.length === 0 || !this.#budget.over);
   }
 
-  /** Reads the first messages of the log, once. */
   #oldest(): Promise<Numbered<T>[]> {
     this.#start ??= this.#read(1, PROBE.limit, PROBE.maxBytes);
     return this.#start;
   }
 
-  /**
-   * Reads up to `wanted` messages directly before a position, and at least half as many if the log has them.
-   * Returns `more` if they are too large for one block.
-   */
+  /** Reads up to `wanted` messages directly before a position. Returns `more` if they are too large. */
   async #run(wanted: number, below: Place): Promise<NumberedPage<T>> {
     const items = await this.#search(below.number - wanted, below.number - Math.ceil(wanted / 2), below);
     for (;;) {
@@ -152,9 +134,8 @@ export class NumberedLog<T> {
   }
 
   /**
-   * Interpolation search for a message whose number is between `least` and `most`.
-   * @param below the messages found come before this position
-   * @returns the message and those after it in the same read; without a match, from the next higher number on
+   * Interpolation search for a message whose number is between `least` and `most`. Returns it and those after it in the
+   * same read. Without a match, starts at the next higher number.
    */
   async #search(least: number, most: number, below: Place): Promise<Numbered<T>[]> {
     let low: Place = { number: 0, seq: 0 };
@@ -163,7 +144,7 @@ export class NumberedLog<T> {
     let found: Numbered<T>[] = [];
     for (let turn = 1; low.seq + 1 < high.seq; turn++) {
       const range = high.seq - low.seq;
-      // Numbers cannot be denser than sequences, so ignore a larger gap in the numbers.
+      // Each number takes at least one sequence, so ignore larger gaps in the numbers.
       const from = Math.max(low.number, high.number - range);
       const share = ((least + most) / 2 - 0.5 - this.#lead - from) / (high.number - from);
       const guess = Math.floor(range * (turn % BISECT_EVERY === 0 ? 0.5 : share));
@@ -181,11 +162,7 @@ export class NumberedLog<T> {
     return found;
   }
 
-  /**
-   * Reads messages from a sequence on. Retries while a replica lags, because the last message is known to
-   * exist.
-   * @throws AppError unavailable if the replica does not catch up
-   */
+  /** Reads messages from a sequence on. Retries while a replica lags. */
   async #read(start: number, limit: number, maxBytes: number): Promise<Numbered<T>[]> {
     const { stream, subject, last, parse } = this.#log;
     let fromSeq = start;

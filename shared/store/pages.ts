@@ -1,17 +1,13 @@
 import { pause } from "../kernel/pause.ts";
 import { Conflict, type Page, type StoredMessage } from "./types.ts";
 
-/**
- * Retries while a replica lags, and the milliseconds between them. Limited, because the missing message may
- * have expired.
- */
+/** Retries while a replica lags. Limited, because the missing message may have expired. */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 20;
 
 /**
  * Yields the messages of all pages in stream order.
- * @param read reads the page that starts at a sequence
- * @param until the leader's last sequence; pages of a lagging replica are read again until they reach it
+ * @param until the leader's last sequence; retries until a lagging replica has reached it
  */
 export async function* scanPages(
   read: (fromSeq: number) => Promise<Pick<Page, "messages" | "pending">>,
@@ -39,14 +35,9 @@ export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Maximum attempts of a compare-and-set. */
 const ATTEMPTS = 9;
 
-/**
- * Repeats a compare-and-set until no other process writes first.
- * @param write must read the current value again on each call
- * @throws Conflict after 9 attempts
- */
+/** Repeats a compare-and-set until no other process writes first. `write` must read again on each call. */
 export async function untilWritten<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -6,14 +6,13 @@ import { notFound } from "../kernel/errors.ts";
 
 const TOKEN = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** Returns whether a value is safe as one token of a subject or key. */
 export function isToken(value: string): boolean {
   return TOKEN.test(value);
 }
 
 /**
- * Returns a client's value if it is safe as one token of a subject or key.
- * @param what what the value identifies, for the error message: "orb", "entry"
+ * Returns a client's value if it is safe as one token of a subject.
+ * @param what what the value identifies: "orb", "entry"
  * @throws AppError not_found otherwise, because nothing can have such a name
  */
 export function token(value: string, what: string): string {
@@ -21,13 +20,11 @@ export function token(value: string, what: string): string {
   return value;
 }
 
-/** Module types as they appear in subjects. */
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
 export type ModuleToken = (typeof MODULE_TOKENS)[number];
 /** Who may read a published copy of an entry. */
 export type LiveRole = "public" | "user" | "admin";
 
-/** Where an orb's stream keeps the entries of a schema. */
 export interface Home {
   type: ModuleToken;
   schema: string;
@@ -40,10 +37,7 @@ export interface EntryAddress {
   id: string;
 }
 
-/**
- * Reserved first tokens of subjects. An orb with such an id would capture messages that are not its own, such
- * as requests to services below `svc`.
- */
+/** Reserved first tokens of subjects. An orb with such an id would capture messages of other programs. */
 export const SUBJECT_SPACES: readonly string[] = ["platform", "heartbeat", "wallet", "svc"];
 
 export const streams = {
@@ -74,12 +68,10 @@ export const buckets = {
   streamMappings: "stream_mappings",
 } as const;
 
-/** Returns the orb whose entries a stream holds, or undefined for other streams. */
 export function orbOf(stream: string): string | undefined {
   return stream.startsWith("ø") ? stream.slice("ø".length) : undefined;
 }
 
-/** Returns the subject of a key in a key-value bucket. */
 export function kvSubject(bucket: string, key: string): string {
   return `$KV.${bucket}.${key}`;
 }
@@ -88,7 +80,6 @@ const entry = (a: EntryAddress, role: string) =>
   `${token(a.orb, "orb")}.${a.type}.${role}.${token(a.schema, "schema")}.${token(a.id, "entry")}`;
 
 export const subjects = {
-  /** History of an orb's definition: one message per revision. */
   orbHistory: (orb: string) => `platform.orbs.${token(orb, "orb")}`,
   allOrbHistories: "platform.orbs.*",
   /** Written when an orb is created, so that orbs can be listed by age. */
@@ -107,18 +98,13 @@ export const subjects = {
   audit: (realm: string, action: string) =>
     `platform.audit.${token(realm, "realm")}.${token(action, "action")}`,
   allAudit: "platform.audit.>",
-  /** Audit logs of a realm, an action, or all of them if both are omitted. */
   auditOf: (realm?: string, action?: string) =>
     `platform.audit.${realm === undefined ? "*" : token(realm, "realm")}.${action === undefined ? "*" : token(action, "action")}`,
-  /** Idempotency records of operations on orbs. */
   platformIdempotency: (hash: string) => `platform.idempotency.${token(hash, "key")}`,
-  /** Published by the broker's scheduler every few seconds, and the schedule itself. */
   heartbeat: "heartbeat.tick",
   heartbeatSchedule: "heartbeat.schedule",
-  /** Rate-limit counter of one rule and client. */
   limit: (rule: string, client: string) => `_limit.${token(rule, "rule")}.${token(client, "client")}`,
 
-  /** Quota counter for one period. The key may have several tokens, joined by dots. */
   quota: (stream: "quotas" | "quotas_long", rule: string, key: string, window: number) =>
     ["_quota", stream, token(rule, "rule"), ...key.split(".").map((part) => token(part, "key")), window].join(
       ".",
@@ -141,7 +127,6 @@ export const subjects = {
     `${token(a.orb, "orb")}._ix.${a.type}.${token(a.schema, "schema")}.${token(a.id, "entry")}`,
   schemaIndex: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._ix.${a.type}.${token(a.schema, "schema")}.*`,
-  /** All entries of an orb in order of creation. */
   orbIndex: (orb: string) => `${token(orb, "orb")}._ix.>`,
   /** Equality index: the entry has this value, or had it earlier. Readers must verify it. */
   equality: (a: EntryAddress, field: string, value: string) =>
@@ -149,14 +134,11 @@ export const subjects = {
   equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
   /**
-   * Ids of a schema's entries in order of creation. One shared subject makes every page equally fast. Ids of
-   * deleted entries remain, so readers must verify them.
+   * Ids of a schema's entries in order of creation, including deleted ones. One subject makes every page equally fast.
    */
   schemaOrder: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
-  /**
-   * Marks index messages of values that an entry got after its creation. They are not in order of creation.
-   */
+  /** Marks values that an entry got after its creation, because their index messages are out of order. */
   late: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   lateOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
@@ -166,24 +148,18 @@ export const subjects = {
     `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}`,
   uniqueOf: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
-  /** Reference index: the field of the entry `source` refers to the entry `target`. */
+  /** Reference index: a field of the entry `source` refers to the entry `target`. */
   reference: (target: string, source: EntryAddress, field: string) =>
     `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.${token(source.id, "entry")}`,
   referencesBy: (target: string, source: Omit<EntryAddress, "id">, field: string) =>
     `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.*`,
   referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
-  /**
-   * Written with each new reference to `target`. Deleting `target` conflicts if one was added at the same
-   * time.
-   */
+  /** Written with each new reference to `target`, so that deleting `target` at the same time conflicts. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
   /** Carries an expectation about another subject within an atomic batch. Expires after a second. */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
-  /**
-   * Every write to an orb expects one of these messages unchanged. A publication replaces them, so that older
-   * writes conflict.
-   */
+  /** Fencing: every write expects one of these messages unchanged, and a new definition replaces them. */
   fence: (orb: string, incarnation: number, part: number) =>
     `${token(orb, "orb")}._def.${incarnation}.${part}`,
   /** Marks an orb's stream while an import fills it. */
@@ -202,20 +178,17 @@ export const subjects = {
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
 } as const;
 
-/** Buckets that every request needs: published definitions and sessions. Long-lived hosts cache them. */
+/** Buckets that every request needs: published definitions and sessions. */
 export const FOLLOWED: readonly string[] = [buckets.orbs, buckets.sessions];
 
-/** The stream of published definitions. */
 export const DEFINITIONS = streams.kv(buckets.orbs);
 
-/** Returns the filter for a stream's change feed, or undefined if the stream has none. */
 export function followedFilter(stream: string): string | undefined {
   for (const bucket of FOLLOWED) if (stream === streams.kv(bucket)) return kvSubject(bucket, ">");
   const orb = orbOf(stream);
   return orb === undefined ? undefined : subjects.orbAll(orb);
 }
 
-/** Returns the stream of the orb whose definition a subject holds, or undefined. */
 export function definedStream(subject: string): string | undefined {
   const start = kvSubject(buckets.orbs, "");
   const orb = subject.startsWith(start) ? subject.slice(start.length) : "";
@@ -225,12 +198,11 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._def\.\d+\.0|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/** Returns whether only the last message of a subject counts. True for entries, published copies and keys. */
+/** Returns whether only the last message of a subject counts, as for entries and keys. */
 export function isStateSubject(subject: string): boolean {
   return STATE.test(subject);
 }
 
-/** Returns whether a filter selects one index of entries, by creation or by value. */
 export function isIndexFilter(filter: string): boolean {
   return /^[^.*>]+\.(_(ix|eq|late)\.[^*>]*\*|_or\.[^.*>]+\.[^.*>]+)$/.test(filter);
 }

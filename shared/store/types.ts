@@ -1,8 +1,7 @@
 export interface StoredMessage {
   readonly subject: string;
-  /** Sequence number in the stream. */
   readonly seq: number;
-  /** When the broker stored the message, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly time: number;
   readonly data: Uint8Array;
   /** Bytes of the body. Cheaper than `data.length` for a cached message. */
@@ -13,9 +12,7 @@ export interface StoredMessage {
   json<T>(): T;
 }
 
-/**
- * Optimistic concurrency: the write throws {@link Conflict} unless a subject's last sequence is as expected.
- */
+/** Optimistic concurrency: the write fails unless a subject's last sequence is as expected. */
 export interface Expectation {
   /** Expected last sequence; 0 if the subject must be empty. */
   seq: number;
@@ -23,7 +20,6 @@ export interface Expectation {
   subject?: string;
 }
 
-/** Maximum messages of one atomic batch. */
 export const BATCH_LIMIT = 1000;
 
 export interface Append {
@@ -49,14 +45,10 @@ export interface Append {
 export type Consistency = "leader" | "cached" | "stale";
 
 export interface ReadOptions {
-  /** Default `leader`. */
   consistency?: Consistency;
 }
 
-/**
- * Byte limit of a read of several messages. An unlimited read could exhaust the memory of a worker, or make
- * the broker close the shared connection.
- */
+/** An unlimited read could exhaust the memory of a worker, or make the broker close the connection. */
 export interface Bounded {
   maxBytes: number;
 }
@@ -65,30 +57,25 @@ export interface Page {
   messages: StoredMessage[];
   /** Number of matching messages after the page. */
   pending: number;
-  /** The stream's last sequence when the page was read. */
   lastSeq: number;
 }
 
-/** A message's position: its number in the log, and its sequence in the stream. */
 export interface Place {
   number: number;
   seq: number;
 }
 
-/** The current value of a key. */
 export interface KvEntry {
   key: string;
   revision: number;
-  /** When the value was written, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   time: number;
   text(): string;
   json<T>(): T;
 }
 
 export interface KvWrite {
-  /**
-   * Expected revision of the key; 0 if the key must not exist. By default, the write overwrites any value.
-   */
+  /** Expected revision of the key; 0 if it must not exist. By default, overwrites any value. */
   expect?: number;
   /** Expected last revision of the whole bucket. */
   expectBucket?: number;
@@ -121,7 +108,6 @@ export interface StreamInfo {
 
 export interface Reply {
   readonly data: Uint8Array;
-  /** All headers in wire format. */
   readonly headerText: string;
   header(name: string): string | undefined;
 }
@@ -135,10 +121,7 @@ export interface Subscription {
   unsubscribe(): void;
 }
 
-/**
- * Interface to the message broker (NATS). Every method throws AppError `unavailable` if the broker does not
- * respond.
- */
+/** The message broker (NATS). Every method throws AppError `unavailable` if it does not respond. */
 export interface Store {
   /** Whether reads of published data are answered from memory. */
   readonly isCached?: boolean;
@@ -146,8 +129,7 @@ export interface Store {
   get(stream: string, subject: string, options?: ReadOptions): Promise<StoredMessage | null>;
   getSeq(stream: string, seq: number, options?: ReadOptions): Promise<StoredMessage | null>;
   /**
-   * Reads the last message of each subject, up to 1,024 in one request. The map omits subjects without a
-   * message.
+   * Reads the last message of each subject. The map omits subjects without a message.
    * @throws TooMuch if the messages together exceed `maxBytes`
    */
   getMany(
@@ -155,39 +137,21 @@ export interface Store {
     subjects: readonly string[],
     options: ReadOptions & Bounded,
   ): Promise<Map<string, StoredMessage>>;
-  /**
-   * Reads messages that match a filter, from a sequence on. Returns at least one if there are any, even if it
-   * exceeds `maxBytes`.
-   */
+  /** Reads messages that match a filter. Returns at least one if there are any, even if it exceeds `maxBytes`. */
   scan(stream: string, filter: string, options: { fromSeq: number; limit: number } & Bounded): Promise<Page>;
   /** Reads the first message that matches a filter from a sequence on, from the leader. */
   nextMessage(stream: string, filter: string, fromSeq: number): Promise<StoredMessage | null>;
   /** Appends one message and returns its sequence. */
   append(stream: string, message: Append): Promise<number>;
-  /**
-   * Appends messages in one atomic batch and returns the last sequence. The broker checks every expectation
-   * before it commits.
-   */
+  /** Appends messages in one atomic batch and returns the last sequence. */
   batch(stream: string, messages: readonly Append[]): Promise<number>;
-  /**
-   * Appends messages in order, but not atomically. After a failure, some may be stored. Returns their
-   * sequences.
-   */
+  /** Appends messages in order, but not atomically: after a failure, some may be stored. */
   pipeline(stream: string, messages: readonly Append[]): Promise<number[]>;
-  /**
-   * Adds to a counter, which starts at 0.
-   * @param by may be negative
-   * @returns the new sum
-   */
+  /** Adds to a counter, which starts at 0, and returns the new sum. */
   count(stream: string, subject: string, by: number): Promise<number>;
 
   kvGet(bucket: string, key: string, options?: ReadOptions): Promise<KvEntry | null>;
-  /**
-   * Reads all keys that match a filter, with their values.
-   * @throws TooMuch if they together exceed `maxBytes`
-   */
   kvList(bucket: string, filter: string, options: Bounded): Promise<KvEntry[]>;
-  /** Reads the bucket's last revision. */
   kvLast(bucket: string): Promise<number>;
   /** Writes a key and returns its new revision. */
   kvPut(bucket: string, key: string, value: string, write?: KvWrite): Promise<number>;
@@ -201,16 +165,10 @@ export interface Store {
   streamInfo(stream: string): Promise<StreamInfo | null>;
   /** Returns the names of the streams whose subjects overlap a filter. */
   streamNames(filter: string): Promise<string[]>;
-  /**
-   * Permanently deletes the messages that match a filter. Returns their number.
-   * @param options.beforeSeq deletes only messages with a lower sequence
-   */
+  /** Permanently deletes the messages that match a filter. Returns their number. */
   purge(stream: string, filter: string, options?: { beforeSeq?: number }): Promise<number>;
 
-  /**
-   * Sends a request to a service.
-   * @throws AppError `no_responders` if no program listens, or timeout
-   */
+  /** Sends a request to a service. Fails with `no_responders` if no program listens. */
   request(
     subject: string,
     data: string | Uint8Array,
@@ -218,14 +176,13 @@ export interface Store {
   ): Promise<Reply>;
   /**
    * Delivers messages that are published from now on.
-   * @param lost called when the subscription fails or its connection is lost for good
+   * @param lost called when the subscription ends for good
    */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription;
   /** Publishes a message without waiting for an acknowledgement. */
   publish(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void;
   /** Waits until the broker has processed all earlier messages. Returns the round trip in milliseconds. */
   ping(): Promise<number>;
-  /** Returns the broker's description of itself. */
   server(): Promise<{ version: string; name: string; maxPayload: number }>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Group commit: writes that arrive while a batch is being committed are combined into the next batch. The broker needs
- * the same number of disk flushes for a batch of any size, so many concurrent writes cost little more than one.
+ * Group commit: combines writes that arrive while a batch is being committed into the next batch. A batch of any size
+ * needs the same number of disk flushes, so many concurrent writes cost little more than one.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type Append, BATCH_LIMIT } from "../types.ts";
@@ -9,15 +9,9 @@ import { RejectedWrite } from "./write.ts";
 
 /** Maximum bytes of message bodies in one group. */
 const MOST_BYTES = 1024 * 1024;
-/**
- * Maximum milliseconds to wait for writers of the previous group, which often write again at once. Without the wait,
- * they would split into two alternating groups.
- */
+/** Clients often write again at once. Waiting up to 20 ms for them avoids two alternating groups. */
 const MOST_GATHER_MS = 20;
-/**
- * Milliseconds until the next group starts although the previous one has not finished. The broker may be slow or
- * disconnected.
- */
+/** Milliseconds until the next group starts although the previous one has not finished. */
 const PATIENCE_MS = 50;
 
 interface Waiting {
@@ -27,18 +21,12 @@ interface Waiting {
   failed: (error: unknown) => void;
 }
 
-/**
- * Tracks the subjects of a group, to keep out writes that depend on each other. One write of a group must not change a
- * subject whose last sequence another write expects.
- */
+/** Keeps two writes out of one group if one changes a subject whose last sequence the other expects. */
 class Subjects {
   readonly #touched = new Set<string>();
-  /** Expected sequences of subjects; undefined if a write of the group changes the subject. */
   readonly #bound = new Map<string, number | undefined>();
-  /** Whether the group contains a write that expects the last sequence of the whole stream. */
   #alone = false;
 
-  /** Adds a write. Returns false if it must not share a batch with the writes added before. */
   take(messages: readonly Append[]): boolean {
     const alone = messages.some(({ expectStreamSeq }) => expectStreamSeq !== undefined);
     if (this.#alone || (alone && this.#touched.size > 0)) return false;
@@ -63,10 +51,7 @@ class Subjects {
   }
 }
 
-/**
- * Returns the messages of a group, without duplicate expectations. The broker accepts only one for each subject that
- * the batch does not write.
- */
+/** Returns the messages of a group without duplicate expectations, which the broker would reject. */
 function messagesOf(group: readonly Waiting[]): Append[] {
   const expected = new Set<string>();
   return group.flatMap(({ messages }) =>
@@ -87,7 +72,6 @@ function isUnsure(error: unknown): boolean {
   return error.kind === "timeout" || error.kind === "unavailable";
 }
 
-/** Removes and returns the next group: the first waiting write, and all others that can share its batch. */
 function nextGroup(waiting: Waiting[]): Waiting[] {
   const subjects = new Subjects();
   let messages = 0;
@@ -106,7 +90,6 @@ function nextGroup(waiting: Waiting[]): Waiting[] {
   return group;
 }
 
-/** Waits for the work, but at most for this time. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
@@ -114,7 +97,6 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** The waiting writes of one stream. */
 class Queue {
   readonly waiting: Waiting[] = [];
   #enough = 1;
@@ -125,13 +107,9 @@ class Queue {
     if (this.waiting.length >= this.#enough) this.#come?.();
   }
 
-  /**
-   * Waits until as many new writes have arrived as were just answered, because clients often write again at once.
-   * @param ms maximum wait in milliseconds
-   */
+  /** Waits for as many new writes as were just answered, because clients often write again at once. */
   async gather(answered: number, ms: number): Promise<void> {
     const enough = this.waiting.length + answered;
-    // A single writer does not wait.
     if (enough < 3) return;
     this.#enough = enough;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -12,18 +12,14 @@ const NANOS_PER_SECOND = 1_000_000_000;
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
-/** Lifetime of quota counters in seconds, longer than the longest quota period of each stream. */
+/** Seconds until an unchanged quota counter expires. Must exceed the longest quota period. */
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
-/** Seconds between two heartbeats, and their lifetime in seconds. */
 const HEARTBEAT_SECONDS = 5;
 const HEARTBEAT_TTL_SECONDS = 3600;
 
-/**
- * Returns the configuration of the stream that holds an orb's entries. `republish` announces all messages, including
- * scheduled ones.
- */
+/** Returns the configuration of the stream that holds an orb's entries. */
 export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   return {
     ...baseConfig(streams.orb(orb), [subjects.orbAll(orb)], replicas),
@@ -40,7 +36,6 @@ export function feedSubject(subject: string): string {
   return `_feed.${subject}`;
 }
 
-/** Returns the subjects that a stream announces, or undefined if it announces none. */
 export function republishedFilter(config: StreamConfig): string | undefined {
   const { src, dest } = (config.republish ?? {}) as { src?: string; dest?: string };
   return src !== undefined && dest === feedSubject(src) ? src : undefined;
@@ -63,10 +58,6 @@ function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConf
   };
 }
 
-/**
- * Returns the configuration of a stream of counters.
- * @param seconds lifetime of a counter that does not change
- */
 function counters(name: string, seconds: number, replicas: number): StreamConfig {
   return {
     ...baseConfig(name, [`_quota.${name}.>`], replicas),
@@ -76,7 +67,6 @@ function counters(name: string, seconds: number, replicas: number): StreamConfig
   };
 }
 
-/** Returns the configurations of all streams and buckets except those of orbs. */
 export function platformStreams(replicas: number): StreamConfig[] {
   return [
     {
@@ -116,14 +106,13 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.orbInvitations, replicas),
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services write their keys here themselves. Without rollups they cannot delete the keys of other services. The
-    // byte limit keeps the list readable, because publishing an orb reads all registrations.
+    // Services write their own keys here. Without rollups they cannot delete those of other services. The byte limit
+    // keeps the list short enough to read as a whole.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
   ];
 }
 
-/** Creates the broker's schedule for heartbeats, unless it exists. */
 async function scheduleHeartbeat(store: Store): Promise<void> {
   if ((await store.get(streams.heartbeat, subjects.heartbeatSchedule)) !== null) return;
   await store.append(streams.heartbeat, {
@@ -138,7 +127,7 @@ async function scheduleHeartbeat(store: Store): Promise<void> {
   });
 }
 
-/** Default stream mappings. Operators may change or remove them; provisioning does not restore them. */
+/** Default stream mappings. Operators may change or remove them, so provisioning does not restore them. */
 export const DEFAULT_MAPPINGS = [
   {
     name: "heartbeat",
@@ -157,16 +146,15 @@ export const DEFAULT_MAPPINGS = [
 async function mapStreams(store: Store): Promise<void> {
   const bucket = buckets.streamMappings;
   for (const { name, ...mapping } of DEFAULT_MAPPINGS) {
-    // Skip mappings that an operator removed: a deletion marker remains.
+    // Skip mappings that an operator removed. Their deletion markers remain.
     if ((await store.get(streams.kv(bucket), kvSubject(bucket, name))) !== null) continue;
     await nullOnConflict(store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 }));
   }
 }
 
-/** Returns the maximum bytes of a stream, or -1 if it has no limit. */
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
-/** Creates a stream. An existing stream gets only the current `republish` setting, and a byte limit if it has none. */
+/** Creates a stream. An existing one gets only the current `republish` setting, and a byte limit if it has none. */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);
@@ -180,7 +168,7 @@ async function bringUp(store: Store, config: StreamConfig): Promise<void> {
 
 /**
  * Creates missing streams and buckets.
- * @param patienceMs how long to retry; a starting broker may report healthy before it can create streams
+ * @param patienceMs how long to retry, because a starting broker may report healthy too early
  */
 export async function provision(
   store: Store,

@@ -13,11 +13,7 @@ export const MULTI_LAST_LIMIT = 1024;
 /** No subscriber received the request (status 503). */
 export class NoResponders extends Error {}
 
-/**
- * Reads the stream's information.
- * @throws StreamMissing
- * @throws AppError unavailable if the JetStream API does not respond
- */
+/** Reads the stream's information from the JetStream API. */
 export async function inspect(connection: Connection, stream: string): Promise<StreamInfo> {
   const reply = await connection.request(`$JS.API.STREAM.INFO.${stream}`, "");
   if (reply.status !== 0) throw unavailable("JetStream does not respond");
@@ -28,10 +24,7 @@ export async function inspect(connection: Connection, stream: string): Promise<S
     : unavailable(answer.error.description);
 }
 
-/**
- * Returns why a request had no responders: the stream is missing, or the broker is stopping or electing a leader.
- * Callers must not treat an unavailable stream as missing.
- */
+/** A request without responders means that the stream is missing, or that the broker is restarting. Returns which. */
 export async function streamMissing(connection: Connection, stream: string): Promise<Error> {
   return inspect(connection, stream).then(
     () => unavailable("the stream does not respond"),
@@ -39,7 +32,6 @@ export async function streamMissing(connection: Connection, stream: string): Pro
   );
 }
 
-/** Awaits a read. If nothing responded, throws the reason. */
 async function heard<T>(connection: Connection, stream: string, read: Promise<T>): Promise<T> {
   try {
     return await read;
@@ -48,7 +40,6 @@ async function heard<T>(connection: Connection, stream: string, read: Promise<T>
   }
 }
 
-/** Returns the error for a direct get response that has a status and no message. */
 function refused(status: number): Error {
   if (status === NO_RESPONDERS) return new NoResponders();
   if (status === TOO_MANY_SUBJECTS)
@@ -56,7 +47,6 @@ function refused(status: number): Error {
   return unavailable(`direct get responded with status ${status}`);
 }
 
-/** Reads the last message that matches a subject, from any replica. Wildcards are allowed. */
 export function directLast(
   connection: Connection,
   stream: string,
@@ -71,7 +61,6 @@ export function directLast(
   );
 }
 
-/** Reads the message at a sequence, from any replica. */
 export function directSeq(
   connection: Connection,
   stream: string,
@@ -114,7 +103,6 @@ export async function leaderGet(
   throw unavailable(answer.error?.description);
 }
 
-/** Collects the responses of one direct get: messages, then an end-of-batch status. */
 export function collect(connection: Connection, stream: string, body: string): Promise<Page> {
   const messages: StoredMessage[] = [];
   let held = 0;
@@ -143,9 +131,8 @@ export function collect(connection: Connection, stream: string, body: string): P
 const WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Reads the last message of each subject, at most {@link MULTI_LAST_LIMIT}, and the replica's last sequence. If the
- * broker cuts the response, requests the missing subjects again; they would otherwise seem empty.
- * @throws TooMuch if the messages together exceed `maxBytes`
+ * Reads the last message of each subject, and the replica's last sequence. If the broker cuts the response, requests
+ * the missing subjects again, because they would seem empty.
  */
 export async function directLatest(
   connection: Connection,
@@ -174,7 +161,6 @@ function bytesOf(messages: readonly StoredMessage[]): number {
   return messages.reduce((bytes, { size }) => bytes + size, 0);
 }
 
-/** Messages by subject. */
 class MessageMap extends Map<string, StoredMessage> {
   readonly #wanted: number;
   #left: number;
@@ -198,10 +184,6 @@ function partsOf(subjects: readonly string[], size: number): string[][] {
   return parts;
 }
 
-/**
- * Reads the last message of each subject, from any replica.
- * @throws TooMuch if the messages together exceed `maxBytes`
- */
 export async function directMany(
   connection: Connection,
   stream: string,
@@ -222,10 +204,7 @@ const MOST_AT_ONCE = 256;
 /** Maximum bytes in flight, estimated from the size of earlier messages. */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 
-/**
- * Reads the last message of each subject from the leader, with one request per subject. Wildcards are not allowed.
- * @throws TooMuch if the messages together exceed `maxBytes`
- */
+/** Reads the last message of each subject from the leader, with one request per subject. */
 export async function leaderMany(
   connection: Connection,
   stream: string,

@@ -9,10 +9,7 @@ interface Scan {
   maxBytes: number;
 }
 
-/**
- * Reads a page of matching messages in stream order. Streams of other programs may not allow direct gets; then reads
- * from the leader.
- */
+/** Reads a page of matching messages in stream order, from the leader if the stream allows no direct gets. */
 export async function scan(
   connection: Connection,
   stream: string,
@@ -31,14 +28,14 @@ export async function scan(
   return leaderScan(connection, stream, filter, options, state.last_seq);
 }
 
-/** Limits of one page from the leader. Each request returns one message. */
+/** Limits for one page from the leader, where each request returns only one message. */
 const MAX_ROUNDS = 64;
 
 const MAX_PARALLEL = 16;
 
 /**
- * Reads a page from the leader, one message per request. Requests consecutive sequences in parallel, more of them while
- * every request finds another message. Returns a shorter page after too many rounds.
+ * Reads a page from the leader, one message per request. Requests more sequences in parallel while each request finds a
+ * message.
  */
 async function leaderScan(
   connection: Connection,
@@ -57,7 +54,6 @@ async function leaderScan(
     );
     const before = messages.length;
     for (const message of await Promise.all(asked)) {
-      // No message follows the first position that returns none.
       if (message === null) return { messages, pending: 0, lastSeq };
       if (message.seq < seq) continue;
       if (messages.length === limit || bytes >= maxBytes) return { messages, pending: 1, lastSeq };

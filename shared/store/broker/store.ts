@@ -42,7 +42,6 @@ export function isMarker(message: StoredMessage): boolean {
   return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
 }
 
-/** Converts a bucket's message to a key-value entry. */
 export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
   return {
     key: message.subject.slice(kvSubject(bucket, "").length),
@@ -56,7 +55,6 @@ export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
 /**
  * Lists the entries of a key-value bucket.
  * @param met called for every message, including deletion markers
- * @throws TooMuch if they together exceed `maxBytes`
  */
 export async function listBucket(
   scan: Store["scan"],
@@ -80,18 +78,13 @@ export async function listBucket(
   return entries;
 }
 
-/** A store with additional methods for the host and the cache. */
 export interface OpenStore extends Store {
-  /** Starts to connect without waiting. */
   open(): void;
-  /** Reads the last message of each subject, at most 1,024, and the last sequence of the replica that responded. */
+  /** Reads the last message of each subject, and the last sequence of the replica that responded. */
   latest(stream: string, subjects: readonly string[], maxBytes: number): Promise<Page>;
 }
 
-/**
- * Returns a store that connects on the first request.
- * @param options.replicas replicas of the streams; with a single one, every read sees the latest write
- */
+/** Returns a store that connects on the first request. */
 export function openStore(options: ConnectOptions & { replicas?: number }): OpenStore {
   const connection = new Connection(options);
   const replicated = (options.replicas ?? 1) > 1;
@@ -152,7 +145,6 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     }
   }
 
-  /** Deletes the messages before a sequence. */
   async function erase(stream: string, before: number): Promise<void> {
     const answer = await api(`STREAM.PURGE.${stream}`, { seq: before });
     if (answer.error !== undefined) throw failure(stream, answer.error);
@@ -202,14 +194,13 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       const answer = await api(`STREAM.CREATE.${config.name}`, config);
       if (answer.error === undefined) {
         const { state, created } = answer as unknown as StreamInfo;
-        // The broker deletes files asynchronously, so a new stream may contain messages of a deleted stream with the
-        // same name. Those are older than the stream. Newer messages come from another process.
+        // The broker deletes files asynchronously, so a new stream may contain messages of a deleted one with the same
+        // name. Erase those that are older than the stream.
         const older = state.messages > 0 && toNanoseconds(state.last_ts) < toNanoseconds(created);
         if (older) await erase(config.name, state.last_seq + 1);
         return;
       }
       if (answer.error.err_code === ApiCode.subjectOverlap) throw new SubjectsTaken();
-      // Another process created the stream with different settings, which is sufficient.
       if (answer.error.err_code === ApiCode.nameInUse) return;
       throw unavailable(`${answer.error.err_code} ${answer.error.description}`);
     },
@@ -268,7 +259,6 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   };
 }
 
-/** Returns the settings that all streams and buckets share. */
 export function baseConfig(name: string, subjects: string[], replicas: number): StreamConfig {
   return { name, subjects, storage: "file", num_replicas: replicas, allow_direct: true };
 }

@@ -10,7 +10,6 @@ const decoder = new TextDecoder();
 
 interface Ack {
   seq?: number;
-  /** The new sum of a counter. */
   val?: string;
   error?: { code: number; err_code: number; description: string };
 }
@@ -23,10 +22,8 @@ export class RejectedWrite extends AppError {
   }
 }
 
-/** The broker's status code for an invalid message. */
 const BAD_MESSAGE = 400;
 
-/** Converts an error of the broker to one of the store's errors. */
 export function failure(stream: string, error: NonNullable<Ack["error"]>): Error {
   switch (error.err_code) {
     case ApiCode.wrongLastSequence:
@@ -59,7 +56,6 @@ function headersOf(stream: string, message: Append): Record<string, string> {
   return headers;
 }
 
-/** Publishes a message to a stream. Returns the acknowledgement, which may contain an error. */
 function publish(
   connection: Connection,
   stream: string,
@@ -78,14 +74,13 @@ function publish(
   );
 }
 
-/** Appends one message and returns its sequence. */
 export async function append(connection: Connection, stream: string, message: Append): Promise<number> {
   const ack = await publish(connection, stream, message, headersOf(stream, message));
   if (ack.error !== undefined) throw failure(stream, ack.error);
   return ack.seq ?? 0;
 }
 
-/** Adds to a counter and returns the new sum. Counter messages must not have expectations. */
+/** Adds to a counter and returns the new sum. The broker rejects counter messages with expectations. */
 export async function count(
   connection: Connection,
   stream: string,
@@ -112,10 +107,7 @@ export async function pipeline(
   return results.map((result) => (result.status === "fulfilled" ? result.value : 0));
 }
 
-/**
- * Appends messages in one atomic batch. A broker without room for another batch stores nothing. The batch is then sent
- * again after 10 to 500 ms, with jitter, until the request times out.
- */
+/** Appends messages in one atomic batch. While the broker is busy, retries after 10 to 500 ms with jitter. */
 export async function batch(
   connection: Connection,
   stream: string,
@@ -145,7 +137,6 @@ export async function batch(
 
 async function sendBatch(connection: Connection, stream: string, messages: readonly Append[]): Promise<Ack> {
   const id = crypto.randomUUID();
-  // Only the first message waits for the connection.
   await connection.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
   const last = messages.length - 1;
   for (let i = 0; i < last; i++) {

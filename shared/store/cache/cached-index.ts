@@ -7,7 +7,7 @@ export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
-/** One version of an index. Does not refer to the index, so that a cached response does not keep it in memory. */
+/** One version of an index. It has no reference to the index, so a cached response does not keep that in memory. */
 class State implements Dependency {
   readonly #epoch: Epoch;
   #replaced = false;
@@ -24,22 +24,16 @@ class State implements Dependency {
   }
 }
 
-/**
- * One index in memory: the messages that match a filter, in stream order. Stores columns instead of objects, so 100,000
- * messages take about 10 MB.
- */
+/** One index in memory. Stores columns instead of objects, so 100,000 messages take about 10 MB. */
 export class CachedIndex {
-  /** The subject, or for a wildcard filter the common prefix of all subjects. */
   readonly #prefix: string;
   readonly #literal: boolean;
   readonly #seqs: number[] = [];
   readonly #times: number[] = [];
   readonly #names: string[] = [];
   readonly #bodies: string[] = [];
-  /** The current version, if a response depends on it. */
   #state: State | undefined;
 
-  /** @param filter a subject, or a filter that ends with a wildcard */
   constructor(filter: string) {
     this.#literal = !filter.endsWith("*");
     this.#prefix = this.#literal ? filter : filter.slice(0, -1);
@@ -49,16 +43,11 @@ export class CachedIndex {
     return this.#seqs.length;
   }
 
-  /**
-   * Returns the current version as a dependency of responses.
-   * @param epoch the epoch in which the index was read
-   */
   dependency(epoch: Epoch): Dependency {
     this.#state ??= new State(epoch);
     return this.#state;
   }
 
-  /** Invalidates everything that depends on the index. Call this when it is no longer updated. */
   removed(): void {
     this.#invalidate();
   }
@@ -68,7 +57,6 @@ export class CachedIndex {
     this.#state = undefined;
   }
 
-  /** Returns the first position with a sequence of at least `seq`. */
   #at(seq: number): number {
     let low = 0;
     let high = this.#seqs.length;
@@ -105,7 +93,6 @@ export class CachedIndex {
     this.#bodies.splice(at, 1);
   }
 
-  /** Applies the next message of the change feed. */
   apply(message: Message): void {
     const replaced = Number(message.headers.last("Nats-Last-Sequence") ?? 0);
     if (message.header("Nats-Rollup") !== undefined && replaced > 0) this.#remove(replaced);
@@ -122,7 +109,6 @@ export class CachedIndex {
     return this.#seqs.length === 0 ? null : this.#message(this.#seqs.length - 1);
   }
 
-  /** Returns a page, equal to the broker's response. */
   page(fromSeq: number, limit: number, lastSeq: number): Page {
     const from = this.#at(fromSeq);
     const to = Math.min(from + limit, this.#seqs.length);

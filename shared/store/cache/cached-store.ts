@@ -37,12 +37,12 @@ export { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;
-  /** Returns a view for one request. It records in the tracker which cached values the response depends on. */
+  /** Returns a view of the store for one request, which records what the response depends on. */
   tracked(tracker: DependencyTracker): Store;
 }
 
 /**
- * Puts a cache in front of a store with a long-lived connection.
+ * Puts a cache in front of a store.
  * @returns the store, and a function to call when its connection is lost
  */
 export function cachedStore(
@@ -52,7 +52,6 @@ export function cachedStore(
   const cache = new StreamCache(store, options);
   const may = (read?: ReadOptions) => (read?.consistency ?? "leader") !== "leader";
 
-  /** The reads that the cache may answer. */
   function reads(tracker?: DependencyTracker): Pick<Store, "get" | "getMany" | "scan" | "kvGet"> {
     const get: Store["get"] = async (stream, subject, read) => {
       if (may(read) && isIndexFilter(subject)) {
@@ -147,7 +146,7 @@ export function cachedStore(
   return { store: cached, broken: () => cache.broken() };
 }
 
-/** Methods whose dependencies are tracked. Any other method makes the response uncacheable. */
+/** Any other method makes the response uncacheable. */
 const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "isCached"]);
 
 function marking(store: Store, tracker: DependencyTracker): Store {
@@ -159,7 +158,7 @@ function marking(store: Store, tracker: DependencyTracker): Store {
   });
 }
 
-/** Opens a store for a long-lived process, with one connection that reconnects, a cache and group commit. */
+/** Opens a store for a long-lived process: a connection that reconnects, a cache, and group commit. */
 export function openCachedStore(
   connect: ConnectOptions & { replicas: number },
   options: Omit<CacheOptions, "replicas"> = {},

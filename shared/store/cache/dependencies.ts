@@ -1,28 +1,23 @@
 /**
  * Dependency tracking: records which cached values a response was made from. A response cache may repeat the response
- * while all of them are valid.
+ * while all of them are unchanged.
  */
 import { DEFINITIONS } from "../subjects.ts";
 
-/**
- * A period in which no change of a stream was missed. When it ends, all values that were cached in it become invalid.
- */
+/** A period in which no change of a stream was missed. Values that were cached in it are invalid when it ends. */
 export interface Epoch {
   ended: boolean;
 }
 
-/** A cached value at the time when a response was made from it. */
 export interface Dependency {
-  /** Whether the value was neither replaced nor evicted, and its epoch has not ended. */
+  /** Whether the value was neither replaced nor evicted, and no change of its stream was missed. */
   readonly valid: boolean;
-  /** The message, if the value is a single message. */
   readonly message?: { readonly subject: string; readonly seq: number; readonly epoch: Epoch };
 }
 
-/** A stream whose changes this process receives. */
 export interface Source {
   readonly stream: string;
-  /** Milliseconds since the epoch. The cache unfollows streams that have not been used for long. */
+  /** Milliseconds since the epoch. Streams that are not used for long are no longer followed. */
   lastUse: number;
   /** Returns a dependency that any write to the stream invalidates. */
   dependency(): Dependency;
@@ -33,9 +28,8 @@ const MOST = 512;
 
 interface StreamDependencies {
   source: Source;
-  /** A dependency on the whole stream, taken before the first read. Used if `fine` is undefined. */
+  /** Used if an uncached value was read: any write to the stream invalidates it. */
   whole: Dependency | undefined;
-  /** A dependency on each value that was read; undefined if an uncached value was read. */
   fine: Dependency[] | undefined;
 }
 
@@ -46,16 +40,12 @@ export interface EntryDependencies {
   sources: readonly Source[];
 }
 
-/** Collects the dependencies of one response. */
 export class DependencyTracker {
   readonly #streams = new Map<string, StreamDependencies>();
   #until = Number.POSITIVE_INFINITY;
   #uncacheable = false;
 
-  /**
-   * Call this before the first read from a stream.
-   * @param replicas with more than one, uncached reads may be older than the feed and make the response uncacheable
-   */
+  /** Call this before the first read from a stream. */
   begin(source: Source, replicas: number): void {
     if (this.#streams.has(source.stream)) return;
     this.#streams.set(source.stream, {
@@ -65,7 +55,7 @@ export class DependencyTracker {
     });
   }
 
-  /** Adds a value that was read. An uncached value (undefined) makes the response depend on the whole stream. */
+  /** Adds a value that was read. An uncached one (undefined) makes the response depend on the whole stream. */
   add(stream: string, dependency: Dependency | undefined): void {
     const known = this.#streams.get(stream);
     if (known === undefined) this.markUncacheable();
@@ -75,21 +65,17 @@ export class DependencyTracker {
     } else known.fine?.push(dependency);
   }
 
-  /** Marks the response as uncacheable, because this process does not receive all changes of its sources. */
   markUncacheable(): void {
     this.#uncacheable = true;
     this.#streams.clear();
   }
 
-  /**
-   * Limits how long the response is valid.
-   * @param time milliseconds since the epoch
-   */
+  /** Limits how long the response is valid, in milliseconds since the epoch. */
   expires(time: number): void {
     this.#until = Math.min(this.#until, time);
   }
 
-  /** Returns the dependencies if they are exactly one published definition and one message of another stream. */
+  /** Returns the dependencies if they are exactly one published definition and one message. */
   entryDependencies(): EntryDependencies | undefined {
     if (this.#uncacheable || this.#until !== Number.POSITIVE_INFINITY || this.#streams.size !== 2)
       return undefined;
@@ -112,10 +98,6 @@ export class DependencyTracker {
     return size;
   }
 
-  /**
-   * Returns whether the response is still valid.
-   * @param now milliseconds since the epoch
-   */
   valid(now: number): boolean {
     if (this.#uncacheable || now >= this.#until) return false;
     for (const { source, whole, fine } of this.#streams.values()) {

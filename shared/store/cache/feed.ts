@@ -1,6 +1,6 @@
 /**
- * Change feed: receives every message that a stream stores. Messages arrive in sequence order, so a gap reveals a lost
- * message. The epoch then ends, and everything cached in it becomes invalid.
+ * Change feed: receives every message that a stream stores, in sequence order. A gap in the sequences reveals a lost
+ * message. Everything cached from the stream then becomes invalid.
  */
 import { feedSubject, republishedFilter } from "../broker/provision.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -9,27 +9,22 @@ import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 
 export interface Listener {
-  /** Called for each stored message, in stream order. */
   stored(feed: Feed, message: Message): void;
-  /** Called when the epoch ends: everything cached from the stream is invalid. */
+  /** Called when a message was missed: everything cached from the stream is invalid. */
   reset(feed: Feed): void;
 }
 
 export interface FeedOptions {
-  /** Milliseconds to wait for the feed's copy of an acknowledged write. The epoch ends if it does not arrive. */
+  /** Milliseconds to wait for the feed's copy of an acknowledged write. */
   patienceMs: number;
 }
 
 export class Feed {
   readonly stream: string;
-  /** Filter for all subjects of the stream. */
   readonly filter: string;
   epoch: Epoch = { ended: false };
-  /** Sequence of the last received message. */
   position = 0;
-  /** Highest acknowledged sequence of this process's writes. */
   acknowledged = 0;
-  /** Milliseconds since the epoch. */
   lastUse = Date.now();
   readonly #store: OpenStore;
   readonly #listener: Listener;
@@ -38,9 +33,7 @@ export class Feed {
   #state: "starting" | "live" | "off" = "starting";
   /** Messages up to this sequence may have been in flight when the subscription started. */
   #baseline = 0;
-  /**
-   * Creation time of the stream. It reveals a stream that was restored from a backup, which the feed does not report.
-   */
+  /** A stream that was restored from a backup has a different creation time. */
   #created = "";
   #waiting: { seq: number; done: () => void }[] = [];
 
@@ -56,7 +49,6 @@ export class Feed {
     return this.#state === "live";
   }
 
-  /** Returns a dependency that any write to the stream invalidates. */
   dependency(): Dependency {
     const { epoch, position } = this;
     const unchanged = () => !epoch.ended && this.position === position;
@@ -71,7 +63,7 @@ export class Feed {
     return this.#state === "off";
   }
 
-  /** Starts the subscription. Returns false if the stream has no feed, or this user may not subscribe to it. */
+  /** Starts the subscription. Returns false if the stream has no feed, or this user may not subscribe. */
   async start(): Promise<boolean> {
     await this.#store.ping();
     if (this.#state === "off") return false;
@@ -102,7 +94,7 @@ export class Feed {
       return;
     }
     if (seq !== this.position + 1) {
-      // Ignore messages from before the subscription. But sequence 1 more likely belongs to a recreated stream.
+      // Ignore messages from before the subscription, except sequence 1 of a recreated stream.
       if (seq <= this.#baseline && seq > 1) return;
       this.#baseline = 0;
       this.acknowledged = Math.min(this.acknowledged, seq);
@@ -121,7 +113,7 @@ export class Feed {
     for (const { seq, done } of waiting) if (seq <= this.position) done();
   }
 
-  /** Starts a new epoch. Cached values become invalid, and reads in progress are not cached. */
+  /** Invalidates all cached values. Reads in progress are not cached. */
   reset(): void {
     this.epoch.ended = true;
     this.epoch = { ended: false };
@@ -131,10 +123,7 @@ export class Feed {
     for (const { done } of waiting) done();
   }
 
-  /**
-   * Waits until the feed has delivered a write of this process, so that its later reads see the write. Ends the epoch
-   * on timeout.
-   */
+  /** Read your writes: waits until the feed has delivered a write of this process. */
   async caughtUp(seq: number): Promise<void> {
     this.acknowledged = Math.max(this.acknowledged, seq);
     if (this.#state !== "live" || seq <= this.position) return;
@@ -152,8 +141,8 @@ export class Feed {
   }
 
   /**
-   * Compares the last sequence and the identity of the stream with the broker's. A gap cannot reveal that the very last
-   * message was lost, or that the stream was replaced.
+   * Compares the stream's last sequence and identity with the broker's. A gap cannot reveal that the very last message
+   * was lost.
    */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;

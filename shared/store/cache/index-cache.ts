@@ -1,7 +1,4 @@
-/**
- * Cache of whole indexes, limited in number and total messages. Each index is read once, page by page, and then updated
- * by the change feed.
- */
+/** Cache of whole indexes. Each index is read once, page by page, and then updated by the change feed. */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -11,16 +8,12 @@ import { CachedIndex } from "./cached-index.ts";
 import type { Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
-/**
- * Messages per page when an index is read. Larger pages delay other requests. Smaller ones keep the broker busy,
- * because it counts the remaining messages for each page.
- */
+/** Messages per page when an index is read. Larger pages delay other requests; smaller ones take longer in total. */
 const LOAD_PAGE = 2_000;
 /** Minimum milliseconds between two reads of an index, because reading all of it is expensive. */
 const RELOAD_MS = 5_000;
-/** Minimum milliseconds for an index that was too large. Evictions may have made room since. */
 const REFUSED_MS = 600_000;
-/** Maximum number of indexes. Includes empty ones: a query for an unused value creates one. */
+/** Maximum number of indexes, including empty ones: a query for an unused value creates one. */
 const MOST_INDEXES = 2_000;
 
 class Slot implements Evictable {
@@ -29,11 +22,9 @@ class Slot implements Evictable {
   used = false;
   readonly index: CachedIndex;
   state: "loading" | "known" | "refused" = "loading";
-  /** Messages that arrived while the index was being read. */
   queued: Message[] = [];
   readonly #onRemoved: (messages: number) => void;
 
-  /** @param onRemoved called with the number of removed messages */
   constructor(feed: Feed, filter: string, onRemoved: (messages: number) => void) {
     this.feed = feed;
     this.index = new CachedIndex(filter);
@@ -49,9 +40,7 @@ class Slot implements Evictable {
 export class IndexCache {
   readonly #store: OpenStore;
   readonly #maxIndexMessages: number;
-  /** By filter, which contains the orb's id. */
   readonly #known = new SieveCache<Slot>(MOST_INDEXES);
-  /** When each index was last read, in milliseconds since the epoch. */
   readonly #loads = new BoundedMap<string, number>(10_000);
   #size = 0;
 
@@ -61,17 +50,14 @@ export class IndexCache {
     this.#maxIndexMessages = maxIndexMessages;
   }
 
-  /** Number of indexes. */
   get count(): number {
     return this.#known.size;
   }
 
-  /** Number of messages in all indexes. */
   get size(): number {
     return this.#size;
   }
 
-  /** Changes an index. Returns false if the total number of messages then exceeds the limit. */
   #modify({ index }: Slot, act: () => void): boolean {
     const before = index.size;
     act();
@@ -79,7 +65,7 @@ export class IndexCache {
     return this.#size <= this.#maxIndexMessages;
   }
 
-  /** Returns the index of a filter. If it is not in memory, starts to read it and returns undefined. */
+  /** Returns an index. If it is not in memory, starts to read it and returns undefined. */
   get(feed: Feed, filter: string): CachedIndex | undefined {
     const known = this.#known.get(filter);
     if (known !== undefined) known.used = true;
@@ -93,7 +79,6 @@ export class IndexCache {
     return undefined;
   }
 
-  /** Applies the next message of a feed. */
   apply(message: Message): void {
     if (this.#known.size === 0) return;
     const { subject } = message;
@@ -108,7 +93,6 @@ export class IndexCache {
     }
   }
 
-  /** Removes all indexes of a stream. */
   invalidate(feed: Feed): void {
     for (const [filter, known] of this.#known) if (known.feed === feed) this.#known.delete(filter);
   }
@@ -141,7 +125,6 @@ export class IndexCache {
     known.state = "known";
   }
 
-  /** Records that an index is too large, so that it is not read again immediately. */
   #refuse(feed: Feed, filter: string): void {
     const empty = new Slot(feed, filter, () => undefined);
     empty.state = "refused";

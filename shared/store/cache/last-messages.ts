@@ -1,7 +1,6 @@
 /**
- * Cache of the last message of each subject. A read races with the change feed: its response may be older than a feed
- * message that arrived first. So each pending read also records the newest feed message of its subject, and the higher
- * sequence wins.
+ * Cache of the last message of each subject. A read can return an older message than the change feed has already
+ * delivered. So the higher sequence wins.
  */
 
 import type { OpenStore } from "../broker/store.ts";
@@ -23,16 +22,13 @@ export interface LastMessagesOptions {
   /** With more than one, responses of replicas that lag behind are discarded. */
   replicas: number;
   maxBytes: number;
-  /** Whether to freeze parsed JSON, which all readers share. */
   freeze: boolean;
 }
 
 export type LastMessagesRead = ReadOptions & { maxBytes?: number };
 
-/** Pending reads of one subject. */
 interface InFlightRead {
   readers: number;
-  /** The newest message from the feed since the first of these reads started. */
   newest: Message | undefined;
 }
 
@@ -41,7 +37,6 @@ export class LastMessages {
   readonly #options: LastMessagesOptions;
   readonly #cache: MessageCache;
   readonly #inFlight = new Map<string, InFlightRead>();
-  /** Highest acknowledged sequence of this process's writes to each replicated stream. */
   readonly #acknowledged = new Map<string, number>();
 
   constructor(store: OpenStore, options: LastMessagesOptions) {
@@ -50,12 +45,10 @@ export class LastMessages {
     this.#cache = new MessageCache(options.maxBytes);
   }
 
-  /** Number of cached subjects. */
   get size(): number {
     return this.#cache.size;
   }
 
-  /** Approximate size in bytes. */
   get bytes(): number {
     return this.#cache.bytes;
   }
@@ -66,9 +59,8 @@ export class LastMessages {
   }
 
   /**
-   * Returns the cached message of a subject as a dependency of responses.
-   * @param seq sequence of the message that the response was made from, 0 for none; returns undefined if the cached one
-   * differs
+   * Returns the cached message of a subject as a dependency of responses, or undefined if it changed.
+   * @param seq sequence of the message that the response was made from; 0 for none
    */
   dependency(subject: string, epoch: Epoch, seq?: number): Dependency | undefined {
     const same = seq === undefined || this.#cache.seqOf(subject, epoch) === seq;
@@ -79,31 +71,25 @@ export class LastMessages {
     this.#cache.clear();
   }
 
-  /** Records an acknowledged write of this process. */
   acknowledge(stream: string, seq: number): void {
     this.#acknowledged.set(stream, Math.max(seq, this.#acknowledged.get(stream) ?? 0));
   }
 
-  /** Call this when a stream was deleted. A new stream with its name starts at sequence 1. */
+  /** Forgets a deleted stream. A new stream with its name starts at sequence 1. */
   streamDeleted(stream: string): void {
     this.#acknowledged.delete(stream);
   }
 
-  /**
-   * Detects a new stream of the same name: its last sequence is lower than an acknowledged one.
-   * @param seq the leader's last sequence
-   */
+  /** Detects a new stream of the same name: its last sequence is lower than an acknowledged one. */
   reconcile(stream: string, seq: number): void {
     if (seq < (this.#acknowledged.get(stream) ?? 0)) this.streamDeleted(stream);
   }
 
-  /** Applies the next message of a feed. */
   apply(feed: Feed, message: Message): void {
     const { subject } = message;
     const inFlight = this.#inFlight.get(subject);
     const seq = this.#cache.seqOf(subject, feed.epoch);
     if (inFlight !== undefined) inFlight.newest = message;
-    // A read may have returned a newer message than the feed.
     else if (seq === undefined) return;
     if ((seq ?? 0) < message.seq) this.#put(subject, message, feed);
   }
@@ -114,10 +100,7 @@ export class LastMessages {
     else this.#cache.set(subject, message && CachedMessage.of(message, this.#options.freeze), feed.epoch);
   }
 
-  /**
-   * Reads from a stream without a feed. The result includes all writes of this process, even if a replica lags.
-   * @returns undefined if the caller can simply read from the broker
-   */
+  /** Reads from a stream without a change feed. The result includes all writes of this process. */
   readUncached(
     stream: string,
     subjects: readonly string[],
@@ -138,7 +121,6 @@ export class LastMessages {
     return new Map(messages.map((message) => [message.subject, message]));
   }
 
-  /** Reads missing messages, adds them to the result and caches them. */
   async fill(
     feed: Feed,
     subjects: readonly string[],
@@ -177,7 +159,6 @@ export class LastMessages {
     }
   }
 
-  /** With one replica, a single message is read with the cheapest request, because that replica is the leader. */
   async #read(
     stream: string,
     subjects: readonly string[],
@@ -219,18 +200,12 @@ export class LastMessages {
   }
 }
 
-/**
- * Returns how many bytes of the limit remain.
- * @throws TooMuch if the cached messages already exceed it
- */
 function remaining(options: LastMessagesRead | undefined, foundBytes: number): number {
-  // A read without a limit is for one message.
   const most = options?.maxBytes ?? PAIR_BYTES;
   if (foundBytes >= most) throw new TooMuch(most / foundBytes);
   return most - foundBytes;
 }
 
-/** Returns the total bytes of the messages' bodies. */
 export function sizeOf(messages: ReadonlyMap<string, StoredMessage>): number {
   let bytes = 0;
   for (const { size } of messages.values()) bytes += size;

@@ -9,13 +9,11 @@ const JSON_FACTOR = 3;
 
 const parsed = (message: CachedMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
 
-/** The cached last message of a subject; null if the subject is empty. */
 class CachedSubject implements Dependency, Evictable {
   readonly subject: string;
   readonly seq: number;
   readonly epoch: Epoch;
   last: CachedMessage | null;
-  /** Whether the message was read, so that its parsed JSON is in memory too. */
   used: boolean;
   bytes: number;
   #gone = false;
@@ -46,12 +44,11 @@ class CachedSubject implements Dependency, Evictable {
   }
 }
 
-/** Cache of last messages by subject, limited in bytes. A message whose epoch has ended counts as missing. */
+/** Cache of the last message of each subject, limited in bytes. */
 export class MessageCache {
   readonly #slots: SieveCache<CachedSubject>;
   readonly #maxBytes: number;
 
-  /** @param maxBytes upper bound of the estimated heap size */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
     this.#slots = new SieveCache(maxBytes);
@@ -84,16 +81,12 @@ export class MessageCache {
     return message;
   }
 
-  /** Returns the cached message of a subject as a dependency of responses. */
   dependency(subject: string, epoch: Epoch): Dependency | undefined {
     const slot = this.#slots.get(subject);
     return slot?.epoch === epoch ? slot : undefined;
   }
 
-  /**
-   * Returns the sequence of the cached message, 0 if the subject is known to be empty, or undefined if it is not
-   * cached.
-   */
+  /** Returns the cached message's sequence, 0 if the subject is empty, or undefined if it is not cached. */
   seqOf(subject: string, epoch: Epoch): number | undefined {
     const slot = this.#slots.get(subject);
     return slot?.epoch === epoch ? slot.seq : undefined;

@@ -1,5 +1,5 @@
 export interface CacheOptions {
-  /** Replicas of each stream. With more than one, responses of replicas that lag behind are discarded. */
+  /** With more than one, responses of replicas that lag behind are discarded. */
   replicas: number;
   /** Approximate bytes of heap for cached messages. Default 16 MiB. */
   maxBytes?: number;
@@ -20,10 +20,8 @@ export interface CacheStats {
   misses: number;
   subjects: number;
   bytes: number;
-  /** Number of cached indexes, and of messages in them. */
   indexes: number;
   indexMessages: number;
   feeds: number;
-  /** How often a stream was invalidated. */
   resets: number;
 }

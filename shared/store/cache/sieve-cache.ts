@@ -1,7 +1,6 @@
 export interface Evictable {
   /** The visited bit of SIEVE. Readers set it; the eviction hand clears it. */
   used: boolean;
-  /** Estimated size. */
   bytes: number;
   /** Called when the hand spares the value. May free what can be computed again, and lower `bytes`. */
   shrink?(): void;
@@ -10,18 +9,16 @@ export interface Evictable {
 }
 
 /**
- * A map limited in bytes, with SIEVE eviction. A hand moves over the values in insertion order. It evicts values
- * without a visited bit, and clears the bit of the others. Unlike LRU, a full scan does not evict values in use, and a
- * hit does not move the value.
+ * A map limited in bytes, with SIEVE eviction: a hand moves over the values in insertion order. It evicts values
+ * without a visited bit, and clears the bit of the others. Unlike LRU, a full scan does not evict values in use.
  */
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();
   readonly #maxBytes: number;
-  /** The hand keeps its position between evictions. Starting over would step over all slots of removed values again. */
+  /** Keep the hand's position, because starting over would pass all slots of removed values again. */
   #hand: MapIterator<[string, V]> | undefined;
   #bytes = 0;
 
-  /** @param maxBytes never exceeded, unless a single value is larger; callers must not set such a value */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
@@ -42,7 +39,7 @@ export class SieveCache<V extends Evictable> {
     return this.#values.get(key);
   }
 
-  /** Replaces the value of a key. Evicts before it inserts, because the new value has no visited bit yet. */
+  /** Evicts before it inserts, because the new value has no visited bit yet. */
   set(key: string, value: V): void {
     this.delete(key);
     this.grow(value.bytes);

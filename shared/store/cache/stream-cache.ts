@@ -1,7 +1,4 @@
-/**
- * Decides which streams to follow, which reads the cache answers, and when cached values become invalid.
- * `./cached-store.ts` describes the protocol.
- */
+/** Decides which streams to follow, and when cached values become invalid. See `./cached-store.ts`. */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -15,7 +12,6 @@ import { IndexCache } from "./index-cache.ts";
 import { LastMessages, type LastMessagesRead, SESSIONS, sizeOf } from "./last-messages.ts";
 import type { CacheOptions, CacheStats } from "./options.ts";
 
-/** Audit each stream after this many health checks. */
 const AUDIT_EVERY = 5;
 const IDLE_MS = 600_000;
 const RETRY_MS = 500;
@@ -26,7 +22,6 @@ export class StreamCache implements Listener {
   readonly #lastMessages: LastMessages;
   readonly #feeds = new Map<string, Feed>();
   readonly #indexes: IndexCache;
-  /** Streams without a usable feed, and the time when to try again. */
   readonly #refused = new BoundedMap<string, number>(10_000);
   readonly #timer: ReturnType<typeof setInterval>;
   #checks = 0;
@@ -64,7 +59,6 @@ export class StreamCache implements Listener {
     };
   }
 
-  /** Invalidates everything, because the connection was lost. */
   broken(): void {
     for (const feed of [...this.#feeds.values()]) this.unfollow(feed.stream);
     this.#lastMessages.clear();
@@ -75,7 +69,6 @@ export class StreamCache implements Listener {
     this.broken();
   }
 
-  /** Invalidates a stream and unsubscribes from its feed. */
   unfollow(stream: string): void {
     const feed = this.#feeds.get(stream);
     if (feed === undefined) return;
@@ -83,25 +76,24 @@ export class StreamCache implements Listener {
     feed.stop();
   }
 
-  /** Call this when a stream was deleted. A new stream with its name starts at sequence 1. */
+  /** Forgets a deleted stream. A new stream with its name starts at sequence 1. */
   streamDeleted(stream: string): void {
     this.unfollow(stream);
     this.#lastMessages.streamDeleted(stream);
   }
 
-  /** Invalidates all cached values of a stream. */
   invalidate(stream: string): void {
     this.#feeds.get(stream)?.reset();
   }
 
-  /** Waits until later reads of this process see its write. */
+  /** Read your writes: waits until later reads of this process see its write. */
   async caughtUp(stream: string, seq: number): Promise<void> {
     if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
       this.#lastMessages.acknowledge(stream, seq);
     await this.#feeds.get(stream)?.caughtUp(seq);
   }
 
-  /** Returns the feed of a stream, or undefined if the cache cannot answer yet. Starts the feed if necessary. */
+  /** Returns the change feed of a stream. If it is not running, starts it and returns undefined. */
   #followed(stream: string): Feed | undefined {
     const known = this.#feeds.get(stream);
     if (known !== undefined) {
@@ -111,7 +103,7 @@ export class StreamCache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
-    // The feed of definitions reports when another stream was deleted, so it must work first.
+    // The feed of definitions reports when another stream is deleted, so it must run first.
     if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
@@ -134,7 +126,7 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
     this.#indexes.apply(message);
-    // A changed definition may mean that the orb's stream was replaced. Its own feed would not report that.
+    // A changed definition may mean that the orb's stream was replaced, which its own feed would not report.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);
   }
@@ -146,11 +138,7 @@ export class StreamCache implements Listener {
     for (const { stream } of [...this.#feeds.values()]) if (stream !== DEFINITIONS) this.unfollow(stream);
   }
 
-  /**
-   * Reads the last messages of subjects, from the cache where possible.
-   * @param tracker receives the dependencies of the response
-   * @returns undefined if the caller can simply read from the broker
-   */
+  /** Reads the last messages of subjects, from the cache where possible. */
   read(
     stream: string,
     subjects: readonly string[],
@@ -173,7 +161,7 @@ export class StreamCache implements Listener {
         continue;
       }
       if (known !== null) found.set(subject, known);
-      // Add the dependency before any await, because the cached value may change during it.
+      // The cached value may change during an await, so add the dependency before.
       tracker?.add(stream, this.#lastMessages.dependency(subject, epoch));
     }
     this.#hits += subjects.length - missing.length;
@@ -187,7 +175,6 @@ export class StreamCache implements Listener {
     return tracker === undefined ? filled : this.#trackRead(filled, stream, missing, epoch, tracker);
   }
 
-  /** Adds dependencies on the values that were read, if they are still cached. */
   async #trackRead(
     filled: Promise<Map<string, StoredMessage>>,
     stream: string,
@@ -202,9 +189,8 @@ export class StreamCache implements Listener {
     return found;
   }
 
-  /** Returns a cached index. If it is not in memory, starts to read it and returns undefined. */
   #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
-    // A page does not show whether its replica lags, so cache no indexes of replicated streams.
+    // A page does not show whether its replica lags, so do not cache indexes of replicated streams.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#followed(stream);
     if (feed === undefined) return undefined;
@@ -214,7 +200,6 @@ export class StreamCache implements Listener {
     return index === undefined ? undefined : { index, feed };
   }
 
-  /** Records that a response depends on an uncached read. */
   uncached(stream: string, tracker: DependencyTracker | undefined): void {
     if (tracker === undefined) return;
     const feed = this.#followed(stream);
@@ -232,7 +217,6 @@ export class StreamCache implements Listener {
     tracker.add(feed.stream, index.dependency(feed.epoch));
   }
 
-  /** Returns a page of a cached index, or undefined if it is not in memory. */
   page(
     stream: string,
     filter: string,
@@ -245,14 +229,12 @@ export class StreamCache implements Listener {
     return known?.index.page(fromSeq, limit, known.feed.position);
   }
 
-  /** Returns the last message of a cached index, or undefined if it is not in memory. */
   last(stream: string, filter: string, tracker?: DependencyTracker): StoredMessage | null | undefined {
     const known = this.#index(stream, filter);
     this.#trackIndex(known, tracker);
     return known?.index.last();
   }
 
-  /** Pings the broker, and audits all streams on every fifth check. */
   async #check(): Promise<void> {
     if (this.#checking || this.#feeds.size === 0) return;
     this.#checking = true;
@@ -270,8 +252,7 @@ export class StreamCache implements Listener {
   }
 
   async #audit(): Promise<void> {
-    // An operator can delete a session in the broker, which the feed does not report. Invalidate sessions so that it
-    // takes effect.
+    // Operators can delete a session in the broker, which the feed does not report.
     this.invalidate(SESSIONS);
     const now = Date.now();
     for (const feed of [...this.#feeds.values()]) {

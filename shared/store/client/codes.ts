@@ -1,4 +1,3 @@
-/** JetStream API error codes (`err_code`). */
 export const ApiCode = {
   wrongLastSequence: 10071,
   /** Another batch is writing the same subject: the usual form of a conflict on replicated streams. */

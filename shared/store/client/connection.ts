@@ -1,7 +1,4 @@
-/**
- * One connection to the broker. Requests are pipelined, so none waits for the response to another. All responses arrive
- * at one inbox subscription.
- */
+/** One connection to the broker. Requests are pipelined: none waits for the response to another. */
 import { Events, type Msg, type NatsConnection } from "nats.ws";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import type { Delivery, Subscription } from "../types.ts";
@@ -21,7 +18,6 @@ interface RequestOptions {
   headers?: Record<string, string> | undefined;
 }
 
-/** A connection that opens on first use. */
 export class Connection {
   readonly requestTimeoutMs: number;
   readonly #options: ConnectOptions;
@@ -30,14 +26,13 @@ export class Connection {
   readonly #lost = new Set<() => void>();
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
-  /** Resolves when the broker has sent its INFO message with its limits. */
   #informed: Promise<void> = Promise.resolve();
-  /** Messages up to this size are sent immediately. Larger ones wait for the broker's limits. */
+  /** Messages up to this many bytes are sent immediately. Larger ones wait for the broker's limit. */
   #atOnce = ASSUMED_MAX_PAYLOAD;
   #closed = false;
-  /** The connection is lost and reconnecting. Requests fail until it is back. */
+  /** Whether the connection is lost and reconnecting. Requests fail until it is back. */
   #away = false;
-  /** The connection is open, but the broker is silent. Requests fail until it sends a message. */
+  /** Whether the broker is silent although the connection is open. Requests fail until it responds. */
   #silent = false;
   #inbox = "";
   #liveness: Liveness;
@@ -60,15 +55,11 @@ export class Connection {
     );
   }
 
-  /** Starts to connect without waiting. */
   open(): void {
     this.#connected().catch(() => undefined);
   }
 
-  /**
-   * Resolves once messages can be sent.
-   * @param largest bytes of the largest message to send
-   */
+  /** Resolves once messages of up to `largest` bytes can be sent. */
   async ready(largest = 0): Promise<void> {
     if (this.#connection === undefined) await this.#connected();
     if (largest + 1024 > this.#atOnce) await this.#introduced();
@@ -107,7 +98,6 @@ export class Connection {
       throw new Error("closed while connecting");
     }
     this.#connection = connection;
-    // The flags may belong to an earlier connection.
     this.#away = this.#silent = false;
     this.#inbox = `${inboxPrefix}.${randomName()}`;
     connection.subscribe(`${this.#inbox}.*`, { callback: (error, message) => this.#answer(error, message) });
@@ -119,7 +109,6 @@ export class Connection {
     return connection;
   }
 
-  /** Handles a connection that is lost for good. The next request opens a new one. */
   #over(connection: NatsConnection, error: () => AppError): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
@@ -143,10 +132,7 @@ export class Connection {
     }
   }
 
-  /**
-   * Handles a silent broker. The connection of a single request closes. A long-lived one waits for the broker or
-   * another server.
-   */
+  /** Handles a silent broker. A request's own connection closes. A long-lived one waits for the broker. */
   #markSilent(): void {
     if (!this.#options.reconnect) {
       const silent = this.#connection;
@@ -171,15 +157,11 @@ export class Connection {
     this.#pending.answer(message.subject.slice(message.subject.lastIndexOf(".") + 1), message);
   }
 
-  /** @throws AppError unavailable while the connection is lost or silent */
   #present(): void {
     if (this.#away || this.#silent) throw unavailable("the connection is lost");
   }
 
-  /**
-   * Publishes a request and collects responses until `receive` returns true.
-   * @throws AppError unavailable if the broker is disconnected, timeout if no response arrives in time
-   */
+  /** Publishes a request and collects responses until `receive` returns true. */
   ask<T>(
     subject: string,
     data: string | Uint8Array,
@@ -217,22 +199,21 @@ export class Connection {
   }
 
   /**
-   * Reserves memory for part of an incomplete response. A negative number releases memory.
-   * @param mine bytes that this response has reserved so far, including the part
-   * @returns false if the responses together use too much memory
+   * Reserves memory for part of an incomplete response.
+   * @param bytes negative to release memory
+   * @param mine bytes that this response has reserved so far
+   * @returns false if all responses together use too much memory
    */
   hold(bytes: number, mine: number): boolean {
     this.#held += bytes;
     return this.#held <= (this.#options.maxHeldBytes ?? Number.POSITIVE_INFINITY) || this.#held === mine;
   }
 
-  /** Publishes without waiting. The connection must be open. */
   send(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void {
     if (this.#connection === undefined) throw unavailable("not connected");
     publish(this.#connection, subject, data, reply, headers);
   }
 
-  /** Sends a request with one response. */
   request(
     subject: string,
     data: string | Uint8Array,
@@ -249,15 +230,11 @@ export class Connection {
     );
   }
 
-  /**
-   * Delivers messages that are published from now on. Survives reconnects.
-   * @param lost called when the subscription ends
-   */
+  /** Delivers messages that are published from now on. Survives reconnects. */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
     return subscribeOn(this.#connected(), this.#lost, subject, deliver, lost);
   }
 
-  /** Returns the round trip in milliseconds, after all messages sent before. */
   async ping(): Promise<number> {
     const connection = await this.#connected();
     this.#present();

@@ -4,7 +4,7 @@ import type { ReadSemaphore } from "./read-semaphore.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
 export interface ConnectOptions {
-  /** `ws://` or `wss://`. Separate several URLs with commas. */
+  /** Separate several URLs with commas. */
   url: string;
   user?: string;
   pass?: string;
@@ -21,31 +21,24 @@ export interface ConnectOptions {
   requestTimeoutMs?: number;
   /** Fail all pending requests after this many milliseconds of silence. Default 3,000. */
   silentMs?: number;
-  /** Extra milliseconds for connecting and for requests while a live broker has a queue of our requests. Default 0. */
+  /** Extra milliseconds while a live broker still works on many earlier requests. Default 0. */
   queueMs?: number;
-  /** Maximum bytes of incomplete responses. A single larger response is always allowed. Default: unlimited. */
+  /** Maximum bytes of incomplete responses. Default: unlimited. */
   maxHeldBytes?: number;
-  /** Queue for large reads. Default: none. */
   room?: ReadSemaphore;
   /**
-   * Opens the socket of a long-lived connection, if the runtime's own WebSocket is not suitable.
+   * Opens the socket of a long-lived connection.
    * @param heard must be called for each frame from the broker
    */
   openSocket?: (url: string, heard: () => void) => BrokerSocket;
-  /** Receives changes of the connection, for logs and metrics. */
   onStatus?: (status: "connected" | "disconnected" | "reconnected" | "closed") => void;
 }
 
-/** A connection, and a promise that resolves on the broker's INFO message. */
 interface Dialed {
   connection: NatsConnection;
   introduced: Promise<void>;
 }
 
-/**
- * Opens a connection to the broker.
- * @param towards called with each server that is tried
- */
 export async function dial(
   o: ConnectOptions,
   inboxPrefix: string,
@@ -89,7 +82,7 @@ export async function dial(
     },
   };
   let introduced = Promise.resolve();
-  // Send requests before the broker's INFO arrives. Not possible with credentials, because they sign a nonce of INFO.
+  // Send requests before the broker's INFO arrives. Credentials prevent that, because they sign a nonce of INFO.
   const eager = !o.reconnect && o.creds === undefined;
   if (eager) {
     const socket = new EagerSocket(inPreferredOrder(urls), { silenceMs, patienceMs }, towards);

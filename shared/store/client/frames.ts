@@ -16,9 +16,7 @@ export function keptBody(part: Uint8Array): string | Uint8Array {
     const text = lossless.decode(part);
     // Other decoders would drop the mark.
     if (text.charCodeAt(0) !== BYTE_ORDER_MARK) return text;
-  } catch {
-    // It is not text.
-  }
+  } catch {}
   return part.slice();
 }
 

@@ -1,13 +1,12 @@
 /**
- * Detects dead brokers. A slow response proves little: it may wait behind other requests, an election or a slow disk.
+ * Detects dead brokers. A slow response proves little, because it may wait behind other requests or a slow disk.
  * Complete silence proves more.
  */
 
-/** Facts about one server. All connections of the process share them, so they must be plain numbers. */
+/** Facts about one server. In Workers, requests may share only plain numbers. */
 export interface Liveness {
-  /** Number of frames received from the server. */
   heard: number;
-  /** The value of `heard` when the server last failed, and the time in ms until which other servers are preferred. */
+  /** The value of `heard` when the server last failed. */
   heardAtFailure: number;
   avoidedUntil: number;
 }
@@ -30,7 +29,7 @@ export function markFailed(liveness: Liveness): void {
   liveness.avoidedUntil = Date.now() + AVOID_MS;
 }
 
-/** Returns servers in random order. Servers that failed recently come last. */
+/** Returns servers in random order, those that failed recently last. */
 export function inPreferredOrder(urls: readonly string[]): string[] {
   const now = Date.now();
   const silent = ({ heard, heardAtFailure, avoidedUntil }: Liveness) =>
@@ -41,12 +40,9 @@ export function inPreferredOrder(urls: readonly string[]): string[] {
     .map(({ url }) => url);
 }
 
-/** Milliseconds between two liveness checks. */
 export const CHECK_MS = 250;
 
-/**
- * Measures how long a server has been silent. It counts checks, not time, so a busy process does not blame the server.
- */
+/** Measures how long a server is silent. Counts checks instead of time, in case this process was too busy to read. */
 export class SilenceTimer {
   #liveness: Liveness;
   #heard: number;
@@ -57,13 +53,11 @@ export class SilenceTimer {
     this.#heard = liveness.heard;
   }
 
-  /** Switches to another server. */
   follow(liveness: Liveness): void {
     this.#liveness = liveness;
     this.#heard = liveness.heard;
   }
 
-  /** Performs one check. Returns the milliseconds of silence so far. */
   check(stepMs = CHECK_MS): number {
     const { heard } = this.#liveness;
     this.#ms = heard === this.#heard ? this.#ms + stepMs : 0;
@@ -72,10 +66,7 @@ export class SilenceTimer {
   }
 }
 
-/**
- * Calls `then` once a silent broker sends a frame, or once another broker replaces it.
- * @param current returns the connected broker; undefined cancels the wait
- */
+/** Calls `then` once a silent broker sends a frame, or another broker replaces it. */
 export function onceHeard(current: () => Liveness | undefined, then: () => void): void {
   const silent = current();
   const last = silent?.heard;

@@ -2,16 +2,12 @@ import type { Msg } from "nats.ws";
 import type { Delivery, StoredMessage } from "../types.ts";
 import { keptBody } from "./frames.ts";
 
-/** First line of a header block without a status. */
 export const VERSION = "NATS/1.0";
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
-/**
- * Returns a message's header block as text. The client library would parse every header, which costs more than the read
- * itself. So this reads the bytes before the body in the received frame.
- */
+/** Returns a message's headers as text. Parsing each one, like the client library, would cost more than the read. */
 function headersOf(message: Msg & { size?: () => number }): string {
   const { data } = message;
   const length =
@@ -28,9 +24,7 @@ function headersOf(message: Msg & { size?: () => number }): string {
   return `${VERSION}${code === 0 ? "" : ` ${code}`}\r\n${lines?.join("") ?? ""}\r\n`;
 }
 
-/** Headers of a stored message: first the publisher's, then the broker's. */
 export class ResponseHeaders {
-  /** The raw header block, including its final empty line. */
   readonly text: string;
 
   constructor(text: string) {
@@ -47,7 +41,7 @@ export class ResponseHeaders {
     return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
   }
 
-  /** Returns the publisher's headers, if any. Caching all headers would take many times the memory. */
+  /** Returns the publisher's headers. Caching all headers would take many times the memory. */
   own(): ResponseHeaders | undefined {
     const lines = this.text.split("\r\n").slice(1, -2);
     const own = lines.filter((line) => !line.startsWith("Nats-") || line.startsWith("Nats-Marker-Reason:"));
@@ -58,7 +52,7 @@ export class ResponseHeaders {
     return this.#at(this.text.indexOf(`\r\n${name}:`), name);
   }
 
-  /** Returns the last value of a header. If there are several, the broker wrote the last one. */
+  /** Returns the last value of a header, which the broker wrote. */
   last(name: string): string | undefined {
     return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
   }
@@ -70,7 +64,6 @@ export class ResponseHeaders {
   }
 }
 
-/** A stored message. The broker sends its subject, sequence and time as headers. */
 export class Message implements StoredMessage {
   readonly headers: ResponseHeaders;
   /** The body; as text if it came in a large frame. */
@@ -78,7 +71,6 @@ export class Message implements StoredMessage {
   readonly size: number;
   readonly seq: number;
 
-  /** @param size bytes of the body */
   constructor(headers: ResponseHeaders, body: string | Uint8Array, size = body.length) {
     this.headers = headers;
     this.body = body;
@@ -112,7 +104,7 @@ export class Message implements StoredMessage {
   }
 }
 
-/** The response format of `STREAM.MSG.GET`. Its data and headers are base64. */
+/** The JSON response of `STREAM.MSG.GET`. Its data and headers are base64. */
 export interface LeaderAnswer {
   message?: { subject: string; seq: number; time: string; data?: string; hdrs?: string };
   error?: { code: number; err_code: number; description: string };
@@ -125,7 +117,6 @@ function fromBase64(text = ""): Uint8Array {
   return out;
 }
 
-/** Converts a message from the stream's leader to the format of a direct get. */
 export function leaderMessage({
   subject,
   seq,
@@ -138,7 +129,6 @@ export function leaderMessage({
   return new Message(new ResponseHeaders(headers), fromBase64(data));
 }
 
-/** Freezes a value deeply, because all readers share cached values. */
 function freezeAll<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     for (const inner of Object.values(value)) freezeAll(inner);
@@ -157,7 +147,6 @@ export class CachedMessage implements StoredMessage {
   readonly #freeze: boolean;
   #json: unknown;
 
-  /** @param body a string takes a fraction of the memory of a separate byte array */
   constructor(
     place: { subject: string; seq: number; time: number },
     body: string,
@@ -196,7 +185,6 @@ export class CachedMessage implements StoredMessage {
     }
     return this.#json as T;
   }
-  /** Frees the parsed JSON. Readers that already have it can keep it. */
   forgetJson(): void {
     this.#json = undefined;
   }
@@ -224,7 +212,6 @@ export class ReceivedMessage implements Delivery {
   get data(): Uint8Array {
     return typeof this.#body === "string" ? encoder.encode(this.#body) : this.#body;
   }
-  /** The body as text. */
   text(): string {
     return typeof this.#body === "string" ? this.#body : decoder.decode(this.#body);
   }

@@ -1,13 +1,9 @@
-/**
- * Tracks the pending requests of one connection. Each has a timeout. If the broker is completely silent, even to a
- * ping, all requests fail early.
- */
+/** Tracks the pending requests of one connection. If the broker does not even answer a ping, all of them fail early. */
 import { AppError } from "../../kernel/errors.ts";
 import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";
 
-/** Milliseconds of silence until all pending requests fail. */
 const SILENT_MS = 3_000;
-/** Ping the broker after this fraction of the silence. A broker that is only busy answers. */
+/** Ping the broker after a third of that time. A broker that is only busy answers. */
 const UNASKED = 1 / 3;
 
 export interface MonitoredConnection {
@@ -17,12 +13,11 @@ export interface MonitoredConnection {
 }
 
 interface Pending<M> {
-  /** Distinguishes the request from earlier ones that used the same slot. Their responses may still arrive. */
+  /** Distinguishes the request from earlier ones in the same slot, whose responses may still arrive. */
   id: string;
   /** Called for each response; returns true after the last one. */
   receive: (message: M) => boolean;
   fail: (error: unknown) => void;
-  /** Time of the timeout, in milliseconds since the epoch. */
   deadline: number;
 }
 
@@ -41,15 +36,11 @@ export function brokerTimeout(): AppError {
 export class PendingRequests<M> {
   readonly #watched: MonitoredConnection;
   readonly #silentMs: number;
-  /**
-   * Reusable slots. A Map under constant insertion and deletion reallocates often, and each old table keeps its entries
-   * alive until a full garbage collection.
-   */
+  /** Reusable slots. A Map under constant insertion and deletion reallocates often and wastes memory. */
   readonly #slots: (Pending<M> | undefined)[] = [];
   readonly #free: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #silence: SilenceTimer | undefined;
-  /** Whether the broker was pinged since it last sent a frame. */
   #pinged = false;
   #next = 0;
 
@@ -58,11 +49,7 @@ export class PendingRequests<M> {
     this.#silentMs = silentMs;
   }
 
-  /**
-   * Sends a request and waits for its responses.
-   * @param ask sends the request; responses must carry this id
-   * @throws AppError timeout, also if the broker is silent
-   */
+  /** Sends a request and waits for its responses, which carry the id. */
   wait<T>(
     timeoutMs: number,
     ask: (id: string) => void,
@@ -78,7 +65,6 @@ export class PendingRequests<M> {
     });
   }
 
-  /** Waits for a promise with the same timeouts as a request. */
   until<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const id = this.#expect(timeoutMs, () => true, reject);
@@ -115,7 +101,6 @@ export class PendingRequests<M> {
     return pending;
   }
 
-  /** Passes a response to its pending request. */
   answer(id: string, message: M): void {
     const pending = this.#at(id);
     if (pending === undefined) return;
@@ -138,7 +123,6 @@ export class PendingRequests<M> {
     for (const pending of [...this.#slots]) if (pending !== undefined) this.fail(pending.id, error());
   }
 
-  /** One timer serves all pending requests. */
   #watch(): void {
     if (this.#timer !== undefined) return;
     this.#silence = new SilenceTimer(this.#watched.liveness());

@@ -3,7 +3,7 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { VERSION } from "./message.ts";
 
-/** Returns an upper bound of a body's bytes. A UTF-16 code unit takes at most three bytes in UTF-8. */
+/** Returns an upper bound of a body's bytes: UTF-8 needs at most three bytes for a UTF-16 code unit. */
 export function mostBytes(data: string | Uint8Array): number {
   return typeof data === "string" ? data.length * 3 : data.length;
 }
@@ -18,17 +18,17 @@ function bytes(data: string | Uint8Array): Uint8Array {
 
 const BREAKS = /[\r\n]/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Cache of encoded header blocks, because most messages of new entries have the same headers. */
+/** Cache of encoded headers, because most messages of new entries have the same ones. */
 const blocks = new BoundedMap<string, Uint8Array>(256);
 
-/** Returns whether headers are likely to repeat and contain no secrets, so that they may be cached. */
+/** Returns whether headers are likely to repeat and contain no secrets. */
 function comesAgain(values: Record<string, string>): boolean {
   const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
   return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
 }
 
 /**
- * Encodes headers. The client library's own encoder costs as much as the rest of the message.
+ * Encodes headers, because the client library's own encoder is slow.
  * @throws Error if a name is invalid or a value contains a line break
  */
 function toHeaders(values: Record<string, string>): MsgHdrs {
@@ -53,10 +53,7 @@ export function randomName(): string {
   return out;
 }
 
-/**
- * Sends one message without waiting.
- * @throws AppError too_large if the message exceeds the broker's limit
- */
+/** Sends one message without waiting. */
 export function publish(
   connection: NatsConnection,
   subject: string,

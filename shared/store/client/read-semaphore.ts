@@ -1,7 +1,4 @@
-/**
- * Limits the total bytes of concurrent large reads. A Workers isolate has only 128 MB of memory, and the broker
- * disconnects clients that read too slowly.
- */
+/** Limits the total bytes of concurrent large reads. A Workers isolate has only 128 MB of memory. */
 import { AppError } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { SMALL_BYTES } from "../budget.ts";
@@ -9,13 +6,12 @@ import { SMALL_BYTES } from "../budget.ts";
 /** Milliseconds between two checks of a waiting read, and its maximum wait. */
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
-/** Milliseconds until an abandoned turn expires. A cancelled request cannot release its turn. */
+/** A cancelled request cannot release its turn, so turns expire after this many milliseconds. */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
 
 interface Turn {
   readonly bytes: number;
-  /** When the turn expires, in milliseconds since the epoch. */
   until: number;
 }
 
@@ -25,14 +21,12 @@ export class ReadSemaphore {
   #waiting: Turn[] = [];
   #reading: Turn[] = [];
 
-  /** @param most maximum bytes of concurrent large reads */
   constructor(most: number) {
     this.#most = most;
   }
 
   /**
-   * Runs a read when there is room: large reads in order of arrival, small ones immediately.
-   * @param maxBytes maximum bytes of the read
+   * Runs large reads in order of arrival when there is room, and small ones immediately.
    * @throws AppError unavailable `reads_busy` after 10 seconds
    */
   async enter<T>(maxBytes: number, read: () => Promise<T>): Promise<T> {

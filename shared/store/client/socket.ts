@@ -22,7 +22,6 @@ const LETTER_I = 73;
 /** Milliseconds of silence until the next server is tried. */
 const NEXT_MS = 500;
 
-/** Timeouts for the broker's INFO. */
 export interface Limits {
   /** Milliseconds without a frame from the server on any connection. */
   silenceMs: number;
@@ -30,7 +29,6 @@ export interface Limits {
   patienceMs: number;
 }
 
-/** Returns a socket that records when the server sends frames. */
 export function watchedSocket(url: string): WebSocket {
   const socket = new WebSocket(url);
   const pulse = livenessOf(url);
@@ -44,7 +42,6 @@ export function watchedSocket(url: string): WebSocket {
 
 type Handler<T> = ((event: T) => void) | null;
 
-/** The WebSocket members that the client library uses. */
 export interface BrokerSocket {
   binaryType: string;
   onopen: Handler<unknown>;
@@ -70,7 +67,6 @@ export class EagerSocket implements BrokerSocket {
   #silence: SilenceTimer | undefined;
   #pulse: Liveness | undefined;
   #dialed = 0;
-  /** Resolves on the broker's INFO; rejects if it never arrives. */
   readonly introduced: Promise<void>;
   #informed: () => void = () => undefined;
   #refused: (error: Error) => void = () => undefined;
@@ -82,10 +78,7 @@ export class EagerSocket implements BrokerSocket {
   #pinged = false;
   #queue: Uint8Array<ArrayBuffer>[] = [];
 
-  /**
-   * @param urls tried in order until one opens
-   * @param dialing called with each server that is tried
-   */
+  /** @param urls tried in order until one opens */
   constructor(urls: readonly string[], limits: Limits, dialing: (pulse: Liveness) => void) {
     this.#urls = [...urls];
     this.#limits = limits;
@@ -99,7 +92,6 @@ export class EagerSocket implements BrokerSocket {
     this.#watch();
   }
 
-  /** Checks for silence until the broker's INFO arrives. */
   #watch(): void {
     const { silenceMs, patienceMs } = this.#limits;
     const step = Math.min(CHECK_MS, silenceMs);
@@ -130,7 +122,6 @@ export class EagerSocket implements BrokerSocket {
     return this.#onmessage;
   }
 
-  /** The client library sets this handler once, when it is ready for messages. */
   set onmessage(handler: Handler<{ data: ArrayBuffer | Uint8Array }>) {
     this.#onmessage = handler;
     if (handler !== null) queueMicrotask(() => handler({ data: INTRODUCTION }));
@@ -139,7 +130,6 @@ export class EagerSocket implements BrokerSocket {
   #dial(): void {
     const url = this.#urls.shift();
     if (url === undefined) {
-      // The client library attaches its error handler after this call.
       queueMicrotask(() => this.#end("the broker cannot be reached"));
       return;
     }
@@ -168,7 +158,6 @@ export class EagerSocket implements BrokerSocket {
       this.#onmessage?.({ data: event.data });
       if (this.#known && !this.#greeted) {
         this.#greeted = true;
-        // The client library processes its input in a separate task.
         setTimeout(this.#informed, 0);
       }
     };
@@ -206,9 +195,7 @@ export class EagerSocket implements BrokerSocket {
     this.#refused(new Error("the connection ended"));
     try {
       this.#socket?.close(code, reason);
-    } catch {
-      // It never opened or is already closed.
-    }
+    } catch {}
   }
 
   #end(reason: string): void {

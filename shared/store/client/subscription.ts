@@ -4,7 +4,6 @@ import { ReceivedMessage } from "./message.ts";
 
 /**
  * Delivers messages that are published on a subject from now on.
- * @param callbacks functions that the connection calls when it is lost for good
  * @param lost called at most once, when no more messages can arrive
  */
 export function subscribeOn(
@@ -32,7 +31,7 @@ export function subscribeOn(
       },
     });
   };
-  // Subscribing also fails if the connection closes as soon as it opens.
+  // The connection may close as soon as it opens.
   connected.then(listen).catch(over);
   return {
     unsubscribe: () => {

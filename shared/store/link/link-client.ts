@@ -1,12 +1,9 @@
-/**
- * A store for one request. Each call is one RPC to a Durable Object, which keeps a connection to the broker.
- */
+/** A store for functions far from the broker. Each call is one RPC to a Durable Object that is connected to it. */
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { brokerTimeout } from "../client/pending-requests.ts";
 import type { Store } from "../types.ts";
 import { type Answer, CALLS, type Call, decodeResult, type RpcMessage } from "./rpc-message.ts";
 
-/** The remote methods. Cloudflare's RPC accepts calls before the session is known to be open. */
 export interface LinkSession {
   call(call: Call, args: readonly unknown[]): Promise<RpcMessage>;
   [Symbol.dispose](): void;
@@ -19,11 +16,7 @@ export interface LinkStub {
 /** Milliseconds until a call times out, longer than every timeout inside the Durable Object. */
 const PATIENCE_MS = 15_000;
 
-/**
- * Returns a store that sends its calls through the Durable Object. Subscriptions outlive a call, so they use
- * a separate connection to the broker.
- * @param direct opens the connection for subscriptions
- */
+/** Returns a store that calls the Durable Object. Subscriptions outlive a call, so they use a separate connection. */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {
   let session: LinkSession | undefined;
   let own: Store | undefined;
@@ -42,7 +35,6 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
       session ??= far.session();
       return session.call(call, args);
     };
-    // The outcome of a call is unknown after any failure of the link.
     const result = await Promise.race([answered(), late])
       .catch((error: unknown) => {
         throw error instanceof AppError ? error : unavailable(error);

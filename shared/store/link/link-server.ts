@@ -1,6 +1,6 @@
 /**
- * Runs in a Durable Object and shares one broker connection among all requests. Closes the connection when
- * idle, so that the object can hibernate.
+ * Runs in a Durable Object and shares one broker connection among all requests. Closes it when idle, so that the object
+ * can hibernate.
  */
 import { AppError } from "../../kernel/errors.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -25,10 +25,7 @@ export interface LinkServerOptions {
 
 const KNOWN = new Set<string>(CALLS);
 
-/**
- * Calls that can be repeated after a lost connection. A failed write is not repeated, because it may have
- * succeeded.
- */
+/** These calls can be repeated after a lost connection. A write cannot, because it may have succeeded. */
 const REPEATABLE = new Set<Call>([
   "get",
   "getSeq",
@@ -56,7 +53,6 @@ export class LinkServer {
   #called = false;
   #breaks = 0;
 
-  /** @param open opens a store; the store must call `broken` when its connection is lost */
   constructor(open: (broken: () => void) => OpenStore, options: LinkServerOptions = {}) {
     this.#open = open;
     this.#maxCalls = options.maxCalls ?? 2_000;

@@ -52,7 +52,6 @@ export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
 interface Messages {
   headers: string[];
   sizes: number[];
-  /** Undefined for a body in the array. */
   texts: (string | undefined)[];
   bodies: Uint8Array;
 }
@@ -68,7 +67,6 @@ export type RpcMessage =
   | { is: "reply"; data: Uint8Array; headers: string }
   | { is: "failure"; failure: Failure };
 
-/** The fields of an error. The cause is text and is only logged. */
 type Failure =
   | (Pick<AppError, "kind" | "code" | "detail" | "errors" | "retryAfter" | "data"> & { cause?: string })
   | { name: string; message: string; stream?: string };
@@ -108,7 +106,6 @@ function kvOf({ body, ...place }: PlainKv): KvEntry {
   return { ...place, text: () => body, json: <T>() => JSON.parse(body) as T };
 }
 
-/** Store errors that need no data besides their name. */
 const NAMED = { Conflict, SubjectFull, TooMuch, SubjectsTaken } as const;
 
 export function encodeFailure(thrown: unknown): RpcMessage {
@@ -155,7 +152,6 @@ export function encodeResult<C extends Call>(call: C, answer: Answer<C>): RpcMes
   }
 }
 
-/** Decodes a result, or throws the error that it carries. */
 export function decodeResult(result: RpcMessage): unknown {
   switch (result.is) {
     case "value":
