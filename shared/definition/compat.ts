@@ -11,12 +11,12 @@ import { FIELD_TYPES } from "./fields/index.ts";
 
 /**
  * How a change affects stored entries:
- * - `removal`: their module or schema disappears. Needs `force`, and makes them unreachable.
- * - `dangerous`: their values would be misread. Always rejected.
- * - `claim`: a field becomes unique. Rejected if two entries have equal values.
- * - `access`: their published copies move to another audience.
- * - `tightened`: they stay readable, but their next write may be rejected.
- * - `index`: the platform must index their values.
+ * - `removal`: deletes their module or schema. Needs `force`.
+ * - `dangerous`: makes their values unreadable. Always rejected.
+ * - `claim`: makes a field unique. Rejected if two entries have equal values.
+ * - `access`: moves their published copies to another audience.
+ * - `tightened`: may reject their next write.
+ * - `index`: requires an index of their values.
  */
 export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index";
 
@@ -24,7 +24,6 @@ export interface SchemaChange {
   severity: Severity;
   /** Stable code such as `removed_schema`, `changed_type` or `added_unique`. */
   code: string;
-  /** Module of the affected entries in the old definition. */
   module: string;
   moduleType: ModuleDefinition["type"];
   schema: string;
@@ -195,7 +194,6 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
   return changes;
 }
 
-/** Lists removed languages and markets that the field may have values for. */
 function compareKeys(from: OrbDocument, to: OrbDocument, field: FieldDefinition): Change[] {
   const changes: Change[] = [];
   const gone = (before: readonly string[], after: readonly string[]) =>

@@ -1,7 +1,4 @@
-/**
- * Prepares a valid document for fast use: lookups by id, default values and compiled field rules. Does no I/O, so
- * results can be cached.
- */
+/** Prepares a valid document for fast use. Does no I/O, so results can be cached. */
 import {
   type Access,
   accessOf,
@@ -25,18 +22,16 @@ export interface CompiledField {
   readonly sensitive: boolean;
   readonly unique: boolean;
   readonly required: boolean;
-  /** Converts a value to text for equality tests. Unique fields normalize it first. */
+  /** Text that is equal for equal values. */
   readonly equality: FieldType["token"];
   /** Whether equality filters can use an index. Lists, maps and sensitive fields have none. */
   readonly indexed: boolean;
   readonly sortable: boolean;
-  /** Filter operators. On a list field, they apply to its items. */
   readonly operators: readonly FilterOperator[];
   /** The schema that a reference field points to. */
   readonly target: { orb: string; module: string; schema: string } | undefined;
   /** Allowed values, as index keys. */
   readonly allowed: ReadonlySet<string> | undefined;
-  /** Checks `min`, `max` and `pattern`. */
   readonly rules: Rule;
 }
 
@@ -44,12 +39,12 @@ export interface CompiledSchema {
   readonly orb: string;
   readonly module: string;
   readonly moduleType: ModuleType;
-  /** The module type as it appears in message subjects. */
+  /** Module type in message subjects. */
   readonly subjectType: Lowercase<ModuleType>;
   readonly id: string;
   readonly definition: SchemaDefinition;
   readonly access: Access;
-  /** Audience of published copies, part of their message subject. Entries readable only by their owner use `admin`. */
+  /** Audience of published copies. Entries that only their owner can read use `admin`. */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   readonly unique: readonly CompiledField[];
@@ -77,7 +72,7 @@ export interface CompiledOrb {
   readonly id: string;
   readonly document: OrbDocument;
   readonly modules: ReadonlyMap<string, CompiledModule>;
-  /** Schemas by `<type in lower case>/<schema id>`, as in message subjects. */
+  /** Schemas by `<type in lower case>/<schema id>`. */
   readonly byType: ReadonlyMap<string, CompiledSchema>;
   readonly languages: readonly string[];
   readonly defaultLanguage: string;
@@ -89,11 +84,9 @@ export interface CompiledOrb {
   readonly handlers: ReadonlyMap<string, string>;
   /** Whether the orb has user accounts. */
   readonly usesAccess: boolean;
-  /** Finds a schema. The schema id is optional if the module has only one. */
   schema(module: string, schema?: string): CompiledSchema | undefined;
 }
 
-/** Prepares a valid document for fast use. */
 export function compileOrb(document: OrbDocument): CompiledOrb {
   const modules = new Map<string, CompiledModule>();
   const byType = new Map<string, CompiledSchema>();
@@ -137,7 +130,6 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
   };
 }
 
-/** Prepares one schema of a valid document. */
 export function compileSchema(
   document: Pick<OrbDocument, "id" | "languages" | "markets">,
   module: Pick<ModuleDefinition, "id" | "type">,
@@ -167,7 +159,7 @@ export function compileSchema(
   };
 }
 
-/** Module types as they appear in message subjects. */
+/** Module types in message subjects. */
 export const SUBJECT_TYPES = {
   CONTENT: "content",
   CONFIG: "config",

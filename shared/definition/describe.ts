@@ -1,4 +1,3 @@
-/** Describes entry values as JSON Schema (OpenAPI 3.0). */
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 import type { Json, JsonSchema } from "./fields/index.ts";
@@ -7,12 +6,12 @@ import { MAX_ITEMS } from "./validate.ts";
 /** `input` describes requests, `answer` describes responses. */
 export type ValuesForm = "input" | "answer";
 
-/** Maximum bytes of descriptions that list every language and market. */
+/** Maximum bytes of a description that lists every language and market. */
 const MOST_LISTED = 2 * 1024 * 1024;
 
 /**
- * Returns whether the description can list every language and market. Each one repeats the schema of the value, so 100
- * languages and 200 markets could take 200 MB.
+ * Returns whether the OpenAPI document can list every language and market. With 100 languages and 200 markets, it could
+ * take 200 MB.
  */
 export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
   let bytes = 0;
@@ -77,7 +76,6 @@ function fieldSchema(
   };
 }
 
-/** Requests may send a value per language and market. Responses contain the one for the reader. */
 function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, listed: boolean): JsonSchema {
   const single = oneValue(field, form);
   const languages = listed ? schema.languages : undefined;
@@ -93,7 +91,6 @@ function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, li
   return anyOf(forms, true);
 }
 
-/** A value or a list of values, for one language and market. */
 function oneValue(field: CompiledField, form: ValuesForm): JsonSchema {
   const { definition } = field;
   const text: JsonSchema = { type: "string", example: MASK };
@@ -134,7 +131,6 @@ function orNull(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** @param keys valid keys; undefined if any key is valid */
 function mapOf(value: JsonSchema, keys: readonly string[] | undefined): JsonSchema {
   if (keys === undefined) return { type: "object", additionalProperties: orNull(value) };
   return {
@@ -190,7 +186,7 @@ function exampleOf(field: CompiledField): Json | undefined {
   return undefined;
 }
 
-/** Example values for a new entry, or undefined if a required field has no example. */
+/** Returns undefined if a required field has no example. */
 export function exampleValues(schema: CompiledSchema): { [name: string]: Json } | undefined {
   const values: { [name: string]: Json } = {};
   for (const field of schema.fields.values()) {

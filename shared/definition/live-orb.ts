@@ -1,11 +1,11 @@
 import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document/document.ts";
 
-/** Position of an orb's fencing token, see `stored/fence.ts`. */
+/** Fencing token of an orb: see `stored/fence.ts`. */
 export interface Fence {
-  /** Distinguishes an orb from a deleted one with the same id. Sequence numbers start again in each stream. */
+  /** Distinguishes an orb from a deleted one with the same id. */
   incarnation: number;
-  /** Sequence number of the fence's last message, or 0 if it was never moved. */
+  /** Sequence number of the fence's last message. 0 if it was never moved. */
   seq: number;
 }
 
@@ -15,6 +15,6 @@ export interface LiveOrb {
   revision: number;
   document: OrbDocument;
   compiled: CompiledOrb;
-  /** Every write under this definition expects the fence at this position. */
+  /** Every write must find the fence at this position. */
   fence?: Fence | undefined;
 }

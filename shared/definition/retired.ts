@@ -1,7 +1,4 @@
-/**
- * Remembers removed fields and schemas whose values are still stored. If one is added again, it must be able to read
- * the stored values.
- */
+/** Remembers removed fields and schemas whose values are still stored, in case they are added again. */
 import { AppError } from "../kernel/errors.ts";
 import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";
 import { SUBJECT_TYPES } from "./compile.ts";
@@ -12,17 +9,15 @@ import type {
   SchemaDefinition,
 } from "./document/document.ts";
 
-/** A removed schema, or removed fields of a schema. */
 export interface Retired {
   module: string;
   moduleType: ModuleDefinition["type"];
   schema: string;
-  /** Whether the schema itself was removed. */
   whole: boolean;
   fields: FieldMeaning[];
 }
 
-/** Maximum number of remembered fields, which limits the size of history messages. */
+/** Maximum number of remembered fields, because each history message contains them. */
 const MOST_FIELDS = 2_000;
 
 interface SchemaLocation {
@@ -30,7 +25,7 @@ interface SchemaLocation {
   schema: SchemaDefinition;
 }
 
-/** Identifies where entries are stored. Modules of one type share their location. */
+/** Returns where entries are stored. Modules of one type share the location. */
 export function homeKey(type: ModuleDefinition["type"], schema: string): string {
   return `${SUBJECT_TYPES[type]}/${schema}`;
 }
@@ -83,11 +78,7 @@ export function compareRetired(retired: readonly Retired[], to: OrbDocument): Sc
   });
 }
 
-/**
- * Returns the removed fields and schemas after `to` is published.
- * @param counts number of entries by {@link homeKey}. Schemas without entries are not remembered.
- * @throws AppError `too_many_removed`
- */
+/** Returns the removed fields and schemas that still have entries after `to` is published. */
 export function retiredAfter(
   from: OrbDocument,
   retired: readonly Retired[],

@@ -8,7 +8,7 @@ import { MASK } from "./document/mask.ts";
 /** Maximum nesting, and maximum number of operators and values. */
 const RULE_LIMITS = { depth: 32, nodes: 2_000 } as const;
 
-/** Allowed JsonLogic operators with their minimum and maximum number of arguments. */
+/** JsonLogic operators with their minimum and maximum number of arguments. */
 const OPERATORS: ReadonlyMap<string, readonly [number, number]> = new Map([
   ["var", [0, 2]],
   ["val", [0, 64]],
@@ -86,10 +86,7 @@ export function isOperator(name: string): boolean {
   return OPERATORS.has(name);
 }
 
-/**
- * Returns the field that contains the rule: `rule`, or the schema's only json field. It must have one value, not a list
- * or a map, and not be sensitive.
- */
+/** Returns the field that contains the rule: `rule`, or the schema's only json field. */
 export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   const json = [...schema.fields.values()].filter((field) => field.definition.type === "json");
   const named = json.find((field) => field.name === "rule");
@@ -100,7 +97,6 @@ export function ruleField(schema: CompiledSchema): CompiledField | undefined {
   return found;
 }
 
-/** Validates the rule in an entry of a RULES module. Paths start with `/values`. */
 export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<string, unknown>>): Fault[] {
   if (schema.moduleType !== "RULES") return [];
   const field = ruleField(schema);
@@ -109,7 +105,6 @@ export function ruleFaults(schema: CompiledSchema, values: Readonly<Record<strin
   return checkRule(rule, `/values/${field.name}`);
 }
 
-/** @param base JSON Pointer of the rule */
 export function checkRule(rule: unknown, base = ""): Fault[] {
   const faults = new Faults();
   if (typeof rule !== "boolean" && !(isObject(rule) && Object.keys(rule).length > 0)) {

@@ -1,7 +1,7 @@
 /**
  * Validates entry values and converts them to their stored form.
- * A translatable field is a map `{ language: value }`, a market-specific field a map `{ market: value }`, and a field
- * that is both a map `{ market: { language: value } }`.
+ * A translatable field is a map by language, a market-specific field a map by market. A field that is both is a map by
+ * market with maps by language.
  */
 import type { Fault } from "../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, type Report } from "../kernel/faults.ts";
@@ -12,18 +12,16 @@ import type { Json } from "./fields/index.ts";
 
 export const MAX_ITEMS = 1_000;
 
-/** Values of an entry by field name. */
 export type Values = { [field: string]: Json };
 
 export interface ValidateOptions {
-  /** The newest revision's values. The input may keep a sensitive one by sending its mask. */
+  /** The newest revision's values. A mask in the input keeps a sensitive one. */
   existing?: Readonly<Values> | undefined;
   /** JSON Pointer of the values in the request. Default: `/values`. */
   base?: string;
 }
 
 export interface Validated {
-  /** A mask means that the stored value does not change. */
   values: Values;
   /** Paths of masks: field, then market and language if the field has them. */
   masked: string[][];
@@ -103,7 +101,7 @@ function languagesOf(at: ValuePath, raw: unknown): Json | undefined {
   return mapOf(at, raw, at.schema.languages, "language", leaf);
 }
 
-/** Drops keys without a value. An empty map counts as no value. */
+/** An empty map counts as no value. */
 function mapOf(
   at: ValuePath,
   raw: unknown,
@@ -129,7 +127,6 @@ function mapOf(
   return Object.keys(map).length === 0 ? undefined : map;
 }
 
-/** The value of one market and language: a single value or a list. */
 function leaf(at: ValuePath, raw: unknown): Json | undefined {
   const { field, report } = at;
   if (field.sensitive && raw === MASK) {
@@ -186,7 +183,6 @@ function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): vo
     given = isObject(given) ? get(given, key) : given === undefined || given === null ? undefined : given;
   }
   const empty = current === "" || (Array.isArray(current) && current.length === 0);
-  // A rejected value already has an error of its own.
   if (empty || (current === undefined && (given === undefined || given === null))) {
     place.report("required", "is required");
   }

@@ -1,4 +1,3 @@
-/** Iterates over stored values with the market and language of each. */
 import type { CompiledField } from "./compile.ts";
 import type { Json } from "./fields/index.ts";
 import type { Values } from "./validate.ts";
@@ -11,7 +10,7 @@ export interface Leaf {
   trail: string[];
 }
 
-/** Skips values whose format an older definition defined. */
+/** Skips values in the format of an older definition. */
 export function leavesOf(field: CompiledField, values: Readonly<Values>): Leaf[] {
   const stored = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];
@@ -35,7 +34,6 @@ function entriesOf(value: Json, map: boolean): [string | undefined, Json][] {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
 }
 
-/** Returns the ids of the entries that a field refers to. */
 export function referenceTargets(field: CompiledField, values: Readonly<Values>): string[] {
   const ids = leavesOf(field, values).flatMap((leaf) =>
     Array.isArray(leaf.value) ? leaf.value : [leaf.value],

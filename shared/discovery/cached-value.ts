@@ -1,4 +1,3 @@
-/** Caches values that depend on published data, until any of it changes. */
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { listBucket } from "../store/broker/store.ts";
@@ -7,10 +6,9 @@ import type { Store, StreamInfo } from "../store/types.ts";
 
 /** Buckets that the OpenAPI document depends on. */
 export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
-/** Buckets that the overview of published orbs depends on. */
+/** Buckets that the list of published orbs depends on. */
 export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
-/** Records the last sequence number read from each bucket. */
 function recordingStore(store: Store, met: Map<string, number>): Store {
   return {
     ...store,
@@ -20,8 +18,7 @@ function recordingStore(store: Store, met: Map<string, number>): Store {
 }
 
 /**
- * A value that depends only on the contents of buckets.
- * Requests may share the plain value but not its computation, which uses one request's connection.
+ * A value computed from buckets. Requests may share it but not its computation, which uses one request's connection.
  */
 export class CachedValue<T> {
   readonly #buckets: readonly string[];
@@ -33,7 +30,6 @@ export class CachedValue<T> {
     this.#make = make;
   }
 
-  /** Sends one small request per bucket, and reads the contents only after a change. */
   async get(deps: HandlerDeps): Promise<T> {
     // Read the state first, so that the next request notices a change during the computation.
     const infos = await Promise.all(this.#buckets.map((bucket) => deps.store.streamInfo(streams.kv(bucket))));
@@ -41,7 +37,7 @@ export class CachedValue<T> {
     if (this.#known?.state === state) return this.#known.value;
     const met = new Map<string, number>();
     const value = await this.#make({ ...deps, store: recordingStore(deps.store, met) });
-    // The state comes from the leader, lists may come from a lagging follower. Do not cache outdated values.
+    // Lists may come from a lagging follower. Do not cache outdated values.
     const fresh = await Promise.all(
       this.#buckets.map((bucket, i) =>
         reached(deps, bucket, infos[i]?.state.last_seq ?? 0, met.get(bucket) ?? 0),
@@ -57,7 +53,7 @@ export class CachedValue<T> {
   }
 }
 
-/** Returns whether the lists have read every message of the bucket. */
+/** Returns whether the lists included every message of the bucket. */
 async function reached(deps: Deps, bucket: string, last: number, met: number): Promise<boolean> {
   if (met >= last) return true;
   // The marker of a deleted key expires, so no message may have the last sequence number.

@@ -5,9 +5,7 @@ import { indexBytes } from "../store/budget.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import type { StreamInfo } from "../store/types.ts";
 
-/** Maximum number of orbs with separate metrics. */
 export const MAX_ORBS = 1_000;
-/** Number of orbs to read in parallel. */
 const AT_ONCE = 16;
 
 export interface OrbFigures {
@@ -20,7 +18,7 @@ async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefin
   const stream = streams.orb(orb);
   const [info, index] = await Promise.all([
     deps.store.streamInfo(stream),
-    // The index has one message per entry, so the broker's count of pending messages gives the total.
+    // The index has one message per entry, so the number of messages is the number of entries.
     deps.store
       .scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) })
       .catch(() => undefined),
@@ -36,11 +34,10 @@ export interface Figures {
   sessions: StreamInfo | null;
   roundTripMs: number;
   server: { version: string };
-  /** Metrics of the first {@link MAX_ORBS} orbs. */
   figures: OrbFigures[];
 }
 
-/** Reads all metrics from the broker. Sends two requests per orb. */
+/** Reads all metrics with two requests per orb. */
 export async function readFigures(deps: Deps): Promise<Figures> {
   const [{ orbs, damaged }, platform, sessions, roundTripMs, server] = await Promise.all([
     liveDefinitions(deps),

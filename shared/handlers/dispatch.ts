@@ -1,4 +1,3 @@
-/** Calls a handler and validates its input and output. */
 import { type Actor, actorId, type Role } from "../access/actor.ts";
 import { atLeast, refusal } from "../access/authorize.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
@@ -10,24 +9,18 @@ import { getHandler } from "./registry.ts";
 import { askRemote, checkSpeculatively, type SpeculativeCheck } from "./remote.ts";
 import { compileJsonSchema, type JsonSchema } from "./schema/json-schema.ts";
 
-/** A 502: the service's registration is invalid. */
 function faulty(cause: string): AppError {
   const words =
     "The handler's registration is not valid. The operator of its service must register it again.";
   return new AppError("bad_gateway", "handler_faulty", words, { cause });
 }
 
-/** A handler, with the speculative check of its subject. */
 export interface Resolved {
   handler: Handler;
   guess: SpeculativeCheck | undefined;
 }
 
-/**
- * Finds a handler that an orb uses.
- * @throws AppError `handler_unavailable` if the service is not registered, `handler_faulty` if its registration is
- * invalid
- */
+/** Finds a handler that an orb uses. The service may have removed its registration. */
 export async function resolveHandler(deps: HandlerDeps, name: string): Promise<Resolved> {
   const guess = checkSpeculatively(deps, name);
   const entry: Handler | FaultyEntry | null = await getHandler(deps, name);
@@ -46,7 +39,6 @@ export async function resolveHandler(deps: HandlerDeps, name: string): Promise<R
   return { handler: entry, guess };
 }
 
-/** @throws AppError unauthenticated or forbidden if the actor may not call the handler */
 export function requireAuth(auth: HandlerAuth, actor: Actor, role: Role): void {
   if (auth === "None") return;
   const least = auth === "AdminRequired" ? "admin" : "user";
@@ -58,7 +50,6 @@ export function callerOf(actor: Actor, role: Role): Caller | null {
   return role === "public" ? null : { sub: actorId(actor), role };
 }
 
-/** @throws AppError `validation_failed` with all errors, or `handler_faulty` if the schema itself is invalid */
 export function checkInput(schema: JsonSchema | undefined, input: unknown): void {
   if (schema === undefined) return;
   const check = compileJsonSchema(schema);
@@ -67,7 +58,7 @@ export function checkInput(schema: JsonSchema | undefined, input: unknown): void
   if (faults.length > 0) throw invalid(faults);
 }
 
-/** Calls a handler. The caller must be authorized and the input validated. */
+/** Calls a handler. Authorize the caller and validate the input first. */
 export async function invoke(
   deps: Deps,
   { handler, guess }: Resolved,

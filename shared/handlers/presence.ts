@@ -1,14 +1,13 @@
 /**
- * Finds out whether services are running, without calling them. The broker only traces messages with the header
- * `Nats-Trace-Only`.
+ * Finds out whether services are running, without calling them: the broker traces messages with `Nats-Trace-Only` and
+ * does not deliver them.
  */
 import type { Deps } from "../deps.ts";
 import { randomToken } from "../kernel/ids.ts";
 import { subjects } from "../store/subjects.ts";
 
-/** Milliseconds to wait for traces. */
 const PATIENCE_MS = 1_000;
-/** Connection kinds in a trace: clients and leaf nodes listen, others forward to further servers. */
+/** Kinds of connections in a trace: clients and leaf nodes. */
 const CLIENT = 0;
 const LEAF = 4;
 
@@ -25,10 +24,7 @@ interface Trace {
   events?: TraceEvent[];
 }
 
-/**
- * Returns whether a service listens on each subject, or null if the broker does not respond in time. Takes two round
- * trips for any number of subjects.
- */
+/** Returns whether a service listens on each subject, or null if the broker does not respond in time. */
 export async function respondingSubjects(
   deps: Pick<Deps, "store">,
   asked: readonly string[],
@@ -39,7 +35,7 @@ export async function respondingSubjects(
   const id = randomToken(12);
   const names = [...answers.keys()];
   const open = new Set(names.keys());
-  /** Traces still to come. Each one tells how many more servers received the message, and they arrive in any order. */
+  /** Each trace tells how many more servers received the message. Traces arrive in any order. */
   const heard = names.map(() => ({ first: false, missing: 1 }));
   let done: () => void = () => undefined;
   const settled = new Promise<void>((resolve) => {

@@ -1,4 +1,3 @@
-/** Finds handlers: built-in ones, and those that services registered in the bucket `handlers`. */
 import type { Fault } from "../kernel/errors.ts";
 import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken } from "../store/subjects.ts";
@@ -8,7 +7,6 @@ import type { Handler, HandlerDeps } from "./contract/types.ts";
 
 type Lookup = Pick<HandlerDeps, "store" | "log" | "builtIn">;
 
-/** Names of built-in services, which no registration may use. */
 function ownServices({ builtIn }: Lookup): ReadonlySet<string> {
   return new Set(builtIn.map(({ name }) => name.slice(0, name.indexOf("."))));
 }
@@ -24,7 +22,6 @@ function logFaults(deps: Lookup, entry: Handler | FaultyEntry): Handler | Faulty
   return entry;
 }
 
-/** Returns a handler by its full name, or null. */
 export async function getHandler(deps: Lookup, name: string): Promise<Handler | FaultyEntry | null> {
   const own = deps.builtIn.find((handler) => handler.name === name);
   if (own !== undefined) return own;
@@ -35,9 +32,7 @@ export async function getHandler(deps: Lookup, name: string): Promise<Handler | 
   return entry === null ? null : logFaults(deps, readEntry(name, entry.text(), services));
 }
 
-/**
- * Returns all handlers ordered by name, optionally of one service. Includes invalid registrations with their errors.
- */
+/** Returns all handlers ordered by name, including invalid registrations with their errors. */
 export async function listHandlers(deps: Lookup, service?: string): Promise<(Handler | FaultyEntry)[]> {
   const prefix = service === undefined ? "" : `${service}.`;
   const own = deps.builtIn.filter(({ name }) => name.startsWith(prefix));
@@ -49,7 +44,6 @@ export async function listHandlers(deps: Lookup, service?: string): Promise<(Han
   return [...own, ...remote].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Reports a handler whose subject belongs to a stream. */
 export function capturedFault(
   path: string,
   handler: { name: string; subject: string },
@@ -59,10 +53,7 @@ export function capturedFault(
   return { path, code: "faulty_handler", message: words };
 }
 
-/**
- * Validates the handlers that a document uses. Finds unknown handlers, invalid registrations, and subjects that belong
- * to a stream.
- */
+/** Finds unknown handlers, invalid registrations, and subjects whose messages a stream stores. */
 export async function usesFaults(
   deps: Lookup,
   uses: readonly { service: string; handlers: readonly string[] }[],
@@ -100,14 +91,13 @@ export async function usesFaults(
   });
 }
 
-/** Returns the subjects of all valid remote handlers. */
 export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): string[] {
   return entries.flatMap((entry) =>
     entry !== null && !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],
   );
 }
 
-/** Returns registered handlers whose messages a new orb's stream would store. */
+/** Returns handlers whose calls the stream of a new orb would store. */
 export async function handlersUnder(deps: Lookup, orb: string): Promise<string[]> {
   const all = await listHandlers(deps);
   return all.flatMap((entry) =>

@@ -1,4 +1,3 @@
-/** Calls a service over the message broker and validates its response. */
 import type { Deps } from "../deps.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError, type ErrorKind, type Fault } from "../kernel/errors.ts";
@@ -10,7 +9,6 @@ import { compileJsonSchema } from "./schema/json-schema.ts";
 
 const MAX_WORDS = 500;
 
-/** Body of a request to a service. */
 export interface RemoteRequest {
   orbId: string;
   handler: string;
@@ -32,7 +30,7 @@ const KINDS: Record<number, ErrorKind> = {
   429: "too_many",
 };
 
-/** A service rejected the call with a status from 400 to 499. */
+/** A service rejected the call. */
 export class ServiceRefusal extends AppError {
   readonly status: number;
 
@@ -42,10 +40,9 @@ export class ServiceRefusal extends AppError {
   }
 }
 
-/** Last known subjects of handlers, for speculative checks only. The registration always decides. */
+/** For speculative checks only. The registration always decides. */
 const lastSubjects = new BoundedMap<string, string>(1_000);
 
-/** A check of the last known subject, started before the registration is read. */
 export interface SpeculativeCheck {
   subject: string;
   free: Promise<void>;
@@ -60,11 +57,6 @@ export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): Spe
   return { subject, free };
 }
 
-/**
- * Sends a request and returns the validated response.
- * @throws AppError `handler_unavailable`, `handler_timeout`, `handler_failed` or `handler_answer_invalid`;
- * ServiceRefusal
- */
 export async function askRemote(
   deps: Deps,
   handler: RemoteHandler,
@@ -91,14 +83,13 @@ export async function askRemote(
   return answerOf(deps, handler, reply);
 }
 
-/** Validates headers in the form of NATS clients, because the store reads them without checks. */
+/** The headers that NATS clients send. */
 const WELL_FORMED = /^NATS\/1\.0[^\r\n]*\r\n(?:[!-9;-~]+:[^\r\n]*\r\n)*\r\n$/;
 
 function faulty(handler: RemoteHandler): AppError {
   return nonsense(handler, "The headers of the handler's response are malformed.");
 }
 
-/** Converts a broker error for the caller, and logs the service's name. */
 function translated({ name, subject, timeoutMs }: RemoteHandler, error: AppError): AppError {
   if (error.code === "no_responders") {
     return new AppError(
@@ -168,7 +159,6 @@ function parsed(data: Uint8Array): unknown {
 /** Services must not set these. Clients repeat a request after 408, 421 and 425, and browsers hide a 407. */
 const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
 
-/** Passes a service's status from 400 to 499 on to the caller. All other errors become 502. */
 function refusalOf(
   deps: Deps,
   handler: RemoteHandler,

@@ -1,6 +1,5 @@
 /** Application errors, independent of HTTP. Clients branch on the stable `code`, never on the text. */
 
-/** Each kind maps to one HTTP status. */
 export type ErrorKind =
   | "malformed" // 400
   | "unauthenticated" // 401
@@ -19,7 +18,7 @@ export type ErrorKind =
   | "timeout" // 504
   | "full"; // 507
 
-/** One problem in the input. The message follows the property's name, as in "must be a string". */
+/** One validation error. The message follows the property's name, as in "must be a string". */
 export interface Fault {
   path: string;
   code: string;
@@ -30,7 +29,7 @@ export interface ErrorExtras {
   errors?: Fault[] | undefined;
   /** Seconds to wait before a retry. */
   retryAfter?: number | undefined;
-  /** Additional properties of the problem document (RFC 9457). Never include a secret. */
+  /** More properties for the problem document (RFC 9457). Never include a secret. */
   data?: Record<string, unknown> | undefined;
   /** The underlying error, for the log only. */
   cause?: unknown;
@@ -57,25 +56,22 @@ export class AppError extends Error {
   }
 }
 
-/** A 404 with a code such as `orb_not_found`. */
 export function notFound(what: string, detail = `There is no such ${what}.`): AppError {
   return new AppError("not_found", `${what.replaceAll(" ", "_")}_not_found`, detail);
 }
 
-/** A 422 that lists all validation errors. */
 export function invalid(errors: Fault[], detail?: string): AppError {
   const text =
     detail ?? (errors.length === 1 ? "One value is not valid." : `${errors.length} values are not valid.`);
   return new AppError("invalid", "validation_failed", text, { errors });
 }
 
-/** A 400 that lists every invalid query parameter and header. */
 export function invalidParameters(errors: Fault[]): AppError {
   const detail = "Query parameters or headers are not valid. See errors for each one.";
   return new AppError("malformed", "invalid_parameter", detail, { errors });
 }
 
-/** A 412: If-Match does not name the entry's newest revision. */
+/** A 412: If-Match does not name the newest revision. */
 export function revisionMismatch(newest: number): AppError {
   const detail = `If-Match must name the newest revision, which is ${newest}. Read it and apply your change again.`;
   return new AppError("precondition", "revision_mismatch", detail, { data: { revision: newest } });
@@ -87,7 +83,7 @@ export function writeConflict(): AppError {
   return new AppError("conflict", "write_conflict", detail);
 }
 
-/** A 503: the message broker does not respond. Clients may retry after a second. */
+/** A 503: the message broker does not respond. */
 export function unavailable(cause?: unknown): AppError {
   return new AppError(
     "unavailable",

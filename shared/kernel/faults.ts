@@ -11,13 +11,12 @@ import type { Fault } from "./errors.ts";
 
 /** Maximum number of validation errors in a response. */
 export const MAX_FAULTS = 1_000;
-/** Maximum total characters of paths and messages. Many errors could each repeat a long name. */
+/** Maximum characters of paths and messages. Many errors could repeat a long name. */
 const MAX_TEXT = 128_000;
 
 /** Reports a validation error. `sub` is a JSON Pointer relative to the checked value. */
 export type Report = (code: string, message: string, sub?: string) => void;
 
-/** A list of validation errors with a maximum size and without duplicates. */
 export class Faults {
   readonly #most: number;
   readonly #list: Fault[] = [];
@@ -43,7 +42,6 @@ export class Faults {
     this.#list.push({ path, code, message });
   }
 
-  /** Returns a function that reports errors at one path. */
   at(path: string): Report {
     return (code, message, sub = "") => this.add(path + sub, code, message);
   }
@@ -52,7 +50,6 @@ export class Faults {
     return this.#list.length > 0;
   }
 
-  /** Ends with the number of errors that did not fit. */
   list(): Fault[] {
     if (this.#more === 0) return [...this.#list];
     return [
@@ -67,12 +64,11 @@ export function pointer(segments: readonly PropertyKey[]): string {
   return segments.map((segment) => `/${escapeSegment(String(segment))}`).join("");
 }
 
-/** Escapes one segment of a JSON Pointer. */
 export function escapeSegment(segment: string): string {
   return segment.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-/** Converts zod issues to validation errors. The input shows whether a value is missing or has a wrong type. */
+/** Converts zod issues. The input shows whether a value is missing or has a wrong type. */
 export function addZodIssues(faults: Faults, issues: readonly core.$ZodIssue[], input: unknown): void {
   for (const issue of issues) {
     if (issue.code === "unrecognized_keys") {
@@ -110,7 +106,6 @@ function codeOf(issue: core.$ZodIssue): string {
 
 export const MOMENT_FORM = "must be an existing date and time with an offset, such as 2026-03-01T10:00:00Z";
 
-/** Messages that replace zod's own, by format. */
 const FORMS: Record<string, string> = {
   datetime: MOMENT_FORM,
   email: "must be an email address",
@@ -139,7 +134,6 @@ export function article(type: string): string {
   return `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
 }
 
-/** Shortens user input to 64 characters for an error message. */
 export function clip(text: string): string {
   return text.length <= 64 ? text : `${text.slice(0, 61)}...`;
 }
@@ -147,14 +141,12 @@ export function clip(text: string): string {
 /** Maximum names in a message. A short request must not cause a long response. */
 const MAX_NAMED = 20;
 
-/** Joins names with commas. Returns `none` for an empty list. */
 export function joinNames(names: readonly string[]): string {
   if (names.length === 0) return "none";
   const more = names.length - MAX_NAMED;
   return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
 }
 
-/** Message for an unknown query parameter. */
 export function knownParameters(known: readonly string[]): string {
   return known.length === 0
     ? "is not a known parameter. This address takes none."

@@ -7,10 +7,8 @@ const pool = new Uint8Array(POOL_BYTES);
 let drawn = POOL_BYTES;
 
 /**
- * Random bytes for ids, from a pool because many small requests are slow.
- * Use {@link randomToken} for secrets: it leaves none in the pool.
- * @param count at most 4,096
- * @returns bytes that the next call may overwrite
+ * Random bytes for ids, from a pool because many small requests are slow. The next call may overwrite them.
+ * Use {@link randomToken} for secrets.
  */
 export function randomBytes(count: number): Uint8Array {
   if (drawn + count > POOL_BYTES) {
@@ -34,7 +32,7 @@ export function randomToken(bytes: number): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(bytes)));
 }
 
-/** Copies chunks into one new buffer. Some runtimes send the whole underlying buffer of a view. */
+/** Copies into one buffer, because some runtimes send the whole underlying buffer of a view. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let size = 0;
   for (const part of parts) size += part.length;
@@ -47,13 +45,11 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return all;
 }
 
-/** SHA-256 as base64url. */
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
   return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
-/** A deterministic entry id: equal inputs give equal ids. */
 export async function derivedId(parts: readonly string[]): Promise<string> {
   const text = new TextEncoder().encode(JSON.stringify(parts));
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));

@@ -2,7 +2,6 @@
 
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
-/** A string up to its closing quote or its first invalid character. */
 const STRING = /"[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[ !#-[\]-\uffff]*)*/y;
 
 function endOf(expression: RegExp, text: string, at: number): number {
@@ -10,10 +9,7 @@ function endOf(expression: RegExp, text: string, at: number): number {
   return expression.test(text) ? expression.lastIndex : at;
 }
 
-/**
- * Returns the index of the first JSON syntax error, or undefined for valid JSON. An early end counts as an error at the
- * text's length.
- */
+/** Returns the index of the first JSON syntax error, or undefined for valid JSON. */
 export function malformedAt(text: string): number | undefined {
   const closers: string[] = [];
   /** The next expected token. After an opening bracket, its closing bracket may follow too. */
@@ -50,7 +46,6 @@ export function malformedAt(text: string): number | undefined {
   }
 }
 
-/** Describes a position for people, counting from 1: `line 3, column 14`. */
 export function placeIn(text: string, at: number): string {
   const before = text.slice(0, at).split("\n");
   const column = `column ${(before.at(-1)?.length ?? 0) + 1}`;

@@ -6,7 +6,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /** Maximum nesting of JSON from clients, so that recursion over it cannot exhaust the stack. */
 export const DEPTH_LIMIT = 64;
 
-/** Returns whether a JSON text exceeds the maximum nesting, without parsing it. */
+/** Checks the nesting of a JSON text without parsing it. */
 export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   let depth = 0;
   let inString = false;
@@ -23,7 +23,6 @@ export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   return false;
 }
 
-/** Compares two JSON values deeply, ignoring the order of properties. */
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

@@ -11,7 +11,6 @@ export interface Metric {
   samples: Sample[];
 }
 
-/** @param value one number, several samples, or undefined for none */
 export function metric(
   type: Metric["type"],
   name: string,
@@ -27,7 +26,6 @@ export class Histogram {
   #sum = 0;
   #count = 0;
 
-  /** @param bounds upper bounds of the buckets, in milliseconds */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#buckets = bounds.map(() => 0);
@@ -40,7 +38,7 @@ export class Histogram {
     if (bucket >= 0) this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
   }
 
-  /** Returns cumulative buckets, in seconds as Prometheus expects. */
+  /** Prometheus expects cumulative buckets, in seconds. */
   samples(labels: Record<string, string>): Sample[] {
     let below = 0;
     const buckets = this.#bounds.map((bound, i): Sample => {

@@ -6,7 +6,6 @@ interface SealingKey {
   key: Uint8Array;
 }
 
-/** Decoded keys, cached by their JSON text. Requests may share plain values. */
 const parsed = new Map<string, readonly SealingKey[]>();
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -24,9 +23,9 @@ function keysOf(keysJson: string): readonly SealingKey[] {
 }
 
 /**
- * Encrypts a text with the first key. The owner is authenticated, so a copy under another owner cannot be decrypted.
+ * Encrypts a text with the first key. It can be decrypted only for the same owner.
  * @param keysJson `[{ "kid", "k" }]` with 256-bit keys in base64url. The first encrypts, all decrypt.
- * @param binding owner of the value, such as `shop/<entry>/<field>`
+ * @param binding owner, such as `shop/<entry>/<field>`
  */
 export async function seal(keysJson: string, plaintext: string, binding: string): Promise<string> {
   const first = keysOf(keysJson)[0];
@@ -36,7 +35,7 @@ export async function seal(keysJson: string, plaintext: string, binding: string)
     .encrypt(first.key);
 }
 
-/** Decrypts a value. @returns null if the key is unknown, the owner differs, or the value was changed */
+/** @returns null if the key is unknown, the owner differs, or the value was changed */
 export async function open(keysJson: string, sealed: string, binding: string): Promise<string | null> {
   try {
     const header = decodeProtectedHeader(sealed);
@@ -53,7 +52,7 @@ export async function open(keysJson: string, sealed: string, binding: string): P
   }
 }
 
-/** Returns whether a value is encrypted with the first key. It is not after a key rotation. */
+/** Returns whether the first key encrypted the value. After a key rotation, it did not. */
 export function isCurrent(keysJson: string, sealed: string): boolean {
   try {
     return decodeProtectedHeader(sealed).kid === keysOf(keysJson)[0]?.kid;

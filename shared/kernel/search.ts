@@ -1,13 +1,10 @@
-/** Maximum length for the built-in search, whose worst case is this many times the text's length. */
+/** Maximum pattern length for the built-in search, whose worst case is quadratic. */
 const SHORT = 32;
 
-/**
- * Returns whether a text contains a substring, in linear time even if an attacker chooses both. The built-in search can
- * take half a minute for two texts of 250 KB.
- */
+/** Searches in linear time. The built-in search can take half a minute for two malicious texts of 250 KB. */
 export function containsText(text: string, part: string): boolean {
   if (part.length <= SHORT || part.length >= text.length) return text.includes(part);
-  // Knuth-Morris-Pratt: after a mismatch, the failure table tells how much of the substring still matches.
+  // Knuth-Morris-Pratt: after a mismatch, the failure table tells how much of the pattern still matches.
   const borders = new Int32Array(part.length);
   let known = 0;
   for (let at = 1; at < part.length; at++) {
@@ -22,7 +19,6 @@ export function containsText(text: string, part: string): boolean {
   return false;
 }
 
-/** Length of the longest matching prefix after this letter. */
 function grown(part: string, borders: Int32Array, before: number, letter: number): number {
   let length = before;
   while (length > 0 && part.charCodeAt(length) !== letter) length = borders[length - 1] ?? 0;

@@ -1,4 +1,4 @@
-/** A 53-bit hash (cyrb53) for cursors and entity tags. Not cryptographic. */
+/** A 53-bit hash (cyrb53), not cryptographic. */
 export function fingerprint(text: string): string {
   let a = 0xdeadbeef;
   let b = 0x41c6ce57;
@@ -12,7 +12,6 @@ export function fingerprint(text: string): string {
   return (4294967296 * (2097151 & b) + (a >>> 0)).toString(36);
 }
 
-/** Returns whether an `If-None-Match` header contains a tag. `*` matches every tag. */
 export function matchesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   const bare = (text: string) => text.trim().replace(/^W\//, "");

@@ -1,4 +1,3 @@
-/** Definitions that several orbs can share: message schemas and module templates. */
 import { z } from "zod";
 import { checkDocument } from "../definition/check/check.ts";
 import type { ModuleDefinition } from "../definition/document/document.ts";
@@ -15,9 +14,7 @@ const TEMPLATE_ORB = "template";
 
 export interface DefinitionBody {
   description: string;
-  /** JSON Schema, for messages only. */
   schema?: JsonSchema;
-  /** A module in the format of orb documents, for module templates only. */
   module?: ModuleDefinition;
 }
 
@@ -25,7 +22,7 @@ const description = z.string().max(2_000).default("");
 const messageSchema = z.strictObject({ description, schema: z.unknown() });
 const templateSchema = z.strictObject({ description, module: z.unknown() });
 
-/** Validates a definition. Returns all errors, or the value to store. */
+/** Returns all errors, or the value to store. */
 export function readDefinition(kind: DefinitionKind, input: unknown): DefinitionBody | Fault[] {
   const faults = new Faults();
   const parsed = (kind === "messages" ? messageSchema : templateSchema).safeParse(input);
@@ -63,10 +60,7 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
 /** Templates may have market-specific fields, although only an orb has markets. */
 const PLACES = { markets: ["any"] };
 
-/**
- * Creates a module from a template, optionally under another id. References to the template's own schemas then point to
- * the orb.
- */
+/** Creates a module from a template. References to the template's own schemas then point to the orb. */
 export function moduleFrom(
   template: ModuleDefinition,
   place: { orb?: string | undefined; module?: string | undefined },

@@ -5,7 +5,6 @@ import { settingsGet, settingsSet } from "./settings/handlers.ts";
 import { transactionsList } from "./transactions/list.ts";
 import { transactionsRecord } from "./transactions/record.ts";
 
-/** All built-in handlers. */
 export const BUILT_IN: readonly Handler[] = [
   ...HTTP_HANDLERS,
   rulesEvaluate,

@@ -1,9 +1,8 @@
 /**
- * Slows down guessing of unique sensitive values, such as tax numbers. A conflict reveals that another entry has the
+ * Slows down guessing of unique sensitive values, such as tax numbers: a conflict reveals that another entry has the
  * value.
- *
- * Each write of such a value first counts as a conflict, and gets most of the cost back if the value was free. Free
- * values keep a small cost, because otherwise an account could try values without a limit.
+ * A write first pays the cost of a conflict and gets most of it back if the value was free. The small remaining cost
+ * limits how many values an account can try.
  */
 import type { Actor } from "../access/actor.ts";
 import type { Deps, RequestFacts } from "../deps.ts";
@@ -16,19 +15,18 @@ import { tooMany } from "./refusals.ts";
 
 /** A conflict costs as much as this many free values. */
 const TAKEN = 20;
-/** Maximum attempts to count a guess. The account's other writes may still get refunds. */
+/** Maximum attempts. Refunds for the account's other writes may still arrive. */
 const TRIES = 4;
 /** Milliseconds to wait after the first attempt. The time doubles each time. */
 const PAUSE_MS = 25;
 
-/** Longer periods allow proportionally fewer conflicts, so the wait grows with each level. */
+/** Longer periods allow proportionally fewer conflicts, so the wait grows. */
 const LEVELS = [
   { rule: "conflicts", stream: streams.quotas, windows: 1, allowed: 1 },
   { rule: "conflicts-next", stream: streams.quotas, windows: 5, allowed: 2 },
   { rule: "conflicts-long", stream: streams.longQuotas, windows: undefined, allowed: 10 },
 ] as const;
 
-/** A counted guess whose result is not known yet. */
 interface Guess {
   fields: ReadonlySet<string>;
   counters: { stream: string; subject: string }[];
@@ -43,11 +41,7 @@ function refund(deps: Deps, { counters }: Guess, units: number): void {
   );
 }
 
-/**
- * Counts new values of unique sensitive fields, whether or not they are free.
- * @param fields field of each value
- * @throws AppError too_many_conflicts
- */
+/** Counts the new values of unique sensitive fields, whether or not they are free. */
 export async function countGuess(
   deps: Deps,
   actor: Actor,
@@ -84,10 +78,7 @@ export async function countGuess(
   }
 }
 
-/**
- * Refunds a guess that revealed nothing about other entries.
- * @param error why the write failed; undefined if it succeeded
- */
+/** Refunds a guess that revealed nothing about other entries. */
 export function releaseGuess(deps: Deps, error?: unknown): void {
   const guess = guesses.get(deps.request);
   if (guess === undefined) return;
@@ -96,7 +87,7 @@ export function releaseGuess(deps: Deps, error?: unknown): void {
   refund(deps, guess, TAKEN - 1);
 }
 
-/** Returns whether an error reveals a value of another entry. An unknown outcome counts as if it did. */
+/** An unknown outcome counts as if it revealed a value. */
 function reveals({ fields }: Guess, error: unknown): boolean {
   if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "timeout") return true;
   if (error.code !== "unique_conflict") return false;

@@ -1,39 +1,33 @@
 /**
- * Distributed rate limits. A process leases more units than it needs from the broker and spends them from memory, so
- * most requests need no round trip.
- *
- * Leases never exceed the limit in total. Each process may also spend `ahead` units before its lease arrives.
+ * Distributed rate limits. A process leases units from the broker in advance and spends them from memory, so most
+ * requests need no round trip.
+ * All leases together never exceed the limit. Each process may also spend `ahead` units before its lease arrives.
  */
 import type { Config, Deps } from "../deps.ts";
 import { type streams, subjects } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 
-/** Maximum usage within a fixed period. */
 export interface Limit {
   rule: string;
   stream: typeof streams.quotas | typeof streams.longQuotas;
-  /** Units per period. */
   most: number;
   seconds: number;
   /** Units that a process may spend before the broker answers. */
   ahead: number;
 }
 
-/** Units of one period that this process has leased. */
 interface Lease {
   window: number;
   /** Units left to spend. Negative if spent before the lease arrived. */
   left: number;
-  /** Units that this process has spent. */
   spent: number;
-  /** Whether all units at the broker are used up. */
+  /** Whether no units are left at the broker. */
   last: boolean;
   renewing: boolean;
 }
 
 /** A lease takes at most 1/n of a limit, so that other processes get some. */
 const SHARE = 20;
-/** Maximum number of leases in memory. */
 const REMEMBERED = 20_000;
 
 const leases = new PerHost<Lease>(REMEMBERED);
@@ -68,8 +62,7 @@ async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: 
 }
 
 /**
- * Spends units of a rate limit. Usually spends from memory and renews the lease in the background.
- * @param key the account, client or orb, as tokens joined by dots
+ * Spends units of a rate limit, usually from memory.
  * @returns seconds until the next period if the limit is reached
  */
 export async function spendLease(

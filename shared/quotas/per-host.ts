@@ -1,11 +1,10 @@
 /**
- * Data that a host keeps between requests. It must be plain data, because in workerd a request cannot use another
- * request's promises or connections.
+ * Data that a host keeps between requests. It must be plain data: in workerd, a request cannot use another request's
+ * promises or connections.
  */
 import type { Config } from "../deps.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 
-/** A bounded map for each host in this process. It evicts the oldest value first. */
 export class PerHost<T> {
   readonly #hosts = new WeakMap<Config, BoundedMap<string, T>>();
   readonly #most: number;

@@ -1,7 +1,4 @@
-/**
- * Limits how much accounts and orbs may use. Platform admins and the platform itself have no limits, because they
- * import and repair data.
- */
+/** Limits how much accounts and orbs may use. Platform admins are exempt, because they import and repair data. */
 import { type Actor, accountOf } from "../access/actor.ts";
 import { clientNetwork } from "../access/limits.ts";
 import type { Deps } from "../deps.ts";
@@ -10,7 +7,7 @@ import { streams } from "../store/subjects.ts";
 import { type Limit, spendLease } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
-/** Requests and bytes that a process may spend before its first lease arrives. */
+/** Usage that a process may allow before its first lease arrives. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
 /** Never more than 1/n of the limit, so that small limits are exact. */
 const AHEAD_SHARE = 100;
@@ -22,7 +19,6 @@ export interface Spender {
   key: string;
 }
 
-/** Returns whether quotas apply to an actor. */
 export function isCounted(actor: Actor): boolean {
   return actor.kind === "orb" || actor.kind === "anonymous";
 }
@@ -34,7 +30,6 @@ export async function spenderOf(deps: Deps, actor: Actor): Promise<Spender> {
   return { scope: "client", key: `client.${await sha256(clientNetwork(deps.request.client))}` };
 }
 
-/** @throws AppError too_many */
 async function spendQuota(
   deps: Deps,
   { scope, key }: Spender,
@@ -52,10 +47,7 @@ async function spendQuota(
 
 const orbSpender = (orb: string): Spender => ({ scope: "orb", key: `orb.${orb}` });
 
-/**
- * Counts a write. Authorize it first, so that rejected callers do not use up the orb's limit.
- * @throws AppError too_many_writes
- */
+/** Authorize the caller first, so that rejected ones do not use up the orb's limit. */
 export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
   const { accountWrites, orbWrites } = deps.config.quotas;
@@ -63,10 +55,7 @@ export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise
   await spendQuota(deps, orbSpender(orb), "writes", orbWrites);
 }
 
-/**
- * Counts a handler call. Authorize it first.
- * @throws AppError too_many_calls
- */
+/** Authorize the caller first. */
 export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
   const { accountCalls, orbCalls } = deps.config.quotas;
@@ -74,7 +63,6 @@ export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<
   await spendQuota(deps, orbSpender(orb), "calls", orbCalls);
 }
 
-/** Counts bytes that an account is about to store. @throws AppError too_many_bytes */
 export async function countBytes(deps: Deps, actor: Actor, bytes: number): Promise<void> {
   const { accountBytes: most, longWindowSeconds: seconds } = deps.config.quotas;
   if (most === 0) return;

@@ -5,14 +5,13 @@ import { AppError } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { windowAt } from "./leases.ts";
 
-/** A stream counts in the period in which it began. No stream stays open longer than a period. */
+/** Seconds. A stream counts in the period in which it began, and never stays open longer than one. */
 const WINDOW_SECONDS = 90;
 const RETRY_SECONDS = 10;
 
 /**
- * Counts an open stream of an account. If the process dies, the stream still counts until the end of the next period.
+ * Counts an open stream of an account. If the process dies, it still counts until the end of the next period.
  * @returns a function that ends the count; call it once
- * @throws AppError too_many_streams
  */
 export function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void>> {
   const { readersPerUser, readersPerAdmin } = deps.config.quotas;
@@ -21,7 +20,6 @@ export function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void
   return take(deps, `account.${accountOf(actor).replace("/", ".")}`, most, detail);
 }
 
-/** Counts an open stream of an orb, like {@link takeReader}. */
 export function takeOrbReader(deps: Deps, orb: string): Promise<() => Promise<void>> {
   const { readersPerOrb: most } = deps.config.quotas;
   return take(

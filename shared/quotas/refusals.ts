@@ -14,7 +14,6 @@ const seconds = (count: number) => `${count} ${count === 1 ? "second" : "seconds
 
 /**
  * A 429 with `Retry-After`.
- * @param counted.may words that follow "Your account may"
  * @param wait seconds
  */
 export function tooMany(scope: Scope, counted: { what: Counted; may: string }, wait: number): AppError {

@@ -8,20 +8,17 @@ import { orbFull } from "./refusals.ts";
 const LOOK_MS = 2_000;
 /** A process may write 1/n of the free space before it asks again. */
 const SHARE = 20;
-/** Maximum bytes that a process may write before the broker answers. For a small quota, 1/n of the quota. */
+/** Maximum bytes that a process may write before the broker answers. */
 const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
-/** Maximum number of orbs in memory. */
 const REMEMBERED = 10_000;
 
 /** Bytes that this process may write into an orb before it asks for the size again. */
 interface Allowance {
   left: number;
-  /** Bytes that this process has written. */
   taken: number;
   /** When to ask again, in milliseconds since the epoch. */
   until: number;
-  /** Whether the orb has no free space at all. */
   full: boolean;
 }
 
@@ -34,7 +31,6 @@ function take(room: Allowance, bytes: number): boolean {
   return true;
 }
 
-/** Asks for the size of the orb's stream. Returns whether the write fits. */
 async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Promise<boolean> {
   const { orbBytes } = deps.config.quotas;
   room.until = deps.clock.now() + LOOK_MS;
@@ -50,10 +46,7 @@ async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Pr
   return take(room, bytes);
 }
 
-/**
- * Allows a write if the orb has space for it. Concurrent processes may exceed the quota by their shares.
- * @throws AppError orb_full
- */
+/** Concurrent processes may exceed the quota a little. */
 export async function requireStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
   const { orbBytes } = deps.config.quotas;
   if (orbBytes === 0) return;

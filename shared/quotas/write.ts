@@ -4,10 +4,7 @@ import { countGuess, releaseGuess } from "./guesses.ts";
 import { countBytes, countWrite, isCounted } from "./quotas.ts";
 import { requireStorage } from "./storage.ts";
 
-/**
- * Counts a write against the rate limits, then executes it.
- * @throws AppError too_many_writes, and the errors of the write
- */
+/** Counts a write against the rate limits, then executes it. */
 export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: () => Promise<T>): Promise<T> {
   await countWrite(deps, actor, orb);
   try {
@@ -21,10 +18,8 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
 }
 
 /**
- * Counts the values of a write. Call this before the commit, which may reveal another entry's unique values.
- * @param values.bytes size of all values as JSON
+ * Counts the values of a write. Call it before the commit, which may reveal another entry's unique values.
  * @param values.guesses field of each new unique sensitive value
- * @throws AppError too_many_bytes, too_many_conflicts or orb_full
  */
 export async function countValues(
   deps: Deps,

@@ -1,4 +1,3 @@
-/** Checks a field's attributes against each other and against the whole document. */
 import { article, clip, type Faults } from "../../kernel/faults.ts";
 import { type FieldDefinition, fieldSchema, LIMITS } from "../document/document.ts";
 import { REF } from "../document/ids.ts";
@@ -113,7 +112,6 @@ function checkApplicable(type: FieldType, field: LooseField, faults: Faults): vo
   }
 }
 
-/** Returns the field with only its valid minimum and maximum. */
 function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldDefinition {
   const result: FieldDefinition = { name: field.name ?? "", type: type.name };
   if (type.bounds === "none") return result;
@@ -156,7 +154,6 @@ function checkPattern(type: FieldType, field: LooseField, faults: Faults): void 
   if (typeof compiled === "string") faults.add(`${field.path}/pattern`, "unsafe_pattern", compiled);
 }
 
-/** Returns the normalized allowed values, or undefined if any is invalid. */
 function checkEnum(
   type: FieldType,
   field: LooseField,
@@ -210,7 +207,6 @@ function checkDefault(
   }
 }
 
-/** Checks a default or an allowed value against the field's other rules. */
 function checkValue(
   type: FieldType,
   field: LooseField,

@@ -64,7 +64,6 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
   }
 }
 
-/** Returns the service that provides each handler name. */
 function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults): Map<string, string> {
   const services = new Set<string>();
   const handlers = new Map<string, string>();

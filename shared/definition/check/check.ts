@@ -11,7 +11,6 @@ const MAX_DEPTH = 64;
 /**
  * Validates a document from a client and fills in defaults.
  * @param more validation errors to report together with those of the document
- * @throws AppError `invalid` with all errors, or with one if the document cannot be checked at all
  */
 export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
@@ -38,7 +37,7 @@ export function checkDocument(input: unknown, more: readonly Fault[] = []): { do
   return { document: parsed.data };
 }
 
-/** Works without recursion, because deep input could exhaust the stack. */
+/** Not recursive, because deep input could exhaust the stack. */
 function nestsDeeperThan(input: object, limit: number): boolean {
   let level: object[] = [input];
   for (let depth = 0; level.length > 0; depth++) {

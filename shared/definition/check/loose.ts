@@ -1,7 +1,4 @@
-/**
- * Reads the valid properties of a possibly invalid document. Checks across properties can then report their errors
- * together with those of single properties.
- */
+/** Reads the valid properties of an invalid document, so that one response can report all errors. */
 import { isObject } from "../../kernel/json.ts";
 import {
   FIELD_TYPE_NAMES,
@@ -21,7 +18,6 @@ export interface LooseField {
   path: string;
   name: string | undefined;
   type: FieldDefinition["type"] | undefined;
-  /** The field's properties as the client sent them. */
   raw: Bag;
 }
 
@@ -75,7 +71,7 @@ export function readLoosely(input: unknown): LooseDocument {
   };
 }
 
-/** Reads only own properties, so that names such as `constructor` find nothing. */
+/** Ignores inherited properties such as `constructor`. */
 export function ownProperty(value: Bag, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }

@@ -6,21 +6,17 @@ import { summarise } from "./summary.ts";
 export type { Operation } from "rfc6902";
 
 export interface ChangeLog {
-  /** JSON Patch from the old document to the new one. */
   changes: Operation[];
-  /** One line per change, for people. Names modules and fields by id, not by array index. */
+  /** One line per change, for people. */
   summary: string[];
 }
 
-/** Compares two documents. Null means that there is no document. */
 export function changeLog(from: OrbDocument | null, to: OrbDocument | null): ChangeLog {
   return { changes: patch(from, to), summary: summarise(from, to) };
 }
 
 /**
- * Creates a JSON Patch. It matches array items by `id`, `name` or `service`, so inserting a module does not rewrite all
- * others.
- * Other arrays change at their end or as a whole: the library needs minutes to compare two of a thousand items.
+ * Creates a JSON Patch. Matches array items by `id`, `name` or `service`, so inserting one does not rewrite all others.
  */
 export function patch(from: unknown, to: unknown): Operation[] {
   return createPatch(from, to, (input, output, at) => {
@@ -36,7 +32,6 @@ export function patch(from: unknown, to: unknown): Operation[] {
 /** Longer arrays are compared as a whole, because matching items takes quadratic time. */
 const MOST_ALIGNED = 2_000;
 
-/** Returns each item's `id`, `name` or `service`, or undefined if they are not unique. */
 function keysOf(items: readonly unknown[]): string[] | undefined {
   if (items.length > MOST_ALIGNED) return undefined;
   const keys: string[] = [];
@@ -83,7 +78,7 @@ function alignedList(
   return operations;
 }
 
-/** Appends or removes items at the end, or replaces the whole array. */
+/** Compares arrays only at their end: the library needs minutes for two of a thousand items. */
 function plainList(input: readonly unknown[], output: readonly unknown[], path: string): Operation[] {
   if (JSON.stringify(input) === JSON.stringify(output)) return [];
   const common = Math.min(input.length, output.length);

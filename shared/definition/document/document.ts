@@ -1,7 +1,4 @@
-/**
- * The orb document: types, validation and OpenAPI schemas derive from these zod schemas. Rules that involve several
- * properties are in `../check/`.
- */
+/** The orb document. Types, validation and OpenAPI schemas derive from these zod schemas. */
 import { z } from "zod";
 import {
   canonicalLanguage,
@@ -19,7 +16,6 @@ import {
 } from "./ids.ts";
 import { textFlaw } from "./text.ts";
 
-/** Size limits of a document. */
 export const LIMITS = {
   uses: 100,
   handlers: 100,
@@ -35,7 +31,6 @@ export const LIMITS = {
 /** Session lifetime in seconds: one minute to one year, 24 hours by default. */
 export const SESSION_TTL = { min: 60, max: 31_536_000, default: 86_400 } as const;
 
-/** Language of an orb that lists none. */
 export const DEFAULT_LANGUAGE = "en";
 
 export const MODULE_TYPES = ["CONTENT", "CONFIG", "RULES", "TRANSACTIONS", "SETTINGS"] as const;
@@ -109,7 +104,6 @@ const scalar = z.union([z.string(), z.number(), z.boolean()], "must be a string,
 const bound = z.union([z.number(), z.string()], "must be a number, or a date for date fields");
 const flag = (text: string) => z.boolean().optional().meta({ description: text });
 
-/** A field of a schema. */
 export const fieldSchema = z
   .strictObject({
     name: fieldName,
@@ -143,7 +137,6 @@ export const fieldSchema = z
   })
   .meta({ id: "OrbField", description: "A field of a schema." });
 
-/** Who can read and write the entries of a schema. */
 const accessSchema = z
   .strictObject({
     read: z.enum(["public", "user", "own", "admin"]).optional().meta({
@@ -167,7 +160,6 @@ const schemaSchema = z
   })
   .meta({ id: "OrbSchema", description: "A data structure inside a module." });
 
-/** A group of schemas with one purpose, such as content or settings. */
 const moduleSchema = z
   .strictObject({
     id: moduleId,
@@ -178,7 +170,6 @@ const moduleSchema = z
   })
   .meta({ id: "OrbModule", description: "A feature module." });
 
-/** Handlers of one service that the orb may call. */
 const useSchema = z
   .strictObject({
     service: handlerPart.meta({ description: "Service.", example: "access" }),
@@ -251,7 +242,6 @@ export interface Access {
   write: "user" | "admin" | "owner";
 }
 
-/** Returns who can read and write the entries of a schema, with defaults filled in. */
 export function accessOf(type: ModuleType, schema: Pick<SchemaDefinition, "access">): Access {
   const open = type === "CONTENT" || type === "CONFIG";
   return { read: schema.access?.read ?? (open ? "public" : "admin"), write: schema.access?.write ?? "admin" };

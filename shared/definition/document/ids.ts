@@ -1,23 +1,18 @@
-/** Formats of names and ids. */
 import { SUBJECT_SPACES } from "../../store/subjects.ts";
 
-/** 2 to 63 characters. */
 export const ORB_ID = /^[a-z][a-z0-9-]{1,62}$/;
-/** 1 to 63 characters. */
 export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
 export const SCHEMA_ID = MODULE_ID;
-/** 1 to 63 characters. */
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
 /** Starts with a digit, so that URLs never confuse an entry id with a schema id. */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
-/** One half of a handler's name `<service>.<handler>`. */
 export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
 /** A market, such as `US` or `emea-north`: 1 to 32 characters. */
 export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** A reference to a schema: `orbId/moduleId/schemaId`. */
 export const REF = /^[a-z][a-z0-9-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
 
-/** Orb ids that the specification reserves or that the platform's routes use. */
+/** Reserved, because `/api/{name}` is a route of the platform. */
 const ROUTES: ReadonlySet<string> = new Set([
   "admin",
   "openapi",
@@ -29,10 +24,10 @@ const ROUTES: ReadonlySet<string> = new Set([
   "platform",
 ]);
 
-/** Path segments of every orb's routes, so no module can have them as id. */
+/** Reserved, because every orb has a route with this path segment. */
 const RESERVED_MODULE_IDS: ReadonlySet<string> = new Set(["call", "signin"]);
 
-/** First path segments of account routes, in orbs that have user accounts. */
+/** Account routes of orbs that have user accounts. */
 export const REALM_SEGMENTS = [
   "passkey",
   "passkeys",
@@ -56,7 +51,7 @@ export function shortPath(path: string): string {
   return path.replace(/^(\/api\/[^/]+)\/call\//, "$1/");
 }
 
-/** Properties of every entry. Sorting and filtering use their names. */
+/** Properties of every entry, so no field can have these names. */
 export const ENTRY_PROPERTIES = [
   "id",
   "revision",
@@ -74,12 +69,11 @@ const OBJECT_NAMES = [...Object.getOwnPropertyNames(Object.prototype), "prototyp
 const RESERVED_FIELD_NAMES: ReadonlySet<string> = new Set([...ENTRY_PROPERTIES, ...OBJECT_NAMES]);
 const RESERVED_KEYS: ReadonlySet<string> = new Set(OBJECT_NAMES);
 
-/** Returns whether `/api/{name}` is a route of the platform. */
 export function isPlatformRoute(name: string): boolean {
   return name.startsWith("_") || ROUTES.has(name);
 }
 
-/** Returns whether no orb can be created with the id, because a route or a message subject uses it. */
+/** Returns whether no orb can be created with this id. */
 export function isReservedOrbId(id: string): boolean {
   return isPlatformRoute(id) || SUBJECT_SPACES.includes(id);
 }
@@ -93,7 +87,6 @@ export function isRealmSegment(segment: string): boolean {
   return (REALM_SEGMENTS as readonly string[]).includes(segment);
 }
 
-/** Returns whether `/api/{orbId}/{segment}` is the sign-in page, which every orb has. */
 export function isSigninPage(segment: string): boolean {
   return segment === "signin";
 }
@@ -102,7 +95,6 @@ export function isReservedFieldName(name: string): boolean {
   return RESERVED_FIELD_NAMES.has(name);
 }
 
-/** Returns whether a text cannot be a language or market. */
 export function isReservedKey(key: string): boolean {
   return RESERVED_KEYS.has(key);
 }

@@ -1,15 +1,14 @@
-/** The states of orbs and entries, and the operations that change them. */
 import { AppError } from "../../kernel/errors.ts";
 
 export const STATUSES = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** Operations on an orb or entry. `update` keeps the state. */
+/** `update` keeps the state, and all other operations change it. */
 export type Operation = "create" | "update" | "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 export type Next = Status | "gone";
 
-/** Allowed transitions. `none` stands for an orb or entry that does not exist yet. */
+/** Allowed transitions. `none` means that the orb or entry does not exist yet. */
 const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Next>>>> = {
   create: { none: "SAVED" },
   update: { SAVED: "SAVED", PUBLISHED: "PUBLISHED", UNPUBLISHED: "UNPUBLISHED" },
@@ -21,10 +20,8 @@ const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Ne
 };
 
 /**
- * Returns the state after an operation.
- * @param status the current state; null if the orb or entry does not exist yet
- * @param draft whether there are unpublished changes. Without any, publishing again is a conflict.
- * @throws AppError `wrong_state`, with the current state as `data.state`
+ * Returns the state after an operation. Publishing again without a newer draft is a conflict.
+ * @throws AppError `wrong_state` if the operation is not allowed
  */
 export function next(status: Status | null, operation: "delete", draft?: boolean): "gone";
 export function next(status: Status | null, operation: Exclude<Operation, "delete">, draft?: boolean): Status;

@@ -1,2 +1,2 @@
-/** Responses show this mask instead of a sensitive value. In a request, it means that the value stays unchanged. */
+/** Responses show this instead of a sensitive value. Requests send it to keep the value. */
 export const MASK = "••••••••";

@@ -1,11 +1,9 @@
-/** Summarises the changes between two documents for people. */
 import { equal } from "../../kernel/json.ts";
 import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition } from "./document.ts";
 
 /** Maximum characters of a value in a line. */
 const SHOWN = 60;
 
-/** Returns one line per change. */
 export function summarise(from: OrbDocument | null, to: OrbDocument | null): string[] {
   if (from === null && to === null) return [];
   if (from === null) return [`created orb ${to?.id}`];
@@ -57,7 +55,6 @@ function uses(from: OrbDocument, to: OrbDocument, lines: string[]): void {
   for (const name of after) if (!before.has(name)) lines.push(`uses ${name}`);
 }
 
-/** Adds a line for each property that differs, except the skipped ones. */
 function properties(
   from: object,
   to: object,

@@ -4,7 +4,6 @@ const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const INSTANT =
   /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
-/** Accepts existing days as `YYYY-MM-DD`, from year 0001. */
 export function isDate(text: string): boolean {
   const parts = DATE.exec(text);
   if (parts === null) return false;
@@ -15,10 +14,7 @@ export function isDate(text: string): boolean {
   return day <= days;
 }
 
-/**
- * Converts an RFC 3339 date-time to UTC with milliseconds, such as `2026-03-01T10:00:00.000Z`.
- * @returns undefined if the text is invalid
- */
+/** Converts an RFC 3339 date-time to UTC, or returns undefined if it is invalid. */
 export function normaliseInstant(text: string): string | undefined {
   const parts = INSTANT.exec(text);
   if (parts === null) return undefined;

@@ -36,7 +36,6 @@ export function characters(text: string): number {
   return count;
 }
 
-/** Checks length and pattern. */
 export function characterRules(field: FieldDefinition): Rule {
   const { min, max, pattern } = field;
   return (value, report) => {

@@ -2,7 +2,7 @@ import { MOMENT_FORM } from "../../kernel/faults.ts";
 import { normaliseInstant } from "./calendar.ts";
 import { temporalType } from "./temporal.ts";
 
-/** A date and time (RFC 3339), stored in UTC with milliseconds. */
+/** An RFC 3339 date-time, stored in UTC with milliseconds. */
 export const datetimeType = temporalType({
   name: "datetime",
   format: "date-time",

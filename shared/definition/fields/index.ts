@@ -10,7 +10,6 @@ import { stringType } from "./string.ts";
 import { textType } from "./text.ts";
 import type { FieldType } from "./type.ts";
 
-/** All field types by name. */
 export const FIELD_TYPES: Readonly<Record<FieldDefinition["type"], FieldType>> = {
   string: stringType,
   text: textType,

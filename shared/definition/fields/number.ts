@@ -1,7 +1,6 @@
 import { numberFromText, numericRules, numericSchema, numericToken, parseNumber } from "./numeric.ts";
 import { type FieldType, ordered } from "./type.ts";
 
-/** A double-precision number. */
 export const numberType: FieldType = {
   name: "number",
   ...ordered,

@@ -18,7 +18,6 @@ export function parseNumber(value: unknown, report: Report): number | undefined 
   return value === 0 ? 0 : value; // no negative zero: it equals zero, yet JSON and comparisons would tell them apart
 }
 
-/** Parses a decimal number of a query parameter. */
 export function numberFromText(text: string): number | undefined {
   if (!/^-?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(text)) return undefined;
   return parseNumber(Number(text), () => {});

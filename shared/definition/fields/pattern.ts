@@ -1,19 +1,16 @@
-/**
- * Patterns use RE2, which matches in linear time. A backtracking engine could block for seconds. As in JSON Schema, `^`
- * and `$` anchor a pattern.
- */
+/** Patterns use RE2, which matches in linear time. A backtracking engine could block for seconds. */
 import { RE2JS } from "re2js";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 
 const MAX_PATTERN = 500;
-/** Maximum instructions of a compiled pattern. They determine the cost per character. */
+/** Maximum instructions of a compiled pattern, which determine the cost per character. */
 export const PATTERN_LIMIT = 2_000;
 /** Maximum characters of a value that a pattern applies to. */
 export const MAX_MATCHED = 10_000;
 
 const cache = new BoundedMap<string, RE2JS | string>(500);
 
-/** Returns the compiled pattern, or a message if it is invalid. Cached, because compiling takes milliseconds. */
+/** Returns the compiled pattern, or an error message. Caches results, because compiling takes milliseconds. */
 export function compilePattern(pattern: string): RE2JS | string {
   const known = cache.get(pattern);
   if (known !== undefined) return known;

@@ -1,13 +1,13 @@
-/** Common code of date and datetime fields. Their stored texts sort by time. */
+/** Common code of date and datetime fields. */
 import type { FieldDefinition } from "../document/document.ts";
 import { type FieldType, ordered, type Rule } from "./type.ts";
 
 interface Temporal {
   name: "date" | "datetime";
   format: "date" | "date-time";
-  /** Converts a text to its stored form, or undefined if it is invalid. */
+  /** Converts a text to its stored form, or returns undefined if it is invalid. */
   read: (text: string) => string | undefined;
-  /** Error messages for values of a wrong type and for invalid texts. */
+  /** Error messages for a wrong type and for an invalid text. */
   faults: { type: string; format: string };
 }
 
@@ -31,7 +31,6 @@ export function temporalType({ name, format, read, faults }: Temporal): FieldTyp
   };
 }
 
-/** Checks the earliest and the latest allowed value. */
 function bounds(field: FieldDefinition, read: Temporal["read"]): Rule {
   const [min, max] = [field.min, field.max].map((bound) =>
     typeof bound === "string" ? read(bound) : undefined,

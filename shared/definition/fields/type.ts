@@ -17,13 +17,11 @@ export type FilterOperator =
   | "startsWith"
   | "null";
 
-/** A JSON Schema as used by OpenAPI 3.0. */
 export type JsonSchema = { [key: string]: Json };
 
-/** Checks one value, for example against `min` and `max`. */
 export type Rule = (value: Json, report: Report) => void;
 
-/** A field type parses, validates, compares and describes single values. */
+/** Parses, validates, compares and describes the values of a field type. */
 export interface FieldType {
   readonly name: FieldDefinition["type"];
   /** Whether `min` and `max` limit the value or its length. */
@@ -35,22 +33,19 @@ export interface FieldType {
   readonly sensitive: boolean;
   readonly sortable: boolean;
   readonly operators: readonly FilterOperator[];
-  /** Converts a JSON value to its stored form. Returns undefined and reports an error if it is invalid. */
+  /** Converts a JSON value to its stored form, or reports an error and returns undefined. */
   parse(value: unknown, report: Report): Json | undefined;
-  /** Parses a query parameter. Returns undefined if it is invalid. */
   fromText(text: string): Json | undefined;
-  /** Returns a check of the field's `min`, `max` and `pattern`. */
+  /** Returns a check of `min`, `max` and `pattern`. */
   rules(field: FieldDefinition): Rule;
-  /** Compares two stored values, like a sort function. */
   compare(a: Json, b: Json): number;
-  /** Returns a text for index keys, equal only for equal values. Null if the value cannot be indexed. */
+  /** Text for index keys, equal only for equal values. Null if the value cannot be indexed. */
   token(value: Json): string | null;
-  /** Replaces {@link token} in unique fields, where similar values also count as equal. */
+  /** Replaces `token` in unique fields, where texts that look alike count as equal. */
   uniqueToken?(value: Json): string | null;
   jsonSchema(field: FieldDefinition): JsonSchema;
 }
 
-/** Compares two strings, numbers or booleans. Other values count as equal. */
 export function compareScalars(a: Json, b: Json): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "boolean" && typeof b === "boolean") return Number(a) - Number(b);
@@ -58,7 +53,7 @@ export function compareScalars(a: Json, b: Json): number {
   return 0;
 }
 
-/** Properties that numbers, dates and datetimes have in common. */
+/** Common properties of numbers, dates and datetimes. */
 export const ordered = {
   bounds: "value",
   pattern: false,

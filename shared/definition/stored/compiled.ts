@@ -3,19 +3,15 @@ import { equal } from "../../kernel/json.ts";
 import { type CompiledOrb, compileOrb } from "../compile.ts";
 import type { OrbDocument } from "../document/document.ts";
 
-/** Contains only plain data, so requests may share it. */
 const cache = new BoundedMap<string, CompiledOrb>(64);
 
-/**
- * Returns the compiled document, cached by orb and revision. Also compares documents, because one process may serve
- * several brokers with equal orb ids.
- */
+/** Caches compiled documents. Compares them too, because one process may serve several brokers with equal orb ids. */
 export function compiled(orbId: string, revision: number, document: OrbDocument): CompiledOrb {
   const key = `${orbId}/${revision}`;
   const known = cache.get(key);
   const same = known !== undefined && equal(known.document, document);
   const result = same ? known : compileOrb(document);
-  // Set it again even if it is known, to evict the least recently used one.
+  // Set it again to mark it as recently used.
   cache.set(key, result);
   return result;
 }

@@ -1,12 +1,11 @@
 /**
- * Fencing token of an orb. The broker rejects writes that were decided under an outdated definition, or for a deleted
- * orb with the same id.
+ * Fencing token of an orb: the broker rejects writes that were decided under an outdated definition.
  *
- * Publishing a definition moves the fence first. Every write of an entry expects the fence at the position that its
- * definition names.
+ * Publishing a definition moves the fence first. Every write must find the fence at the position that its definition
+ * names.
  *
- * The fence consists of 256 messages, all moved in one batch. Each write checks a different one, because a replicated
- * broker rejects concurrent writes that check the same subject.
+ * The fence consists of 256 messages, all moved in one atomic batch. Each write checks a different one, because a
+ * replicated broker rejects concurrent checks of the same message.
  */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -16,14 +15,14 @@ import type { Fence } from "../live-orb.ts";
 /** Position for orbs that were stored before fences existed. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
-/** Returns whether two fences belong to different orbs with the same id. */
+/** Returns whether two fences belong to different orbs that had the same id. */
 export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined): boolean {
   return before !== undefined && now?.incarnation !== before.incarnation;
 }
 
 const PARTS = 256;
 
-/** Starts at random and rotates, so that concurrent writes check different messages of the fence. */
+/** Rotates, so that concurrent writes check different messages. */
 let next = Math.floor(Math.random() * PARTS);
 
 function partOf(orb: string, fence: Fence, part: number): { subject: string; seq: number } {
@@ -33,13 +32,12 @@ function partOf(orb: string, fence: Fence, part: number): { subject: string; seq
   };
 }
 
-/** Returns the condition that a write must send with its batch. */
+/** Returns the condition that a write must meet. */
 export function fenceGuard(orb: string, fence: Fence = UNFENCED): { subject: string; seq: number } {
   next = (next + 1) % PARTS;
   return partOf(orb, fence, next);
 }
 
-/** Reads the current position of the fence. */
 export async function fenceNow(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -53,9 +51,8 @@ export async function fenceNow(
 
 /**
  * Moves the fence, so that the broker rejects every write decided before.
- * @param revision identifies the orb if it has no fence yet
- * @param options.expect position that the fence must still have
- * @throws Conflict when another process moved it at the same time
+ * @param revision identifies an orb that has no fence yet
+ * @throws Conflict if another process moved the fence at the same time
  */
 export async function moveFence(
   deps: Pick<Deps, "store">,

@@ -1,4 +1,4 @@
-/** The history of an orb: one message per revision. The newest message is the authority on the orb's state. */
+/** The history of an orb: one message per revision. The newest message determines the orb's state. */
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { NumberedLog } from "../../store/numbered-log.ts";
@@ -26,55 +26,45 @@ export type OrbOperation =
 
 export interface OrbRecord {
   v: 1;
-  /** Counts from 1, and continues if a deleted orb is created again. */
+  /** Continues to count if a deleted orb is created again. */
   revision: number;
   operation: OrbOperation;
   by: string;
   at: string;
   /** Null during an import and after a deletion has begun. */
   status: Status | null;
-  /** Revision of the published document, or null. */
   publishedRevision: number | null;
   /** Null during an import and after a deletion has begun. */
   document: OrbDocument | null;
-  /** JSON Patch from the previous revision. */
   changes: PatchOperation[];
-  /** The changes described for people. */
   summary: string[];
   createdAt: string;
   createdBy: string;
   /** Revision of the document that stored entries were last validated against. */
   basis: number;
-  /** Removed fields and schemas whose values are still stored. */
   retired?: Retired[] | undefined;
   /** Updates of stored entries that publishing this revision requires. They are idempotent. */
   work?: EntryWork | undefined;
 }
 
-/** Updates of stored entries that follow a publication. */
 export interface EntryWork {
   /** Schemas whose entries need new index keys. */
   claims: Home[];
-  /**
-   * Published copies that move to another audience. `to` is null for a removed schema, `from` for one that was added
-   * again.
-   */
+  /** Published copies that move to another audience. Null means none. */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
 }
 
-/** The newest revision of an orb. */
 export interface OrbHead extends OrbRecord {
   /** Sequence number of the message. The next write expects it (optimistic concurrency). */
   seq: number;
 }
 
-/** The newest revision of an orb that is neither deleted nor being imported. */
 export interface ExistingOrb extends OrbHead {
   status: Status;
   document: OrbDocument;
 }
 
-/** Returns the newest revision, also of a deleted orb. Null if the orb never existed. */
+/** Returns the newest revision, even of a deleted orb. Null if the orb never existed. */
 export async function orbHead(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -88,7 +78,7 @@ export function headOf(message: StoredMessage): OrbHead {
   return { ...message.json<OrbRecord>(), seq: message.seq };
 }
 
-/** Returns whether the orb is neither deleted, nor being deleted, nor being imported. */
+/** Returns whether the orb is neither deleted nor being deleted or imported. */
 export function exists(head: OrbHead | null): head is ExistingOrb {
   return head !== null && head.document !== null && head.status !== null;
 }
@@ -96,7 +86,6 @@ export function exists(head: OrbHead | null): head is ExistingOrb {
 export interface Act {
   operation: OrbOperation;
   by: string;
-  /** Milliseconds since the epoch. */
   now: number;
 }
 
@@ -117,9 +106,8 @@ export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>
 
 /**
  * Appends a revision.
- * @param also further messages of the same atomic batch
- * @returns sequence number of the new message
- * @throws Conflict when another process appended first
+ * @param also more messages for the same atomic batch
+ * @throws Conflict if another process appended first
  */
 export function appendRecord(
   deps: Pick<Deps, "store">,
@@ -134,7 +122,7 @@ export function appendRecord(
   ]);
 }
 
-/** Finds a revision by binary search over sequence numbers. Returns null if it does not exist. */
+/** Finds a revision by binary search over sequence numbers. */
 export async function findRevision(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -144,7 +132,7 @@ export async function findRevision(
   if (revision === head.revision) return head;
   if (!Number.isSafeInteger(revision) || revision < 1 || revision > head.revision) return null;
   let low = 1;
-  // Each later revision has a message, so this one is at least that many sequence numbers before the newest.
+  // Each later revision has its own message, which limits where this one can be.
   let high = head.seq - (head.revision - revision);
   let guess = high;
   while (low <= high) {
@@ -168,7 +156,6 @@ export interface EntryDefinition {
   document: OrbDocument;
 }
 
-/** Returns the document that stored entries were last validated against. */
 export async function entryDefinitionOf(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -178,10 +165,7 @@ export async function entryDefinitionOf(
   return document === null ? head : { revision, document };
 }
 
-/**
- * Returns the history as a log that can be listed in pages.
- * @param view properties to keep. Omit the document, because a page has many revisions.
- */
+/** @param view properties to keep. Omit the document, because a page has many revisions. */
 export function historyLog<T>(
   deps: Pick<Deps, "store">,
   orb: string,

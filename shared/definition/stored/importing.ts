@@ -1,17 +1,15 @@
-/** Signs of a running import: a heartbeat in the platform's stream, and a mark in the orb's own stream. */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
 import { type OrbHead, orbHead } from "./history.ts";
 
-/** Seconds between two heartbeats, and seconds without any until the import counts as abandoned. */
+/** Seconds between two heartbeats, and without any until an import counts as abandoned. */
 const SIGN = { every: 10, lasts: 60 } as const;
 
 export function heartbeat(orb: string, revision: number): Append {
   return { subject: subjects.orbImport(orb, revision), data: "{}", rollup: true, ttl: SIGN.lasts };
 }
 
-/** Returns whether a running import sent a heartbeat recently. */
 export async function isAlive(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<boolean> {
   return (await deps.store.get(streams.platform, subjects.orbImport(orb, head.revision))) !== null;
 }
@@ -31,8 +29,8 @@ export function startHeartbeat(deps: Pick<Deps, "store" | "log">, orb: string, b
 }
 
 /**
- * A message that each batch of an import expects and replaces. The broker therefore rejects the batch if the orb's
- * stream was deleted and created again.
+ * Each batch of an import expects and replaces this message. The broker thus rejects a batch if the stream was created
+ * again.
  */
 export class ImportMark {
   readonly #store: Deps["store"];
@@ -46,11 +44,11 @@ export class ImportMark {
     this.#subject = subjects.importMark(orb, begun.revision);
   }
 
-  /** @throws Conflict when the import was cancelled. The stream may then belong to a new orb. */
+  /** @throws Conflict if the import was cancelled */
   static async set(deps: Pick<Deps, "store">, orb: string, begun: OrbHead): Promise<ImportMark> {
     const mark = new ImportMark(deps, orb, begun);
     mark.#seq = await deps.store.append(mark.#stream, mark.#next());
-    // A cancellation after this point deletes this stream and the mark with it.
+    // A later cancellation deletes this stream with the mark.
     const head = await orbHead(deps, orb);
     if (head?.seq === begun.seq) return mark;
     await mark.erase();
@@ -62,9 +60,8 @@ export class ImportMark {
   }
 
   /**
-   * Writes messages in several batches, and returns their sequence numbers. One atomic batch is not needed, because
-   * an orb is invisible until its import ends.
-   * @throws Conflict if the stream was replaced, StreamMissing if it was deleted
+   * Writes several batches. They need not be atomic, because an orb is invisible until its import ends.
+   * @throws Conflict if the stream was created again
    */
   async write(messages: readonly Append[]): Promise<number[]> {
     const sequences: number[] = [];

@@ -1,7 +1,4 @@
-/**
- * Writes the published definition of an orb to the bucket `orbs`. The fence moves first, so no write under an older
- * definition can follow.
- */
+/** Stores published definitions. The fence moves first, so no write under an older definition can follow. */
 
 import type { Deps } from "../../deps.ts";
 import { nullOnConflict } from "../../store/pages.ts";
@@ -12,10 +9,9 @@ import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
 import { type LiveRecord, recordOf } from "./live.ts";
 
-/** Maximum number of attempts when other processes keep writing too. */
+/** Maximum number of attempts while other processes write too. */
 const ATTEMPTS = 24;
 
-/** A published definition and its revision in the bucket. */
 export interface StoredLiveRecord {
   record: LiveRecord;
   revision: number;
@@ -28,7 +24,7 @@ export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promis
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
 }
 
-/** Returns whether the stored definition matches the history, and all entries have been updated for it. */
+/** Returns whether the stored definition matches the history and all entries are up to date with it. */
 export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (live?.work !== undefined) return false;
   if (!exists(head)) return live === null || live.document === null;
@@ -38,7 +34,7 @@ export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   return live !== null && live.document === null && live.revision >= basis;
 }
 
-/** Returns what the bucket should contain according to the history. Null if the published revision is missing. */
+/** Returns the definition to store according to the history. Null if the history lacks the published revision. */
 export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Promise<LiveRecord | null> {
   const want = exists(head) ? head.publishedRevision : null;
   const target = want === null ? head : await findRevision(deps, orb, head, want);
@@ -58,9 +54,8 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
 
 /**
  * Moves the fence and stores the definition, unless the same or a later revision is already stored.
- * @param moved a fence that was already moved for this definition
- * @returns the record that is stored now
- * @throws Conflict when other processes kept winning. The next read or write of the orb tries again.
+ * @param moved set if the fence has already been moved
+ * @throws Conflict if other processes kept winning
  */
 export async function activateRecord(
   deps: Deps,
@@ -115,7 +110,7 @@ async function put(
   return revision === null ? null : { record, revision };
 }
 
-/** Records a deletion. No fence is needed, because the stream is deleted next. */
+/** Needs no fence, because the stream is deleted next. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
@@ -130,31 +125,27 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
   return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
 }
 
-/** Seconds to remember a reopening, longer than any publication takes. */
+/** Seconds, longer than any publication takes. */
 const REOPENED_SECONDS = 86_400;
 
-/** Message that records when the current definition was reopened for writes. */
 function reopening(orb: string): Append {
   return { subject: subjects.orbReopened(orb), data: "{}", rollup: true, ttl: REOPENED_SECONDS };
 }
 
-/** Sequence number of the last reopening, or 0 if there is none. */
 export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Promise<number> {
   return (await deps.store.get(streams.platform, subjects.orbReopened(orb)))?.seq ?? 0;
 }
 
-/** Makes a batch fail if the current definition was reopened after `since`. */
+/** Makes a batch fail if the definition was opened for writes again after `since`. */
 export function unlessReopened(orb: string, since: number): Append {
   return { ...reopening(orb), expect: { seq: since } };
 }
 
 /**
- * Repairs a stored definition that names an outdated fence, because the broker would reject all writes.
+ * Repairs a definition that names an outdated fence, because the broker would reject all writes.
  *
- * Completes a publication that was committed. Otherwise it reopens the current definition for writes.
- *
- * A publication may be slow but still running. The repair therefore leaves a message that makes the publication's
- * commit fail. If the commit came first, the repair sees it and completes it.
+ * Completes a publication if it was committed. Otherwise opens the current definition for writes again and makes a slow
+ * publication fail.
  * @param reopen false gives a running publication time to commit
  */
 export async function repairFence(deps: Deps, orb: string, reopen = true): Promise<void> {
@@ -166,7 +157,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
   try {
     if (current === null || current.record.revision < wanted.revision) {
       const now = current?.record.fence === undefined ? fence : await fenceNow(deps, orb, fence);
-      // Another process may have moved the fence for this definition already.
+      // Another process may have moved the fence already.
       await activateRecord(deps, wanted, current, now.seq === fence.seq ? undefined : now);
       return;
     }

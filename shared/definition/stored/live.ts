@@ -1,4 +1,3 @@
-/** Reads published definitions, the first step of most requests. */
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
@@ -18,28 +17,25 @@ import {
   orbHead,
 } from "./history.ts";
 
-/** The stored definition of an orb, in the bucket `orbs`. */
 export interface LiveRecord {
   v: 1;
   orb: string;
-  /** Revision in the orb's history. Only a higher revision replaces it. */
+  /** Revision in the orb's history. Only a higher one replaces it. */
   revision: number;
   at: string;
   /** Null if no definition is published. */
   document: OrbDocument | null;
-  /** Updates of stored entries that are not finished. */
   work?: EntryWork | undefined;
   /** Missing in records that were stored before fences existed. */
   fence?: Fence | undefined;
 }
 
-/** The message fits unpublished orbs too, so the response does not reveal whether one exists. */
+/** The message fits unpublished orbs too, to not reveal whether one exists. */
 export function noLiveOrb(): AppError {
   return notFound("orb", "There is no such orb, or it is not published.");
 }
 
 const RECENT = 256;
-/** The last record read of each orb. Requests may share plain values. */
 const recent = new BoundedMap<string, Recent>(RECENT);
 interface Recent {
   revision: number;
@@ -49,8 +45,8 @@ interface Recent {
 }
 
 /**
- * Returns the definition of this process's last read, for speculative reads while {@link liveOrb} confirms it.
- * If nothing changed, `liveOrb` returns the same object.
+ * Returns the definition of the last read, for speculative reads. {@link liveOrb} returns the same object if nothing
+ * changed.
  */
 export function lastLive(orb: string): LiveOrb | undefined {
   return recent.get(orb)?.live ?? undefined;
@@ -65,7 +61,7 @@ export async function liveOrb(
   return (await readLive(deps, orb, consistency))?.live ?? null;
 }
 
-/** Reads the published definition from the leader. @throws AppError `orb_not_found` */
+/** Returns the published definition, read from the leader. */
 export async function requireLive(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb> {
   const live = await liveOrb(deps, orb);
   if (live === null) throw noLiveOrb();
@@ -82,7 +78,7 @@ async function readLive(
   if (entry === null) return null;
   const { revision, time } = entry;
   const known = recent.get(orb);
-  // The message is the same one, so parsing it again is unnecessary.
+  // The record has not changed, so do not parse it again.
   if (known !== undefined && known.revision === revision && known.time === time) return known;
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
@@ -91,7 +87,6 @@ async function readLive(
   return read;
 }
 
-/** A 503. Reading the orb with the management API repairs the definition. */
 function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
   return new AppError(
     "unavailable",
@@ -103,7 +98,6 @@ function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
   );
 }
 
-/** A stored definition that cannot be used. */
 export interface DamagedOrb {
   orb: string;
   keyRevision: number;
@@ -111,7 +105,7 @@ export interface DamagedOrb {
   reason: "not_json" | "not_a_definition";
 }
 
-/** Returns all published definitions ordered by id, and the damaged ones, which it also logs. */
+/** Returns all published definitions ordered by id, and the damaged ones. */
 export async function liveDefinitions(
   deps: Pick<Deps, "store" | "log">,
 ): Promise<{ orbs: LiveOrb[]; damaged: DamagedOrb[] }> {
@@ -145,10 +139,10 @@ function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
   }
 }
 
-/** Replaces a damaged record. Revision 0 makes the repair overwrite it. */
+/** Replaces a damaged record. The repair overwrites revision 0. */
 const NOTHING_KNOWN = { v: 1, revision: 0, at: "", document: null } as const;
 
-/** Returns the stored definition. A damaged one is replaced by a placeholder that the repair overwrites. */
+/** Returns the stored definition, or a placeholder if it is damaged. */
 export function recordOf(entry: KvEntry): LiveRecord {
   const found = tryLive(entry);
   const damaged = found !== null && "reason" in found;
@@ -157,12 +151,12 @@ export function recordOf(entry: KvEntry): LiveRecord {
     : entry.json<LiveRecord>();
 }
 
-/** Returns all published definitions that are not damaged, ordered by id. */
+/** Returns all published definitions ordered by id. */
 export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveOrb[]> {
   return (await liveDefinitions(deps)).orbs;
 }
 
-/** Definitions that entries follow in orbs that are not published. Requests may share plain values. */
+/** Definitions that stored entries of unpublished orbs were last validated against. */
 const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
 /** Ignores a newer draft that was never validated against stored entries. */
@@ -177,8 +171,8 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
 }
 
 /**
- * Returns the definition that entries are validated against: the published one, or else the last one that stored
- * entries were validated against. Null if the orb does not exist.
+ * Returns the definition that entries are validated against: the published one, or else the last one that was. Null if
+ * the orb does not exist.
  */
 export async function definitionFor(
   deps: Pick<Deps, "store">,

@@ -8,7 +8,6 @@ import { compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
 import { subjectFault } from "./subject.ts";
 import { HANDLER_AUTH, type RemoteHandler, TIMEOUT } from "./types.ts";
 
-/** A registration as a service stores it under the key `<service>.<handler>`. */
 const registryEntrySchema = z
   .strictObject({
     name: z.string().meta({ description: "The key: <service>.<handler>", example: "pricing.quote" }),
@@ -27,9 +26,8 @@ const registryEntrySchema = z
   })
   .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
 
-/** Maximum bytes of a registration. */
 const ENTRY_LIMIT = 256 * 1024;
-/** Maximum nesting of a registration, twice that of a JSON Schema. */
+/** Maximum nesting: twice that of a JSON Schema. */
 const ENTRY_DEPTH = 128;
 
 export interface FaultyEntry {
@@ -37,14 +35,14 @@ export interface FaultyEntry {
   faults: Fault[];
 }
 
-/** Splits a name `<service>.<handler>`. Returns undefined if it is invalid. */
+/** Splits `<service>.<handler>`, or returns undefined if it is invalid. */
 export function splitName(name: string): { service: string; handler: string } | undefined {
   const [service = "", handler = "", ...rest] = name.split(".");
   if (rest.length > 0 || !HANDLER_PART.test(service) || !HANDLER_PART.test(handler)) return undefined;
   return { service, handler };
 }
 
-/** @param reserved names of built-in services, which no client may register */
+/** @param reserved names of built-in services */
 export function readEntry(
   key: string,
   text: string,

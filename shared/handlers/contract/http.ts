@@ -1,7 +1,4 @@
-/**
- * Descriptions of the built-in HTTP handlers. Their code is in functions/orb-auth and
- * functions/runtime/handlers-http.ts.
- */
+/** Describes the built-in HTTP handlers. Their code is in functions/. */
 import type { HttpHandler } from "./types.ts";
 
 export const HTTP_HANDLERS = [

@@ -1,21 +1,17 @@
 /**
  * A small kit to write services in TypeScript. It registers handlers, validates input and output, and finishes open
  * requests before it stops.
- *
- * It works with connections of the npm packages `nats` and `nats.ws` but depends on neither. Instances of a service
- * share the load through a queue group.
+ * It works with connections of the npm packages `nats` and `nats.ws` but depends on neither.
  */
 import type { Fault } from "../../kernel/errors.ts";
 import { type Check, compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
 import { ANSWER_LIMIT, type Caller, type HandlerAuth, SERVICES } from "./types.ts";
 
-/** Message headers of the NATS client. */
 export interface KitHeaders {
   get(name: string): string;
   set(name: string, value: string): void;
 }
 
-/** A received message. */
 export interface KitMessage<H extends KitHeaders = KitHeaders> {
   data: Uint8Array;
   headers?: H;
@@ -36,7 +32,6 @@ export interface KitConnection<H extends KitHeaders = KitHeaders> {
   flush(): Promise<void>;
 }
 
-/** Context of one call. */
 export interface KitCall {
   orbId: string;
   handler: string;
@@ -45,7 +40,7 @@ export interface KitCall {
   requestId: string | undefined;
   /** W3C trace context. Pass it on to other services. */
   traceparent: string | undefined;
-  /** The caller's Idempotency-Key. Use it to execute a repeated request only once. */
+  /** Use it to execute a repeated request only once. */
   idempotencyKey: string | undefined;
 }
 
@@ -54,7 +49,7 @@ export interface KitHandler {
   auth: HandlerAuth;
   input?: JsonSchema;
   output?: JsonSchema;
-  /** Milliseconds that the platform waits for a response: 5,000 by default, at most 30,000. */
+  /** Milliseconds that the platform waits for a response. */
   timeoutMs?: number;
   /** Subject to listen on. Default: `svc.<service>.<handler>`. */
   subject?: string;
@@ -62,9 +57,7 @@ export interface KitHandler {
   handle(input: never, call: KitCall): unknown;
 }
 
-/**
- * Rejects a call. Codes from 400 to 499 become the HTTP status, except 407, 408, 421 and 425. All others become 502.
- */
+/** Rejects a call. Statuses from 400 to 499 reach the caller, except 407, 408, 421 and 425. All others become 502. */
 export class ServiceError extends Error {
   readonly status: number;
   readonly code: string | undefined;
@@ -90,11 +83,8 @@ export interface KitOptions<H extends KitHeaders> {
 }
 
 export interface Service {
-  /** Full names of its handlers. */
   readonly names: readonly string[];
-  /**
-   * Finishes open requests and accepts no new ones. Set `unregister` to retire the service for good, not to restart it.
-   */
+  /** Finishes open requests first. Set `unregister` only to retire the service for good. */
   stop(options?: { unregister?: boolean }): Promise<void>;
 }
 
@@ -121,10 +111,7 @@ function bound(name: string, handler: KitHandler): Bound {
   return { name, handler, input: check("input"), output: check("output") };
 }
 
-/**
- * Starts a service. It subscribes before it registers, so that no request arrives too early.
- * @throws Error if a schema is invalid or the broker rejects the registration
- */
+/** Starts a service. It subscribes before it registers, so that no request arrives too early. */
 export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promise<Service> {
   const { connection, service } = options;
   const all = Object.entries(options.handlers).map(([name, handler]) => bound(`${service}.${name}`, handler));
@@ -218,7 +205,7 @@ async function answer<H extends KitHeaders>(
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
   const { orbId, handler, input, caller } = request;
-  // Another service registered this subject. The platform has not checked the caller's access to this handler.
+  // Another service registered this subject, so the platform has not checked access to this handler.
   if (handler !== each.name) throw new ServiceError(404, "No such handler listens on this subject.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {

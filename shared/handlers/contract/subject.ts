@@ -1,4 +1,3 @@
-/** Validates the subjects on which the platform calls services. */
 import { AppError } from "../../kernel/errors.ts";
 import type { Store } from "../../store/types.ts";
 import { SERVICES } from "./types.ts";
@@ -7,8 +6,8 @@ const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
 /**
- * Returns why a subject is not allowed, or undefined if it is.
- * @param service must not use another service's subjects. The platform would call that one with the wrong access rules.
+ * Returns why a subject is not allowed, or undefined if it is. A service must not register the subject of another one,
+ * because that would bypass its access rules.
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {
   if (subject.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters long`;
@@ -22,10 +21,7 @@ export function subjectFault(subject: string, service: string | undefined): stri
   return undefined;
 }
 
-/**
- * Returns the stream that stores messages of each subject, if any. Sends few requests: subjects with a common first
- * token share one.
- */
+/** Returns the streams that store messages of the subjects. Subjects with a common first token share one request. */
 export async function capturingStreams(
   store: Pick<Store, "streamNames">,
   subjects: readonly string[],
@@ -46,9 +42,8 @@ export async function capturingStreams(
 }
 
 /**
- * Rejects a subject whose messages a stream stores. The broker's acknowledgement would look like the service's
+ * Rejects a subject whose messages a stream stores: the broker's acknowledgement would look like the service's
  * response.
- * @throws AppError `handler_faulty`
  */
 export async function requireUncaptured(store: Pick<Store, "streamNames">, subject: string): Promise<void> {
   const captured = await store.streamNames(subject);

@@ -1,5 +1,3 @@
-/** Finds the module and schema that a call of a built-in handler refers to. */
-
 import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts";
 import type { ModuleType } from "../../definition/document/document.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -9,7 +7,6 @@ import type { Fault } from "../../kernel/errors.ts";
 import { invalid, notFound } from "../../kernel/errors.ts";
 import type { JsonSchema } from "../schema/json-schema.ts";
 
-/** Properties of the input that name the module and the schema. */
 export const TARGET_INPUT = {
   module: {
     type: "string",
@@ -29,10 +26,7 @@ function fault(path: string, code: string, message: string): never {
   throw invalid(faults);
 }
 
-/**
- * Reads the current definition before a write is retried.
- * @throws AppError not_found if the orb is no longer published, or no longer uses the handler
- */
+/** Reads the current definition before a write is retried. Fails if the orb no longer uses the handler. */
 export async function requireUsing(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -45,7 +39,7 @@ export async function requireUsing(
   return live;
 }
 
-/** Returns the named module, or the only one of this type. @throws AppError `invalid` */
+/** Returns the named module, or the only one of this type. */
 export function moduleOf(live: LiveOrb, type: ModuleType, target: Target): CompiledModule {
   const all = [...live.compiled.modules.values()].filter((module) => module.type === type);
   const [only] = all;
@@ -59,7 +53,7 @@ export function moduleOf(live: LiveOrb, type: ModuleType, target: Target): Compi
   return named ?? fault("/module", "unknown_module", `is not the id of a module of type ${type} in this orb`);
 }
 
-/** Returns the named schema, or the module's only one. @throws AppError `invalid` */
+/** Returns the named schema, or the module's only one. */
 export function schemaOf(live: LiveOrb, type: ModuleType, target: Target): CompiledSchema {
   const module = moduleOf(live, type, target);
   if (target.schema === undefined) {

@@ -4,15 +4,14 @@ import type { Deps } from "../../deps.ts";
 import type { JsonSchema } from "../schema/json-schema.ts";
 
 export const HANDLER_AUTH = ["None", "AuthRequired", "AdminRequired"] as const;
-/** Who may call a handler: everyone, signed-in users, or admins and owners. */
 export type HandlerAuth = (typeof HANDLER_AUTH)[number];
 
 export const HANDLER_KINDS = ["local", "nats", "http"] as const;
 
-/** Time limit of a remote call, in milliseconds. */
+/** Milliseconds. */
 export const TIMEOUT = { default: 5_000, min: 1, max: 30_000 } as const;
 
-/** Common prefix of all services' subjects. In production, the broker lets a service subscribe only to its own. */
+/** Common prefix of all services' subjects. In production, a service can subscribe only to its own. */
 export const SERVICES = "svc.";
 
 /** Maximum bytes of a response. */
@@ -32,7 +31,6 @@ export interface Caller {
   role: Exclude<Role, "public">;
 }
 
-/** A call of a handler in this process. The input is already validated. */
 export interface LocalCall {
   deps: Deps;
   live: LiveOrb;
@@ -59,9 +57,8 @@ export interface RemoteHandler extends Described {
 /** A handler with its own HTTP routes. */
 export interface HttpHandler extends Described {
   kind: "http";
-  /** Documented routes below /api/{orbId}. The handler may serve more below its name. */
+  /** Documented routes. The handler may serve more paths below its name. */
   paths: string[];
-  /** Documented methods, GET by default. The handler may accept others. */
   methods?: ("GET" | "POST" | "PUT" | "DELETE")[];
 }
 

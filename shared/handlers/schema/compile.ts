@@ -1,4 +1,4 @@
-/** Compiles a JSON Schema to functions. This file implements the keywords that contain other schemas. */
+/** Compiles the JSON Schema keywords that contain other schemas. */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { isObject } from "../../kernel/json.ts";
 import { BadReference, definitionOf } from "./reference.ts";
@@ -8,7 +8,6 @@ import { namesOf } from "./values.ts";
 
 type Inner = Schema | boolean;
 
-/** Compiles a schema whose keywords have valid values. @throws BadReference */
 export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown, run: Run) => boolean {
   const compiler = new Compiler(root, draft);
   const node = compiler.node(root);
@@ -42,13 +41,13 @@ class Compiler {
     this.#draft = draft;
   }
 
-  /** Uses a queue instead of recursion, because chains of references can be long. */
+  /** Not recursive, because chains of references can be long. */
   finish(): Iterable<Node> {
     for (const [schema, node] of this.#nodes) this.#fill(node, schema);
     return this.#nodes.values();
   }
 
-  /** Compiles a schema once. {@link Compiler.finish} adds its rules later. */
+  /** {@link Compiler.finish} adds the rules later. */
   node(schema: Inner): Node {
     if (schema === true) return emptyNode();
     if (schema === false) {
@@ -78,7 +77,6 @@ class Compiler {
     this.#rest(node, schema);
   }
 
-  /** Compiles schemas that apply to the same value, as in `allOf`. */
   #same(node: Node, schemas: readonly Inner[]): Node[] {
     const nodes = schemas.map((schema) => this.node(schema));
     node.same.push(...nodes);
@@ -170,12 +168,11 @@ class Compiler {
     }
   }
 
-  /** Tracks evaluated properties and items only if an `unevaluated…` keyword needs them. */
+  /** Tracks evaluated keys only if an `unevaluated…` keyword needs them. */
   unseen(): EvaluatedKeys {
     return this.#leftOver ? new Set() : undefined;
   }
 
-  /** Validates a property or an item. It has its own set of evaluated keys. */
   #below(part: Node, value: unknown, name: string | number, run: Run): boolean {
     run.path.push(name);
     const valid = validate(part, value, run, this.unseen());
@@ -252,7 +249,7 @@ class Compiler {
     });
   }
 
-  /** `unevaluated…` keywords apply last, after all others. */
+  /** `unevaluated…` keywords apply after all others. */
   #rest(node: Node, { unevaluatedProperties, unevaluatedItems }: Schema): void {
     const names = this.#maybe(unevaluatedProperties);
     const indices = this.#maybe(unevaluatedItems);

@@ -1,8 +1,7 @@
 /**
  * Validates input and output of handlers with JSON Schema.
- *
- * Services supply the schemas, so the platform does not trust them. It accepts only known keywords and local
- * references, and matches patterns in linear time.
+ * The platform does not trust schemas from services. It accepts only known keywords and local references, and matches
+ * patterns in linear time.
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { compilePattern, PATTERN_LIMIT } from "../../definition/fields/pattern.ts";
@@ -16,19 +15,17 @@ import { Run, TooMuchWork } from "./run.ts";
 
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
-/** Maximum bytes of a schema's JSON, and maximum nesting. */
+/** Maximum bytes of a schema. */
 const SCHEMA_LIMIT = 64 * 1024;
 const DEPTH_LIMIT = 32;
-/** Maximum total instructions of a schema's compiled patterns. A thousand take about a millisecond to compile. */
+/** Maximum instructions of all patterns in a schema. A thousand take a millisecond to compile. */
 const PATTERNS_LIMIT = 50_000;
 
 interface Building {
   faults: Fault[];
-  /** Instructions of all patterns so far. */
   patterns: number;
 }
 
-/** Keywords whose value is a schema. */
 const ONE = [
   "not",
   "if",
@@ -91,12 +88,12 @@ const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
   [/2019-09/, "2019-09"],
 ];
 
-/** Validates a value. Returns its errors, with JSON Pointers into the value. */
+/** Returns the errors of a value, with JSON Pointers. */
 export type Check = (value: unknown) => Fault[];
 
 const compiledByText = new BoundedMap<string, Check | Fault[]>(200);
 
-/** Compiles a schema, or returns its errors with JSON Pointers into the schema. Caches results. */
+/** Compiles a schema, or returns its errors with JSON Pointers. */
 export function compileJsonSchema(schema: unknown): Check | Fault[] {
   const text = JSON.stringify(schema) ?? "undefined";
   const known = compiledByText.get(text);
@@ -191,7 +188,6 @@ function isSchema(
   return building.faults.length === 0;
 }
 
-/** Rejects patterns that the linear-time engine does not support. */
 function checkPattern(
   pattern: unknown,
   building: Building,

@@ -1,10 +1,7 @@
 /** A `$ref` points to a missing definition or only back to itself. */
 export class BadReference extends Error {}
 
-/**
- * Splits a local reference into the keyword and the definition's name. Returns undefined for `#`, and null for an
- * invalid encoding.
- */
+/** Splits a local `$ref`. Returns undefined for `#`, and null for an invalid encoding. */
 export function definitionOf(ref: string): [keyword: string, key: string] | undefined | null {
   const [, keyword, segment] = ref.split("/");
   if (keyword === undefined || segment === undefined) return undefined;

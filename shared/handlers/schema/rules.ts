@@ -9,13 +9,11 @@ import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, nam
 /** Maximum characters of the allowed values in a message. */
 const MAX_LISTED = 200;
 
-/** Properties and items that a keyword has evaluated. Undefined if no keyword needs them. */
+/** Keys that a keyword has evaluated. Undefined if no keyword needs them. */
 export type EvaluatedKeys = Set<string | number> | undefined;
 
-/** Validates a value and reports its errors. */
 export type Rule<T> = (value: T, run: Run, seen: EvaluatedKeys) => boolean;
 
-/** A compiled schema: rules by type of value. */
 export interface Node {
   readonly any: Rule<unknown>[];
   readonly text: Rule<string>[];
@@ -28,7 +26,6 @@ export interface Node {
 
 export const emptyNode = (): Node => ({ any: [], text: [], number: [], array: [], object: [], same: [] });
 
-/** @param seen receives the evaluated properties and items */
 export function validate(node: Node, value: unknown, run: Run, seen: EvaluatedKeys): boolean {
   run.spend(1);
   const own: EvaluatedKeys = seen === undefined ? undefined : new Set();
@@ -42,7 +39,7 @@ export function validate(node: Node, value: unknown, run: Run, seen: EvaluatedKe
   return valid;
 }
 
-/** JSON.parse returns Infinity for numbers that are too large, and JSON.stringify would turn it into null. */
+/** JSON.parse returns Infinity for numbers that are too large, and JSON.stringify turns it into null. */
 function isWritable(value: number, run: Run): boolean {
   return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
 }
@@ -115,7 +112,6 @@ function addTexts(node: Node, { minLength, maxLength, format, pattern }: Schema)
   }
 }
 
-/** Matches in linear time. */
 function matches(pattern: string, text: string, run: Run): boolean {
   if (text.length > MAX_MATCHED) return false;
   const compiled = compilePattern(pattern);
@@ -144,7 +140,6 @@ function addNumbers(node: Node, schema: Schema): void {
   }
 }
 
-/** @param inWords the message for a limit such as `at least 2` */
 function addLimits<T>(
   rules: Rule<T>[],
   sizeOf: (value: T, run: Run) => number,

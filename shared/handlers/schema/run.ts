@@ -1,19 +1,16 @@
 import type { Fault } from "../../kernel/errors.ts";
 import { pointer } from "../../kernel/faults.ts";
 
-/** Maximum errors per value. */
 const MAX_FAULTS = 50;
 
 /**
- * Budget of one validation, in steps of 50 to 150 ns. A malicious value exhausts it within half a second. A normal body
- * of 512 KiB needs a tenth.
+ * Steps of 50 to 150 ns, so a malicious value stops validation within half a second. A normal body of 512 KiB needs a
+ * tenth of the steps.
  */
 const STEPS = 3_000_000;
 
-/** The value needs too many steps to validate. */
 export class TooMuchWork extends Error {}
 
-/** Errors by path and code, without duplicates. */
 export type FaultMap = ReadonlyMap<string, Fault>;
 
 const NOTHING: FaultMap = new Map();
@@ -21,11 +18,9 @@ const NOTHING: FaultMap = new Map();
 export interface Outcome {
   valid: boolean;
   faults: FaultMap;
-  /** Evaluated properties and items. */
   seen: ReadonlySet<string | number> | undefined;
 }
 
-/** State of one validation: current path, errors and remaining budget. */
 export class Run {
   readonly path: (string | number)[] = [];
   #faults: Map<string, Fault> | undefined;
@@ -42,7 +37,7 @@ export class Run {
     return [...(this.#faults ?? NOTHING).values()];
   }
 
-  /** Reports an error at the current path. @param below property that has the error @returns false */
+  /** Reports an error at the current path. @param below property that has the error */
   fault(code: string, message: string, below?: string): false {
     if (this.#silent || (this.#faults !== undefined && this.#faults.size >= MAX_FAULTS)) return false;
     this.spend(10 + this.path.length);
@@ -51,7 +46,6 @@ export class Run {
     return false;
   }
 
-  /** Adds errors that {@link Run.apart} collected. */
   report(faults: FaultMap): void {
     this.spend(faults.size);
     for (const [key, fault] of faults) this.#add(key, fault);
@@ -74,7 +68,6 @@ export class Run {
     return { valid, faults };
   }
 
-  /** Returns whether a value matches, without reporting errors. */
   silently(act: () => boolean): boolean {
     const before = this.#silent;
     this.#silent = true;
@@ -83,10 +76,7 @@ export class Run {
     return valid;
   }
 
-  /**
-   * Memoizes validation. Otherwise, schemas that refer to themselves several times would double the work with each
-   * level.
-   */
+  /** Memoizes validation. Otherwise, recursive schemas could double the work with each level. */
   once(node: object, value: object, act: () => Outcome): Outcome {
     this.spend(10);
     let known = this.#outcomes.get(node);

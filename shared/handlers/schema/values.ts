@@ -1,4 +1,3 @@
-/** Compares JSON values in linear time. */
 import { format as formats, ucs2length } from "@cfworker/json-schema";
 import { isObject } from "../../kernel/json.ts";
 import type { Run } from "./run.ts";
@@ -16,7 +15,7 @@ export function identity(value: unknown, run?: Run): unknown {
   if (typeof value === "object" && value !== null) return canonical(value, run);
   if (typeof value !== "string") return value;
   run?.spend(value.length / 16);
-  // The prefix distinguishes a string from the text of an object.
+  // The prefix distinguishes a string from a serialized object.
   return `"${value}`;
 }
 
@@ -32,7 +31,6 @@ function canonical(value: unknown, run?: Run): string {
   return text;
 }
 
-/** Returns the indices of the first two equal items, or undefined. */
 export function equalItems(items: readonly unknown[], run: Run): readonly [number, number] | undefined {
   const known = new Map<unknown, number>();
   for (const [index, item] of items.entries()) {
@@ -45,7 +43,6 @@ export function equalItems(items: readonly unknown[], run: Run): readonly [numbe
   return undefined;
 }
 
-/** Counts Unicode code points. */
 export function lengthOf(text: string, run: Run): number {
   run.spend(text.length / 16);
   return ucs2length(text);

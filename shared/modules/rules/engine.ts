@@ -1,6 +1,4 @@
-/**
- * Evaluates JsonLogic rules with a budget. Every step and every growing value costs, so no rule can block a request.
- */
+/** Evaluates JsonLogic rules with a budget of steps, so no rule can block a request. */
 import { LogicEngine } from "json-logic-engine";
 import { escapeSegment } from "../../kernel/faults.ts";
 import { METHODS } from "./methods.ts";
@@ -8,7 +6,6 @@ import { METHODS } from "./methods.ts";
 /** Limits for all rules of one call together. */
 export const RUN_LIMITS = {
   steps: 100_000,
-  /** Maximum nesting of operators. */
   depth: 64,
   /** Milliseconds, on runtimes whose clock advances during computation. */
   timeMs: 250,
@@ -19,7 +16,6 @@ export const RUN_LIMITS = {
   result: 5_000,
 } as const;
 
-/** Maximum conditions and facts in the trace of one rule. */
 const TOLD = 50;
 const TOLD_TEXT = 200;
 
@@ -33,14 +29,12 @@ class LimitError extends Error {
   }
 }
 
-/** Remaining budget for all rules of one call. */
 export interface Budget {
   steps: number;
   deadline: number;
   now: () => number;
 }
 
-/** @param now a clock in milliseconds */
 export function budget(now: () => number): Budget {
   return { steps: RUN_LIMITS.steps, deadline: now() + RUN_LIMITS.timeMs, now };
 }
@@ -53,7 +47,7 @@ export interface Condition {
 
 export interface Run {
   result: unknown;
-  /** Whether the result is truthy in JsonLogic: not false, null, 0, "", [] or {}. */
+  /** Whether the result is truthy: not false, null, 0, "", [] or {}. */
   fired: boolean;
   failure: RuleFailure | undefined;
   conditions: Condition[];
@@ -86,7 +80,7 @@ class Engine extends LogicEngine {
   readonly #places: Map<object, string>;
   readonly conditions: Condition[] = [];
   readonly facts: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-  /** The first exceeded limit. Rules must not be able to catch it with `try`. */
+  /** The first exceeded limit. A `try` in a rule must not hide it. */
   limit: LimitError | undefined;
   #depth = 0;
 
@@ -169,7 +163,6 @@ class Engine extends LogicEngine {
   }
 }
 
-/** Returns undefined for values that are too long for the trace. */
 function shown(value: unknown): unknown {
   if (typeof value === "string") return value.length > TOLD_TEXT ? undefined : value;
   return typeof value === "number" || typeof value === "boolean" || value === null ? value : undefined;
@@ -191,10 +184,7 @@ function placesOf(rule: unknown): Map<object, string> {
   return places;
 }
 
-/**
- * Returns whether a value has more than `most` nested values. Shared objects count each time, because JSON repeats
- * them.
- */
+/** Returns whether a value contains too many values. Shared objects count each time, because JSON repeats them. */
 function larger(value: unknown, most: number): boolean {
   let left = most;
   const visit = (item: unknown, depth: number): boolean => {
@@ -206,7 +196,7 @@ function larger(value: unknown, most: number): boolean {
   return visit(value, 0);
 }
 
-/** Evaluates one rule. Never throws because of its content or the facts. */
+/** Never throws because of the content of a rule or its facts. */
 export function runRule(rule: unknown, facts: unknown, left: Budget): Run {
   const engine = new Engine(left, placesOf(rule));
   const runOf = (result: unknown, failure: RuleFailure | undefined): Run => ({

@@ -1,4 +1,3 @@
-/** `rules.evaluate`: evaluates the published rules of a module in a deterministic order. */
 import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { checkRule, ruleField } from "../../definition/rule.ts";
@@ -13,9 +12,7 @@ import { ReadBudget } from "../../store/budget.ts";
 import { subjects } from "../../store/subjects.ts";
 import { budget, type Condition, type RuleFailure, runRule } from "./engine.ts";
 
-/** Maximum number of published rules in one evaluation. */
 const RULES_LIMIT = 1_000;
-/** Entries per read. */
 const CHUNK = 500;
 
 interface Rule {
@@ -26,18 +23,16 @@ interface Rule {
   rule: unknown;
 }
 
-/** Result of one rule, with its reasons. */
 export interface Trace {
   id: string;
   schema: string;
   name: string | null;
   priority: number;
-  /** Whether the result is truthy in JsonLogic. */
+  /** Whether the result is truthy. */
   fired: boolean;
   result: unknown;
-  /** Why the rule was stopped. It then has not fired. */
+  /** Why evaluation stopped. The rule has not fired then. */
   failure?: RuleFailure | "unsound";
-  /** Evaluated conditions with their position in the rule. */
   conditions: Condition[];
   /** Facts that the rule read, by path. Null if missing. */
   facts: Record<string, unknown>;
@@ -46,7 +41,6 @@ export interface Trace {
 export interface Evaluation {
   /** Results of the rules that fired, in order of evaluation. */
   results: { id: string; schema: string; name: string | null; result: unknown }[];
-  /** Number of evaluated rules. */
   evaluated: number;
   trace?: Trace[];
 }
@@ -66,7 +60,6 @@ function ruleOf(schema: CompiledSchema, seen: VisibleEntry): Rule | undefined {
   };
 }
 
-/** Reads the published rules of a schema, 500 at a time. */
 async function liveRules(
   deps: Deps,
   budget: ReadBudget,
@@ -99,10 +92,7 @@ function inOrder(a: Rule, b: Rule): number {
   return b.priority - a.priority || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
 
-/**
- * @param options.first stop after the first rule that fires
- * @throws AppError `too_many_rules`
- */
+/** @param options.first stop after the first rule that fires */
 async function evaluateRules(
   deps: Deps,
   live: LiveOrb,
@@ -118,7 +108,7 @@ async function evaluateRules(
   const left = budget(() => deps.clock.now());
   const trace: Trace[] = [];
   for (const { rule, ...names } of rules) {
-    // Rules stored by older versions may not pass today's validation.
+    // Older versions may have stored rules that are invalid today.
     if (checkRule(rule).length > 0) {
       trace.push({ ...names, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
       continue;

@@ -1,12 +1,11 @@
 /**
- * Limits the operators of json-logic-engine. Otherwise clients could make it loop as often as they like, with a huge
- * `length` or a path with many levels.
+ * Limits the operators of json-logic-engine. Otherwise a client could make it loop for long, with a huge `length` or a
+ * long path.
  */
 import { defaultMethods } from "json-logic-engine";
 import { isOperator } from "../../definition/rule.ts";
 import { containsText } from "../../kernel/search.ts";
 
-/** The engine's interface for operators. */
 interface Runner {
   run(logic: unknown, data: unknown, options: { above: unknown }): unknown;
 }
@@ -28,7 +27,7 @@ const LONGEST_PATH = 1_000;
 
 const known = defaultMethods as unknown as Record<string, Operator>;
 
-/** Adds a check of the arguments to one of the library's operators. */
+/** Checks an operator's arguments before the library sees them. */
 function guarded(name: string, look: (args: unknown) => void): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
@@ -39,26 +38,25 @@ function guarded(name: string, look: (args: unknown) => void): Operator {
   return { ...operator, method };
 }
 
-/** @throws Error if a path is too long */
 function requireShort(paths: unknown): void {
   for (const path of [paths].flat())
     if (typeof path === "string" && path.length > LONGEST_PATH) throw new Error("a path is too long");
 }
 
-/** The path `[[2], "a"]` means `a` two levels up. @throws Error for too many levels */
+/** The path `[[2], "a"]` means `a` two levels up. */
 function requireNear(args: unknown): void {
   const [first] = [args].flat();
   if (Array.isArray(first) && Math.abs(Number(first[0])) > MOST_LEVELS)
     throw new Error(`a path climbs more than ${MOST_LEVELS} levels`);
 }
 
-/** @throws Error for an object with a `length`, which the library would treat as a list */
+/** Rejects objects with a `length`, which the library would treat as lists. */
 function requireList(list: unknown): void {
   if (typeof list === "object" && list !== null && !Array.isArray(list) && Object.hasOwn(list, "length"))
     throw new Error("the value is not a list");
 }
 
-/** Checks the list of `some`, `all` or `none` before the library iterates over it. */
+/** Checks a list before the library iterates over it. */
 function walking(name: string): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
@@ -71,7 +69,6 @@ function walking(name: string): Operator {
   return { ...operator, method };
 }
 
-/** Operators that rules may use. */
 export const METHODS: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(Object.entries(known).filter(([name]) => isOperator(name))),
   var: guarded("var", (args) => requireShort([args].flat()[0])),

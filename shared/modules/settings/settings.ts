@@ -1,7 +1,4 @@
-/**
- * `settings.get` and `settings.set`. Each account has one entry for its settings, and the application has one. The
- * entry's id is derived from its owner.
- */
+/** User settings and application settings. Each is an entry whose id is derived from its owner. */
 import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
 import { atLeast, refusal, roleIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
@@ -33,7 +30,6 @@ import { derivedId } from "../../kernel/ids.ts";
 import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 
-/** Who the settings belong to. */
 export type SettingsScope = "user" | "application";
 
 export interface SettingsView {
@@ -58,16 +54,12 @@ async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Prom
   return derivedId(["settings", schema.id, ...whose]);
 }
 
-/**
- * Users may access their own settings, admins those of the application.
- * @throws AppError forbidden or unauthenticated
- */
+/** Users may access their own settings, admins those of the application. */
 function requireScope(actor: Actor, role: Role, scope: SettingsScope): void {
   if (!atLeast(role, scope === "application" ? "admin" : "user"))
     throw refusal(actor, scope === "application" ? "admin" : "user");
 }
 
-/** Adds the schema's defaults for fields without a value. */
 function withDefaults(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -89,7 +81,6 @@ function viewOf(target: SettingsTarget, head: EntrySnapshot | undefined): Settin
   };
 }
 
-/** Reads settings. @throws AppError forbidden or unauthenticated */
 export async function getSettings(
   deps: Deps,
   caller: { actor: Actor; role: Role },
@@ -104,7 +95,6 @@ export async function getSettings(
 /**
  * Sets the given fields and keeps all others. Null resets a field to its default.
  * Concurrent writes of different fields are merged.
- * @throws AppError validation_failed, forbidden, unauthenticated or write_conflict
  */
 export async function setSettings(
   deps: Deps,
@@ -134,7 +124,7 @@ export async function setSettings(
   return counted(deps, actor, first.live.orb, () => retryOnConflict(deps, first.live.orb, write));
 }
 
-/** Finds the schema again in the current definition, and checks access again. */
+/** Finds the schema in the current definition, and checks access again. */
 async function renewedTarget(
   deps: Deps,
   actor: Actor,
@@ -164,11 +154,10 @@ function merged(
 
 function namedBy(given: Readonly<Record<string, unknown>>, path: string): boolean {
   const name = path.split("/")[2] ?? "";
-  // Null resets a field to its default. A required field may have none.
   return Object.hasOwn(given, name) && given[name] !== null;
 }
 
-/** Makes all fields optional and removes their defaults. Fields without a value then follow the current default. */
+/** Makes all fields optional and stores no defaults, so that unset fields follow the current default. */
 function lenient(schema: CompiledSchema): CompiledSchema {
   const fields = new Map<string, CompiledField>();
   for (const [name, field] of schema.fields) {
@@ -246,7 +235,7 @@ async function change(
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isEqualityKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
-    // Append messages one by one, because many callers may write the same entry and atomic batches are slow. Old index
+    // Append messages one by one, because atomic batches are slow and many callers may write the same entry. Old index
     // keys stay: removing them could remove what the next writer adds.
     const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees: [] } });
     await appendFenced(deps, live, write, messages);

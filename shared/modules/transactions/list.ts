@@ -1,4 +1,3 @@
-/** `transactions.list`: pages of the caller's own records or, for admins, of all records. */
 import { type Actor, actorId, type Role } from "../../access/actor.ts";
 import { atLeast, refusal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -19,12 +18,11 @@ import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import { RECORD, type RecordView, recordView } from "./schema.ts";
 
-/** Filters and page of a list. */
 export interface RecordQuery {
   order: "asc" | "desc";
   limit: number;
   cursor?: string | undefined;
-  /** Start (inclusive) and end (exclusive) of the time range, ISO 8601 in UTC. */
+  /** Inclusive, ISO 8601 in UTC. The end (`to`) is exclusive. */
   from?: string | undefined;
   to?: string | undefined;
   /** Lists the records of one account only. For admins. */
@@ -36,13 +34,11 @@ export interface RecordPage {
   nextCursor: string | null;
 }
 
-/** A record with its stored size. */
 interface Head {
   snapshot: EntrySnapshot | null;
   bytes: number;
 }
 
-/** Reads the newest revisions of entries, in the given order. @throws TooMuch if they exceed `maxBytes` together */
 async function heads(
   store: Store,
   schema: CompiledSchema,
@@ -57,9 +53,8 @@ async function heads(
 }
 
 /**
- * Returns a page of records, in the order in which the broker stored them. A page may be short if records are large or
- * the time range skips many.
- * @throws AppError invalid_cursor, forbidden or unauthenticated
+ * Returns records in the order in which the broker stored them. A page may be short if records are large or the time
+ * range skips many.
  */
 export async function listTransactions(
   deps: Deps,
@@ -98,7 +93,7 @@ export async function listTransactions(
   });
   const windows = scanInOrder(deps.store, along, query.order === "desc", position, newest);
   for await (const { places: all, density } of windows) {
-    // The index has approximate times, enough to skip records far outside the time range without reading them.
+    // The index has approximate times, which are enough to skip records far outside the time range.
     const places = all.filter(({ time }) => time === undefined || near(time, query));
     // Read one record more than the page needs, to know whether there is a next page.
     for (let at = 0; at < places.length; at += query.limit + 1) {
@@ -126,13 +121,9 @@ export async function listTransactions(
   return { items, nextCursor: null };
 }
 
-/**
- * Clocks of hosts and brokers differ a little. Read this many milliseconds beyond the time range, so that no record is
- * missed.
- */
+/** Milliseconds by which the clocks of hosts and brokers may differ. */
 const SKEW_MS = 60_000;
 
-/** Returns whether no later record can be in the time range. */
 function over(createdAt: string, { order, from, to }: RecordQuery): boolean {
   const at = Date.parse(createdAt);
   if (order === "asc") return to !== undefined && at >= Date.parse(to) + SKEW_MS;

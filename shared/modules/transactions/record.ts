@@ -1,4 +1,3 @@
-/** `transactions.record`: appends a record. Records never change. */
 import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
 import { refusal, requireMay, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -21,10 +20,7 @@ import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } fr
 
 export interface NewRecord {
   values: unknown;
-  /**
-   * Idempotency key. Repeated requests of one account with the same key and values create one record, without a time
-   * limit.
-   */
+  /** Idempotency key. Repeated requests create one record, without a time limit. */
   key?: string | undefined;
 }
 
@@ -35,11 +31,6 @@ function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
   if (stated !== undefined) requireMay(actor, role, "create", { access: schema.access, own: true });
 }
 
-/**
- * Appends a record.
- * @throws AppError validation_failed, idempotency_mismatch, unique_conflict, entry_too_large, forbidden or
- * unauthenticated
- */
 export async function recordTransaction(
   deps: Deps,
   caller: { actor: Actor; role: Role },
@@ -90,7 +81,7 @@ export async function recordTransaction(
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-    // With a key, two requests may write the same record. One batch keeps it from appearing twice in lists.
+    // With a key, two requests may write the same record. One atomic batch keeps it from appearing twice in lists.
     await commit(deps, live, sure, { atomic: request !== undefined });
     return { record: recordView(schema, snapshot), replayed: false };
   };

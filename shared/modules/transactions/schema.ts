@@ -4,25 +4,22 @@ import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
 import { type EntryAddress, isToken, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 
-/** A record in responses. */
 export interface RecordView {
   id: string;
   module: string;
   schema: string;
-  /** By the platform's clock, ISO 8601. */
+  /** By the platform's clock. */
   createdAt: string;
-  /** Id of the account that created it. */
   createdBy: string;
   values: Record<string, unknown>;
 }
 
-/** A stored record: a published entry with a single revision. */
+/** A record is a published entry with a single revision. */
 export interface RecordSnapshot extends EntrySnapshot {
   /** HMAC of the values, for records with an idempotency key. */
   request?: string;
 }
 
-/** Formats a record for a response and masks sensitive values. */
 export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot): RecordView {
   const { id, module, schema, createdAt, createdBy, values } = snapshot;
   return { id, module, schema, createdAt, createdBy, values: maskValues(values, definition) };
