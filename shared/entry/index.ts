@@ -1,16 +1,11 @@
 /**
- * The verbs on entries. Comments in this folder use these terms:
- * - Log: all revisions of an entry, one message each. Every message is a complete snapshot.
- * - Head: the last message of the log, which is the newest revision and the source of truth. Readers verify all other
- *   data against it.
+ * Comments in this folder use these terms:
+ * - Log: all revisions of an entry, one complete snapshot per message. The last one is the source of truth.
  * - Published copy: a copy of the published revision, on a separate subject for subscribers and fast reads.
  * - Tombstone: a message that marks deleted data.
- * - Index key: a message that makes an entry findable by a value or a reference. It may be outdated, so readers verify
- *   it.
- * - Reservation: the index key of a unique value. It belongs to one entry and is taken by compare-and-set.
+ * - Index key: a message that makes an entry findable by a value or a reference. Readers verify it.
  * - Guard: a condition that another subject must not change before the commit.
- * - Fence: subjects that a new definition of the orb changes. Every write expects them unchanged, so no write commits
- *   under an outdated definition.
+ * - Fence: messages that a new definition of the orb replaces. Every write expects them unchanged.
  */
 export { backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./migrate/rekey.ts";

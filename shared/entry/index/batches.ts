@@ -6,11 +6,7 @@ interface Part<W, R> {
   result: R;
 }
 
-/**
- * Reads all wanted items in order, in batches that fit into memory. Learns the batch size from `TooMuch` errors, and
- * doubles it while items are small.
- * @param read reads a batch through the budget; throws TooMuch if it exceeds `maxBytes`
- */
+/** Reads all wanted items in order, in batches that fit into memory. Adapts the batch size to the size of the items. */
 export async function* inBatches<W, R>(
   budget: ReadBudget,
   wanted: readonly W[],

@@ -21,17 +21,14 @@ import { openValues } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
 import { inBatches } from "./batches.ts";
 
-/** Index keys of an entry under the current definition and secrets. */
 export interface EntryKeys {
   /** Index keys of the newest revision. */
   claims: string[];
-  /** Index keys of the published revision, if it is another one. */
   liveClaims: string[] | null;
-  /** Whether the stored index keys are outdated, because the definition or the secrets have changed. */
   stale: boolean;
 }
 
-/** Reads the published revision from the log. Returns null if there is none, or it was purged in the meantime. */
+/** Reads the published revision from the log. Returns null if there is none, or if it was purged. */
 export async function publishedOf(
   deps: Pick<Deps, "store">,
   { head, address }: Pick<LoadedEntry, "head" | "address">,
@@ -43,7 +40,6 @@ export async function publishedOf(
   return snapshotOf(await deps.store.getSeq(streams.orb(address.orb), head.publishedSeq, { consistency }));
 }
 
-/** Computes keys from decrypted values. Returns undefined if an encryption key is missing. */
 async function ofValues<T>(
   { config }: Pick<Deps, "config">,
   schema: CompiledSchema,
@@ -59,8 +55,7 @@ async function ofValues<T>(
 }
 
 /**
- * Returns an entry's index keys, usually as stored. Computes them from the values if the definition has changed, a
- * unique value is sensitive, or an older version of this software wrote them.
+ * Returns an entry's index keys, usually as stored. Computes them from the values if the stored ones may be outdated.
  */
 export async function entryKeys(
   deps: Deps,
@@ -84,7 +79,7 @@ export async function entryKeys(
   return { claims, liveClaims, stale: !follows || !same };
 }
 
-/** Returns the index keys of normalized unique values. See {@link formKeys}. */
+/** Returns the index keys of normalized unique values. */
 export async function formsOf(
   deps: Deps,
   schema: CompiledSchema,
@@ -100,7 +95,6 @@ export async function formsOf(
   return forms;
 }
 
-/** Returns the keys of normalized unique values that the entry reserved only as written. */
 export async function formsBefore(deps: Deps, schema: CompiledSchema, entry: LoadedEntry): Promise<string[]> {
   const forms = await formsOf(deps, schema, entry);
   return [...forms].filter(([, written]) => holdsAll(entry, written)).map(([key]) => key);
@@ -113,24 +107,20 @@ function holdsAll({ head }: LoadedEntry, keys: readonly string[] | undefined): b
 const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.join() === b?.join();
 
 export interface ReservationState {
-  /** Sequence of each reservation's last message. */
   known: Map<string, number>;
-  /** Conditions for taking over abandoned reservations: the former owners must not change before the commit. */
+  /** Conditions for taking over abandoned unique values: the former owners must not change. */
   guards: Guard[];
-  /** Keys that the requesting entry already owns. */
   own: Set<string>;
   /** Keys that other entries own, with the ids of those entries. */
   taken: Map<string, string>;
 }
 
-/** Advice for a write whose unique values belong to entries that exceed the read budget. */
 const FEWER_VALUES = "Change fewer unique fields in one request.";
 
 /**
- * Looks up which entries own reservations.
+ * Looks up which entries own unique values.
  * @param wanted each key, with the id of the entry that wants it
- * @param budget limits the bytes of the owners
- * @throws AppError invalid `too_broad` if the owners exceed the budget
+ * @throws AppError invalid `too_broad` if the owners are too large for the read budget
  */
 export async function readReservations(
   deps: Deps,
@@ -172,8 +162,8 @@ export async function readReservations(
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(charged, context, schema, entry, key)))
           state.taken.set(key, owner);
-        // The owner no longer needs the reservation, for example after its `validTo`. Another entry may take it if the
-        // owner does not change before the commit.
+        // The owner no longer needs the value, for example after its `validTo`. Another entry may take it if the owner
+        // does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
       }
     }
@@ -187,10 +177,9 @@ export interface KeptEntry {
 }
 
 /**
- * Looks up the reservations that an entry wants.
- * @param keeping the existing entry; it may keep values that duplicate another entry's only in normalized form, from
- * before normalization existed
- * @throws AppError conflict `unique_conflict` with every field whose value another entry owns
+ * Looks up the unique values that an entry wants.
+ * @param keeping the existing entry, which may keep a value that differs from another entry's only in spelling
+ * @throws AppError conflict `unique_conflict` if other entries own some of them
  */
 export async function lookUpReservations(
   deps: Deps,
@@ -209,7 +198,6 @@ export async function lookUpReservations(
   return state;
 }
 
-/** Returns the keys of normalized values that the entry had before and keeps. */
 async function sharedBefore(
   deps: Deps,
   schema: CompiledSchema,
@@ -217,15 +205,11 @@ async function sharedBefore(
 ): Promise<Set<string>> {
   const before = await formsBefore(deps, schema, entry);
   const now = await ofValues(deps, schema, next, formKeys);
-  // The newest revision keeps a form that the entry had reserved, or only the published revision still has the value.
   const kept = before.filter((key) => !next.claims.includes(key) || holdsAll(entry, now?.get(key)));
   return new Set(kept);
 }
 
-/**
- * Looks up the reservations that a write adds. Needed after a conflict.
- * @throws AppError conflict `unique_conflict` with every field whose value another entry owns
- */
+/** Looks up the unique values that a write adds. Needed after a conflict. */
 export async function withReservations(
   deps: Deps,
   context: OrbContext,
@@ -254,7 +238,6 @@ function taken(key: string): Fault {
   return { path: `/values/${field}`, code: "unique", message: "is already used by another entry" };
 }
 
-/** 409 with the fields whose values other entries own. */
 function uniqueConflict(errors: Fault[]): AppError {
   const paths = [...new Map(errors.map((fault) => [fault.path, fault])).values()];
   return new AppError(

@@ -52,7 +52,6 @@ function pointsTo({ target }: CompiledField, { orb, module, id }: CompiledSchema
 
 type TargetState = "missing" | "draft" | "live";
 
-/** Advice in the error for an entry that refers to too much data. */
 const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
 
 export interface TargetCheck {
@@ -64,7 +63,6 @@ export interface TargetCheck {
 /**
  * Checks that all referenced entries exist, that the caller may read them and, with `live`, that they are published.
  * @param only checks only these index keys, which a write adds
- * @throws AppError invalid `too_broad` if the referenced entries exceed the read budget
  */
 export async function checkTargets(
   deps: Deps,
@@ -98,7 +96,7 @@ export async function checkTargets(
       const wanted = [...new Set(subjectOf.values())];
       const read = (logs: readonly string[], maxBytes: number) =>
         nullIfMissing(store.getMany(streams.orb(orb), logs, { maxBytes }));
-      // Keep only the state of each entry. All bodies together may be large.
+      // Keep only the state of each entry, because all bodies together may be large.
       const heads = new Map<string, { seq: number; state: TargetState }>();
       for await (const { result } of inBatches(budget, wanted, read)) {
         for (const [log, message] of result ?? []) {
@@ -147,7 +145,6 @@ function stateOf(deps: Deps, actor: Actor, target: OrbContext, message: StoredMe
   return isLive ? "live" : "draft";
 }
 
-/** An entry that refers to another one, and the field with the reference. */
 export interface Referrer {
   module: string;
   schema: string;
@@ -159,23 +156,19 @@ export interface Referrer {
 const NAMED = 50;
 const REFERRERS_PER_READ = 250;
 
-/** A reference according to the index. It may be outdated. */
+/** A reference according to the index, which may be outdated. */
 interface Hint {
   log: string;
   field: string;
 }
 
-/** Parses the subject of an index message. Returns undefined for a deleted key. */
 function hintIn(message: StoredMessage): Hint | undefined {
   if (message.data.length === 0) return undefined;
   const [orb = "", , , type = "", schema = "", field = "", source = ""] = message.subject.split(".");
   return { log: subjects.entryLog(addressIn(`${orb}.${type}.owner.${schema}.${source}`)), field };
 }
 
-/**
- * Returns the referring entry if its newest or published revision really refers to `id`. If the definition has changed,
- * computes the references from the values, because a restored field may have unindexed ones.
- */
+/** Returns the referring entry if its newest or published revision really refers to `id`. */
 async function confirmed(
   deps: Deps,
   context: OrbContext,
@@ -196,8 +189,8 @@ async function confirmed(
 }
 
 /**
- * Returns whether any entry of the orb refers to an entry. Reads from the stream's leader, because a lagging replica
- * could miss the newest reference. Returns true if the read budget is used up before the search ends.
+ * Returns whether another entry refers to an entry. Reads from the leader, because a replica could miss a new reference.
+ * Also returns true if the read budget is used up.
  */
 export async function isReferred(deps: Deps, context: OrbContext, id: string): Promise<boolean> {
   const { orb } = context;
@@ -221,10 +214,7 @@ export async function isReferred(deps: Deps, context: OrbContext, id: string): P
   }
 }
 
-/**
- * Returns up to 50 entries of the same orb that refer to an entry and that the caller may read. Returns fewer if they
- * are large.
- */
+/** Returns up to 50 entries that refer to an entry and that the caller may read. */
 export async function referrersOf(
   deps: Deps,
   actor: Actor,
@@ -268,7 +258,6 @@ export async function referrersOf(
   }
 }
 
-/** 409 with the referring entries that the caller may read. */
 export function referenced(referrers: readonly Referrer[]): AppError {
   return new AppError(
     "conflict",

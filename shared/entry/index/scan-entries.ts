@@ -7,10 +7,7 @@ import { inBatches } from "./batches.ts";
 
 const ENTRIES_PER_PAGE = 200;
 
-/**
- * Yields pages of existing entries, oldest first. May miss entries that are created during the scan.
- * @param home the schema to scan; default all schemas of the orb
- */
+/** Yields pages of existing entries, oldest first. May miss entries that are created during the scan. */
 export async function* scanEntries(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -34,7 +31,6 @@ export async function* entriesSince(
   });
 }
 
-/** Returns the log of the entry that an index message or a log message belongs to. */
 function logIn(subject: string): string {
   const [orb = "", second = "", type = "", schema = "", id = ""] = subject.split(".");
   return second === "_ix" ? subjects.entryLog({ orb, type: type as ModuleToken, schema, id }) : subject;

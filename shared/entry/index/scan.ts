@@ -1,26 +1,22 @@
 /**
- * Scans an index of entries in order of creation, page by page. Index messages may be outdated, so callers must verify
- * each entry.
+ * Scans an index of entries in order of creation. Index messages may be outdated, so callers must verify each entry.
  */
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, type ModuleToken, streams } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage } from "../../store/types.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 
-/** An entry according to an index. */
 export interface IndexEntry {
   type: ModuleToken;
   schema: string;
   id: string;
-  /** Sequence of the index message. */
   seq: number;
-  /** When the broker stored the index message, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   time?: number;
 }
 
-/** Maximum index messages per page. */
 const MAX_WINDOW = 500;
-/** Assumed index messages per sequence of the stream. A new entry adds five to ten messages. */
+/** Assumed density of an index: a new entry adds up to ten messages to the stream, one of them to the index. */
 const USUAL_DENSITY = 1 / 10;
 
 /** Reads a page of an index. A missing stream counts as empty. */
@@ -36,7 +32,6 @@ export async function readPage(
   return page ?? { messages: [], pending: 0, lastSeq: 0 };
 }
 
-/** Parses an index message. Returns undefined for a deleted entry. */
 function placeOf(message: StoredMessage, { home, literal }: IndexScan): IndexEntry | undefined {
   if (message.size === 0) return undefined;
   const { subject, seq, time } = message;
@@ -59,11 +54,10 @@ export interface IndexScan {
   home?: Home;
   /** Whether all messages are on one subject and contain the id as their body. */
   literal?: boolean;
-  /** Size of the first page. Later pages are larger. */
   first: number;
 }
 
-/** Reads several indexes completely. Returns undefined if they have more than `most` messages in total. */
+/** Reads several indexes completely. Returns undefined if they have more than `most` messages. */
 export async function readPlaces(
   store: Store,
   scans: readonly IndexScan[],
@@ -87,14 +81,12 @@ export async function readPlaces(
   return count > most ? undefined : places;
 }
 
-/** A page of an index, in the order of the scan. */
 export interface IndexWindow {
   places: IndexEntry[];
-  /** Index messages per sequence of the stream. A backward scan needs it to size the next page. 0 if unknown. */
+  /** Index messages per sequence of the stream, to size the pages of a backward scan. 0 if unknown. */
   density: number;
 }
 
-/** Yields entries oldest first, after a sequence. */
 export async function* scanForwards(
   store: Store,
   indexScan: IndexScan,
@@ -110,12 +102,11 @@ export async function* scanForwards(
   }
 }
 
-/** Where a scan begins: after this sequence, or before it for newest first. */
+/** Where a scan begins: after this sequence, or before it if the newest entries come first. */
 export type ScanStart = Pick<IndexWindow, "density"> & { seq: number };
 
 /**
  * Yields entries in order of creation.
- * @param after the position to continue from
  * @param newest returns the position after the newest entry; undefined if there is none
  */
 export async function* scanInOrder(
@@ -133,10 +124,7 @@ export async function* scanInOrder(
   if (start !== undefined) yield* scanBackwards(store, indexScan, start);
 }
 
-/**
- * Yields entries newest first, before a sequence. The broker reads only forwards, so each page starts at an estimated
- * sequence. A wrong estimate is corrected.
- */
+/** Yields entries newest first. The broker reads only forwards, so each page starts at an estimated sequence. */
 async function* scanBackwards(
   store: Store,
   indexScan: IndexScan,
@@ -154,7 +142,7 @@ async function* scanBackwards(
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
-      // The page is full before it reaches its end. Start it at a later sequence.
+      // The estimate was too low, so start the page at a later sequence.
       const reached = inside.at(-1)?.seq ?? from;
       density = Math.max(density * 2, inside.length / (reached - from + 1));
       continue;

@@ -1,10 +1,7 @@
 /**
- * Entries become visible at `validFrom` and invisible at `validTo` through the broker's message scheduler, so no
- * process of the platform must run at that time.
- *
- * Schedules write only to the subject of the published copy. A scheduled message has no expectation, so in the log it
- * could overwrite concurrent writes. Each schedule's subject contains the revision, because the broker purges the
- * subject when the schedule fires.
+ * The broker's message scheduler shows an entry at `validFrom` and hides it at `validTo`, so no process must run at
+ * that time. Schedules write only to the subject of the published copy. In the entry's log, they could overwrite
+ * concurrent writes, because scheduled messages have no expectation.
  */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
@@ -23,21 +20,15 @@ import {
 } from "../model/snapshot.ts";
 import { publishedOf } from "./entry-keys.ts";
 
-/** Maximum milliseconds that a schedule fires late: the scheduler's interval, plus time for a slow disk. */
+/** Maximum delay of a schedule in milliseconds: the scheduler's interval, plus time for a slow disk. */
 const LATE_MS = 600;
 /** A schedule due within this many milliseconds may fire while its cancellation is under way. */
 const NEAR_MS = 1_000;
-/**
- * A schedule overdue for this many milliseconds has fired, unless the broker was down. Readers ignore a later result.
- */
+/** After this many milliseconds, an overdue schedule has fired, unless the broker was down. */
 const OVERDUE_MS = 15_000;
-/** Seconds until a cancellation expires. */
 const CANCELLED_SECONDS = 1;
 
-/**
- * The broker's 64-bit nanoseconds end in 2262, and later schedules would fire at once. Later dates usually mean
- * "never", so they are not scheduled.
- */
+/** The broker's 64-bit nanoseconds end in 2262, so a later schedule would fire at once. */
 const LAST_SCHEDULED = Date.UTC(2200, 0, 1);
 
 function schedule(
@@ -60,10 +51,7 @@ function schedule(
   };
 }
 
-/**
- * Returns the messages of a publication: the published copy or a schedule for `validFrom`, and a schedule for
- * `validTo`.
- */
+/** Returns the messages of a publication: the published copy, and schedules for `validFrom` and `validTo`. */
 export function publishMessages(
   address: EntryAddress,
   role: LiveRole,
@@ -94,7 +82,7 @@ export function publishMessages(
   return messages;
 }
 
-/** Returns the message that replaces the published copy and tells subscribers that the entry is no longer published. */
+/** Returns the message that tells subscribers that the entry is no longer published. */
 export function liveTombstone(
   address: EntryAddress,
   role: LiveRole,
@@ -109,7 +97,6 @@ export function liveTombstone(
   };
 }
 
-/** Returns the messages that cancel the schedules of the published revision. */
 export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Append[] {
   const revision = head.publishedRevision;
   if (revision === null) return [];
@@ -125,7 +112,7 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
   ];
 }
 
-/** Returns the times of schedules that may fire during their cancellation, in milliseconds since the epoch. */
+/** Returns the times of schedules that may fire during their cancellation. */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]
     .filter((edge) => edge !== null)
@@ -133,10 +120,7 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
     .filter((edge) => edge - now < NEAR_MS && now - edge < OVERDUE_MS);
 }
 
-/**
- * Repairs the published copy if a cancelled schedule may have fired. Checks immediately, and again when it can no
- * longer fire.
- */
+/** Repairs the published copy, because a schedule may fire during its cancellation. */
 export async function repairAfterCancel(
   deps: Deps,
   address: EntryAddress,
@@ -151,10 +135,7 @@ export async function repairAfterCancel(
   deps.afterwards(pause(wait).then(() => repairLive(deps, address, role)));
 }
 
-/**
- * Makes the published copy match the newest revision. Uses compare-and-set, so that a concurrent publication wins.
- * @returns whether a repair was needed
- */
+/** Makes the published copy match the newest revision. A concurrent publication wins. */
 async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Promise<boolean> {
   const stream = streams.orb(address.orb);
   const log = subjects.entryLog(address);

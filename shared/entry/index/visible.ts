@@ -1,4 +1,3 @@
-/** Reads the entries that a caller of the runtime API may see. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
@@ -24,11 +23,10 @@ import { publishedOf } from "./entry-keys.ts";
 export interface VisibleEntry {
   schema: CompiledSchema;
   address: EntryAddress;
-  /** The newest revision. */
   head: EntrySnapshot;
   /** The revision to show, with sensitive values masked. */
   shown: EntryView;
-  /** Number of the newest revision. ETags begin with it. */
+  /** Number of the newest revision, for ETags. */
   newest: number;
 }
 
@@ -42,15 +40,13 @@ export interface EntryKey {
   id: string;
 }
 
-/** Masks the sensitive values of a stored revision. */
 export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["shown"]): VisibleEntry["shown"] {
   return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
 /**
- * Reads the published revisions of entries. Uses the newest revision if it is published, otherwise the published copy.
- * If the copy is outdated, reads the log. Entries that are not visible now are undefined.
- * @throws TooMuch if the entries together exceed `maxBytes`
+ * Reads the published revisions of entries: the newest revision, the published copy, or an older one from the log.
+ * Entries that are not visible now are undefined.
  */
 export async function readLive(
   deps: Pick<Deps, "store" | "clock" | "expires">,
@@ -89,8 +85,8 @@ export async function readLive(
 }
 
 /**
- * Reads the newest revisions. Also reads the published copies in the same request, to save a round trip. With a local
- * cache or large entries, reads only the copies that are needed, in a second request.
+ * Reads entries with their published copies in one request. With a local cache or large entries, two requests are
+ * cheaper.
  */
 async function lastOf(
   store: Store,
@@ -102,7 +98,6 @@ async function lastOf(
   const read = (subjects: readonly string[]) => lastOfAll(store, stream, subjects, consistency, maxBytes);
   const together = store.isCached !== true && maxBytes <= SMALL_BYTES;
   const messages = await read(places.flatMap(({ log, live }) => (together ? [log, live] : [log])));
-  // Parse each entry only once, because it may be large.
   const heads = places.map(({ log }) => snapshotOf(messages.get(log)));
   if (together) return { messages, heads };
   const withDraft = places.filter((_, at) => {
@@ -114,7 +109,7 @@ async function lastOf(
   return { messages: new Map([...messages, ...copies]), heads };
 }
 
-/** Reads the last message of each subject. For one or two, separate reads are the broker's cheapest way. */
+/** Reads the last message of each subject. For one or two, separate reads are cheapest. */
 async function lastOfAll(
   store: Store,
   stream: string,
@@ -127,7 +122,6 @@ async function lastOfAll(
   return new Map(messages.flatMap((message) => (message === null ? [] : [[message.subject, message]])));
 }
 
-/** Returns the newest revision for callers who may read drafts. */
 export function newestRevision(
   schema: CompiledSchema,
   address: EntryAddress,
@@ -138,18 +132,12 @@ export function newestRevision(
   return { schema, address, head, shown: maskedRevision(schema, at), newest: at.revision };
 }
 
-/**
- * An entry in responses of the runtime API. `expand` contains referenced entries by field, or null if the caller cannot
- * see them.
- */
+/** An entry in a response. `expand` contains referenced entries, or null if the caller cannot see them. */
 export interface RuntimeEntry extends EntryView {
   expand?: Record<string, unknown>;
 }
 
-/**
- * Returns an entry for a response.
- * @param languages receives the languages of its values
- */
+/** Returns an entry for a response, and adds the languages of its values to `languages`. */
 export function presentEntry(
   { shown, schema }: VisibleEntry,
   presentation: Presentation,

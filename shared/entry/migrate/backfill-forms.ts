@@ -1,6 +1,6 @@
 /**
- * Reserves unique values in normalized form for entries that lack it. Older versions of this software reserved values
- * only as written, so two spellings of one text counted as different.
+ * Reserves the normalized form of stored unique values. Older versions of this software compared values only as
+ * written, so two spellings of one text counted as different.
  */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
@@ -20,14 +20,11 @@ export interface SharedForm {
   ids: string[];
 }
 
-/** Entries processed concurrently. */
 const PARALLEL = 16;
 
 /**
- * Reserves the normalized values of an orb's entries, without new revisions. Other writes may happen at the same time.
- * Safe to repeat.
+ * Reserves the normalized values of an orb's entries, without new revisions. Safe to repeat and during other writes.
  * @returns values that several entries share; they all keep them
- * @throws AppError conflict `write_conflict` if other writes keep changing one of the entries
  */
 export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {
   const found: SharedForm[] = [];

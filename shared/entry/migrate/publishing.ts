@@ -1,7 +1,4 @@
-/**
- * What a new definition requires of stored entries: counting, validation, backfill of index keys, and moving published
- * copies.
- */
+/** Prepares stored entries for a new definition: counts and validates them, and adds missing index keys. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
@@ -18,9 +15,8 @@ import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { backfillKeys, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
 import { fenced, moveEntries } from "../write/move.ts";
 
-/** Up to this many entries are counted one by one. For more, the size of the index is used. */
+/** Counts up to this many entries one by one. For more, uses the size of the index. */
 const EXACT = 500;
-/** Maximum messages per batch. */
 const GROUP = 300;
 
 /** Returns the number of stored entries of each schema, in the order of `homes`. */
@@ -34,7 +30,7 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  // A replica may lag, but an empty schema allows any change. So the leader must confirm that there are no entries.
+  // An empty schema allows any change, so the leader must confirm that there are no entries.
   const confirmed = deps.config.replicas === 1 || page === null;
   if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;
@@ -42,7 +38,6 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
   return count;
 }
 
-/** Entries with the same value of a field that becomes unique. */
 export interface Duplicate {
   field: string;
   ids: string[];
@@ -50,22 +45,18 @@ export interface Duplicate {
 
 export interface Claimed {
   entries: number;
-  /** Number of messages written. */
   written: number;
   /** If not empty, nothing was written, unless the duplicates appeared during the writing. */
   duplicates: Duplicate[];
 }
 
-/** Maximum duplicates in a response. */
 const NAMED = 50;
 
 /**
  * Writes the index keys that stored entries lack under a new definition. Call it before the definition is activated,
  * and again afterwards for entries that were written in between.
- * @param context the new definition, with its future revision
  * @param options.dryRun only searches for duplicates
  * @param options.since only reads entries that were written after this sequence
- * @throws AppError conflict `write_conflict` if other writes keep changing these entries
  */
 export async function backfillExisting(
   deps: Deps,
@@ -84,7 +75,7 @@ export async function backfillExisting(
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
-      // Values that differ in spelling may exist from before normalization, and must not block a definition.
+      // Older entries may have values that differ only in spelling. They must not block a definition.
       for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
@@ -108,11 +99,8 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 }
 
 /**
- * Moves the published copies of a schema to other readers, with their schedules. Call it after the new definition is
- * active. Access is already correct then, and a missing copy is read from the log.
- * @param fence fence of that definition; further moves fail once another definition is active
- * @returns number of moved entries
- * @throws Conflict
+ * Moves the published copies of a schema to other readers, after the definition with these readers is active.
+ * @param fence fence of that definition; the broker rejects further moves once another one is active
  */
 export async function moveLive(
   deps: Deps,
@@ -131,11 +119,7 @@ export async function moveLive(
   return moved;
 }
 
-/**
- * Cancels the schedules of a removed schema. Otherwise, they would publish its entries at `validFrom`.
- * @param fence fence of the definition without the schema; fails once another definition is active
- * @throws Conflict
- */
+/** Cancels the schedules of a removed schema, which would publish its entries at `validFrom`. */
 export async function cancelScheduled(
   deps: Deps,
   orb: string,
@@ -149,19 +133,17 @@ export async function cancelScheduled(
   }
 }
 
-/** Result of validating stored values against a new definition. */
 export interface InvalidEntries {
   /** Number of validated entries, at most 10,000. */
   checked: number;
   invalid: number;
-  /** Some invalid entries, with their errors. */
   examples: { id: string; errors: Fault[] }[];
 }
 
 const CHECKED = 10_000;
 const EXAMPLES = 10;
 
-/** Returns how many entries have a value of each field, in their newest or published revision. */
+/** Returns how many entries have a value of each field. */
 export async function valuesStored(
   deps: Deps,
   orb: string,

@@ -1,6 +1,5 @@
 /**
- * Key rotation. Encrypts the newest revision of every entry under the current key, and reserves unique values under the
- * current secrets. Each changed entry gets a new revision, which is published if the previous one was. Older keys are
+ * Key rotation: encrypts the newest revision of every entry under the current key, as a new revision. Older keys are
  * then needed only for the history.
  */
 import type { Actor } from "../../access/actor.ts";
@@ -21,23 +20,18 @@ import { statusOf } from "../write/update.ts";
 import { backfillForms } from "./backfill-forms.ts";
 
 export interface RekeyProgress {
-  /** Number of entries processed. */
   entries: number;
-  /** Number of entries that were encrypted again. */
   resealed: number;
-  /** Ids of entries whose key is missing. They stay unchanged. */
+  /** Ids of entries whose encryption key is missing. They stay unchanged. */
   failed: string[];
   /** Ids of entries that share a unique value with another one. They stay unchanged. */
   conflicts: string[];
 }
 
-/** Entries processed concurrently. */
 const PARALLEL = 16;
 
 /**
- * Rotates the keys of one orb's entries. Yields the progress after every page. Other writes may happen at the same
- * time. Safe to repeat: finished entries are skipped.
- * @throws AppError forbidden, unauthenticated
+ * Rotates the keys of one orb's entries. Yields the progress after every page. Safe to repeat and during other writes.
  */
 export async function* rekeyEntries(
   deps: Deps,
@@ -77,20 +71,19 @@ export async function* rekeyEntries(
   await audit(deps, { realm: orb.orb, action: "entry", actor, detail: `rekeyed_${progress.resealed}` });
 }
 
-/** Returns whether a value is encrypted under an old key, or a unique value is reserved under old secrets. */
 async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Promise<boolean> {
   if (needsReseal(deps.config, entry.head.values)) return true;
   const { head, address } = entry;
   const schema = schemaOf(orb.compiled, address);
   if (schema === undefined || head.status === "DELETED") return false;
   if (!schema.unique.some((field) => field.sensitive)) return false;
-  // When a field became unique, index keys were written but not stored in the entry. Compute them from the values.
+  // Index keys that were added when a field became unique are not stored in the entry, so compute them.
   const secret = (held: Pick<EntrySnapshot, "claims" | "liveClaims">) =>
     JSON.stringify([secretOf(schema, held.claims), secretOf(schema, held.liveClaims ?? [])]);
   return secret(await entryKeys(deps, orb, schema, entry)) !== secret(head);
 }
 
-/** Thrown to leave an entry unchanged: another process has already encrypted it. */
+/** Thrown to leave an entry unchanged, because another process has already encrypted it. */
 class Current extends Error {}
 
 async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string): Promise<boolean> {

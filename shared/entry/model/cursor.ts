@@ -1,6 +1,6 @@
 /**
- * Pagination cursors: a position, with a checksum over the position and the query. The checksum detects cursors of
- * other lists. Cursors are not signed, because a forged one reveals nothing: every page checks access again.
+ * Pagination cursors: a position, with a checksum that detects cursors of other lists. Cursors are not signed, because
+ * a forged one reveals nothing: every page checks access again.
  */
 import { base64url } from "jose";
 import { z } from "zod";
@@ -12,29 +12,23 @@ const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
 const positions = z.strictObject({
-  /** How the first page was read. Later pages must use the same way. */
+  /** How the first page was read, which later pages must continue. */
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
-  /** Sequence of the last index message that was read. */
   seq,
-  /** Index messages per sequence, an estimate for reading backwards. 0 if unknown. */
+  /** Index messages per sequence of the stream, an estimate for reading backwards. 0 if unknown. */
   density,
-  /** Last entry of the page, if the list is not in the order of an index. */
   id: z.string(),
-  /** Sort keys of the last entry. */
   keys: z.array(key),
 });
 
-/** A position in a list: everything before it was read. */
 export type Position = z.infer<typeof positions>;
 
-/** Returns a position with defaults for the omitted members. */
 export function positionAt(kind: Position["kind"], at: Partial<Position>): Position {
   return { seq: 0, density: 0, id: "", keys: [], ...at, kind };
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** 400: the cursor does not belong to this list and query. */
 function refusedCursor(): AppError {
   return new AppError(
     "malformed",
@@ -52,10 +46,7 @@ function refusedCursor(): AppError {
   );
 }
 
-/**
- * Encodes a cursor.
- * @param query everything that the position depends on
- */
+/** Encodes a cursor. `query` must contain everything that the position depends on. */
 export function writeCursor(position: Position, query: string): string {
   const text = JSON.stringify(position);
   return base64url.encode(`${fingerprint(`${query}\n${text}`)}.${text}`);
@@ -64,10 +55,7 @@ export function writeCursor(position: Position, query: string): string {
 /** Maximum length of a cursor. Five escaped sort keys of 200 characters and an id need up to 8,300. */
 const LONGEST = 9000;
 
-/**
- * Decodes and validates a cursor.
- * @throws AppError malformed `invalid_cursor`
- */
+/** Decodes and validates a cursor. */
 export function readCursor(cursor: string, query: string): Position {
   if (cursor.length > LONGEST || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refusedCursor();
   let decoded: string;

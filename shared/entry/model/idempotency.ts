@@ -22,13 +22,12 @@ export interface Idempotency {
 
 interface StoredClaim {
   v: 1;
-  /** HMAC of the request. Detects a different request without revealing its content. */
+  /** HMAC of the request, which detects a different request without revealing its content. */
   body: string;
   /** Number of messages from the record to the stored response. */
   offset: number;
 }
 
-/** The record to store with a write. */
 export interface IdempotencyClaim {
   subject: string;
   /** HMACs of the request, one for each secret. The first is stored; any of them may match. */
@@ -52,7 +51,6 @@ export function canonical(value: unknown): string {
   return `{${members.join(",")}}`;
 }
 
-/** Checks that a key has 1 to 255 characters. */
 export function checkKey(key: string): string {
   if (key.length > 0 && key.length <= 255) return key;
   throw new AppError(
@@ -81,7 +79,6 @@ export async function claimOf(
   };
 }
 
-/** Returns the record to store for a write of an entry, or undefined if the client sent no key. */
 export function idempotencyClaim(
   deps: Deps,
   actor: Actor,
@@ -92,10 +89,7 @@ export function idempotencyClaim(
   return claimOf(deps, actor, (hash) => subjects.idempotency(orb, hash), sent, request);
 }
 
-/**
- * Returns the sequence of the response to an earlier request with the same key, or null.
- * @throws AppError invalid `idempotency_mismatch` if the key was used for a different request
- */
+/** Returns the sequence of the response to an earlier request with the same key, or null. */
 export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | null): number | null {
   if (message === null || message.data.length === 0) return null;
   const { body, offset } = message.json<StoredClaim>();
@@ -119,7 +113,7 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is shutting down finds no messages. Trust it only if it knows a sequence at least as high.
+    // A broker that is shutting down finds no messages, so do not trust it without a sequence at least as high.
     const info = await deps.store.streamInfo(streams.orb(orb));
     if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
     throw new AppError(
@@ -131,10 +125,6 @@ export async function replay(
   return { snapshot, seq, replayed: true };
 }
 
-/**
- * Returns the message that stores the record.
- * @param offset number of messages from the record to the response in the batch
- */
 export function claimMessage(claim: IdempotencyClaim, offset: number): Append {
   const body: StoredClaim = { v: 1, body: claim.bodies[0] ?? "", offset };
   return { subject: claim.subject, data: JSON.stringify(body), expect: { seq: 0 }, ttl: LIFETIME_SECONDS };

@@ -1,6 +1,6 @@
 /**
- * Index keys of an entry, by which it is found. The entry's snapshot lists its keys, and each key has an index message:
- * - `u.<field>.<token>`: reservation of a unique value
+ * Index keys, by which an entry is found. The entry's snapshot lists its keys, and each key has an index message:
+ * - `u.<field>.<token>`: unique value
  * - `e.<field>.<token>`: equality index
  * - `r.<field>.<target id>`: reference to another entry
  */
@@ -17,16 +17,14 @@ import type { EntrySnapshot } from "./snapshot.ts";
 
 const encoder = new TextEncoder();
 
-/**
- * Returns which index answers an equality filter on a field: unique values, references or equality. Null if none does.
- */
+/** Returns which index answers an equality filter on a field: unique values, references, equality or none. */
 export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
   if (!field.indexed) return null;
   if (field.definition.type === "reference") return "ref";
   return field.unique ? "uq" : "eq";
 }
 
-/** Cache of hashes of short values. Enums and booleans have few distinct ones. */
+/** Cache of the hashes of short values, because enums have few distinct ones. */
 const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
 
@@ -42,14 +40,9 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
 }
 
 /**
- * Returns the tokens that reserve a unique value.
- *
- * A value is reserved in normalized form and, if different, as written, because older versions of this software know
- * only the second form.
- *
- * Tokens of sensitive values are HMACs, so that a reader of the broker's files can neither guess nor compare values.
- * There is one token for each secret in `CLAIM_KEY`, so that duplicates are found while secrets are rotated.
- * @param value plaintext
+ * Returns the tokens that reserve a unique value: its normalized form and, for older versions of this software, the
+ * value as written. Tokens of sensitive values are HMACs, which cannot be guessed from the stored data. There is one
+ * for each secret in `CLAIM_KEY`, so that duplicates are found while secrets are rotated.
  */
 export async function uniqueTokens(
   config: Config,
@@ -63,7 +56,6 @@ export async function uniqueTokens(
   return [...written, ...normal];
 }
 
-/** Returns the tokens of a unique value as written, and of its normalized form if that differs. */
 async function formTokens(
   config: Config,
   schema: CompiledSchema,
@@ -83,10 +75,7 @@ async function formTokens(
   };
 }
 
-/**
- * Returns the index keys of normalized values that differ from the written ones, each with the keys of the written
- * value.
- */
+/** Returns the index keys of normalized values that differ from the written ones, each with the keys as written. */
 export async function formKeys(
   config: Config,
   schema: CompiledSchema,
@@ -108,15 +97,11 @@ export async function formKeys(
   return keys;
 }
 
-/** Returns whether the schema has unique fields whose values are normalized. */
 export function hasForms(schema: CompiledSchema): boolean {
   return schema.unique.some(({ equality, type }) => equality !== type.token);
 }
 
-/**
- * Returns whether an older version of this software may have stored the entry without the keys of normalized values.
- * True if a unique value is not normalized, or if the published revision has another unique value.
- */
+/** Returns whether an older version of this software may have stored the entry without normalized index keys. */
 export function mayNeedForms(
   schema: CompiledSchema,
   { values, claims, liveClaims }: Pick<EntrySnapshot, "values" | "claims" | "liveClaims">,
@@ -167,10 +152,7 @@ export function referenceKey(field: string, target: string): string {
   return `r.${field}.${target}`;
 }
 
-/**
- * Returns the sorted index keys of an entry's values.
- * @param plain values with the sensitive ones in plaintext
- */
+/** Returns the sorted index keys of an entry. Needs its values in plaintext. */
 export async function indexKeysOf(
   config: Config,
   schema: CompiledSchema,
@@ -208,7 +190,6 @@ export function parseKey(key: string): IndexKey {
   return { kind: kind === "u" || kind === "e" ? kind : "r", field, token };
 }
 
-/** Returns the subject of an index key's message. */
 export function keySubject(address: EntryAddress, key: string): string {
   const { kind, field, token } = parseKey(key);
   switch (kind) {

@@ -2,7 +2,6 @@ import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import { keySubject, parseKey } from "./index-keys.ts";
 
-/** Seconds until the empty message of a deleted index key expires. */
 const FREED_SECONDS = 1;
 
 /** Body of index messages. An empty body would mean that the key is deleted. */
@@ -13,7 +12,6 @@ export interface KeyChange {
   frees: string[];
 }
 
-/** Returns which index keys a write adds and deletes. */
 export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string>): KeyChange {
   return {
     adds: [...after].filter((key) => !before.has(key)),
@@ -22,8 +20,8 @@ export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string
 }
 
 /**
- * Returns the index messages of a write. A new reservation uses compare-and-set.
- * @param known sequences of reservations that were looked up; an added one that is missing here must not exist
+ * Returns the index messages of a write. A new unique value uses compare-and-set.
+ * @param known sequences of unique values that were looked up; all others must be new
  */
 export function keyMessages(
   address: EntryAddress,
@@ -59,8 +57,8 @@ export function keyMessages(
 }
 
 /**
- * Returns messages that mark values which an entry got after its creation. Their index messages are not in the order in
- * which entries were created, so lists in that order look at these marks too.
+ * Returns messages that mark values which an entry got after its creation. Lists in order of creation need the marks,
+ * because the index messages of such values are out of order.
  */
 export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>

@@ -3,20 +3,18 @@ import { isObject } from "../../kernel/json.ts";
 import { holdsSealed, isSealed, maskValues } from "./masking.ts";
 import { type EntrySnapshot, type EntryView, entryView, type StoredValue } from "./snapshot.ts";
 
-/** Returns the values of fields that still exist. */
 function inKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
   const known = Object.entries(stored).filter(([name, value]) => {
     const field = schema.fields.get(name);
-    // A response must never show the ciphertext of a value from when its field was sensitive.
+    // A response must never show a ciphertext from when the field was sensitive.
     return field !== undefined && (field.sensitive || !holdsSealed(value));
   });
   return Object.fromEntries(known);
 }
 
-/** Returns the values of fields that still exist, with sensitive values masked. */
 export function withKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -24,10 +22,7 @@ export function withKnownFields(
   return maskValues(inKnownFields(schema, stored));
 }
 
-/**
- * Returns the stored values without fields, languages and markets that the definition no longer has. Responses use it,
- * so that clients can send them back. Sensitive values stay encrypted.
- */
+/** Returns the stored values without fields, languages and markets that the definition no longer has. */
 export function knownValues(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -41,7 +36,6 @@ export function knownValues(
   return known;
 }
 
-/** Returns the stored values that a write keeps, with sensitive values masked. */
 export function storedInput(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -57,10 +51,6 @@ export function knownLocales(schema: CompiledSchema, field: CompiledField, value
   ]);
 }
 
-/**
- * Keeps only the given keys of nested maps.
- * @param levels allowed keys of each level, outermost first
- */
 function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): StoredValue {
   const [keys, ...below] = levels;
   if (keys === undefined || !isObject(value) || isSealed(value)) return value;
@@ -71,10 +61,7 @@ function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): Sto
   return left.length === 0 ? undefined : Object.fromEntries(left);
 }
 
-/**
- * Returns a revision for the management API, in a form that clients can send back.
- * @param schema undefined if it was removed; then all values are shown
- */
+/** Returns a revision for the management API, in a form that clients can send back. */
 export function currentView(snapshot: EntrySnapshot, schema: CompiledSchema | undefined): EntryView {
   if (schema === undefined) return entryView(snapshot);
   return entryView({ ...snapshot, values: knownValues(schema, snapshot.values) }, schema);

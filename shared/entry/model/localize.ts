@@ -1,4 +1,3 @@
-/** Chooses the language and market of a response. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { canonicalLanguage, MARKET } from "../../definition/document/ids.ts";
 import { isObject } from "../../kernel/json.ts";
@@ -11,9 +10,8 @@ export interface Choice {
   languages: readonly string[];
   /** Ends with the orb's default market. Empty if the orb has no markets. */
   markets: readonly string[];
-  /** Whether the response contains all languages and markets (`?locale=*`). */
   allLocales: boolean;
-  /** Whether the choice depends on `Accept-Language`. The response then needs a `Vary` header. */
+  /** Whether the choice depends on `Accept-Language`, so that the response needs a `Vary` header. */
   negotiated: boolean;
 }
 
@@ -23,7 +21,6 @@ interface Offer {
   markets: readonly string[];
 }
 
-/** What the client requested. Both parameters must be valid: see {@link isLocale} and {@link isMarket}. */
 export interface LocaleRequest {
   /** `?locale=`: a language tag, or `*`. */
   locale?: string | undefined;
@@ -39,7 +36,7 @@ export function isMarket(text: string): boolean {
   return MARKET.test(text);
 }
 
-/** Maximum characters and language ranges of `Accept-Language`; the remainder is ignored. */
+/** Maximum characters and language ranges of `Accept-Language` that are read. */
 const MAX_HEADER = 1000;
 const MAX_RANGES = 32;
 
@@ -56,10 +53,7 @@ export function parseAcceptLanguage(header: string): string[] {
   return ranges.sort((a, b) => b.quality - a.quality).map(({ tag }) => tag);
 }
 
-/**
- * Returns the offered languages that match a range, best first (RFC 4647 lookup: `de-AT` matches `de`). If none does,
- * returns a more specific one: `de` matches `de-CH`.
- */
+/** RFC 4647 lookup: `de-AT` matches `de`. If nothing matches, `de` also finds `de-CH`. */
 function lookUp(range: string, offered: readonly string[]): string[] {
   const wanted = canonicalLanguage(range)?.toLowerCase();
   if (wanted === undefined) return [];
@@ -75,7 +69,7 @@ function lookUp(range: string, offered: readonly string[]): string[] {
   return narrower === undefined ? [] : [narrower];
 }
 
-/** Chooses language and market. Falls back to the orb's defaults. */
+/** Chooses the language and market of a response. Falls back to the orb's defaults. */
 export function choose(offer: Offer, wish: LocaleRequest): Choice {
   const explicit = wish.locale !== undefined && wish.locale !== "*" ? [wish.locale] : undefined;
   const negotiated = explicit === undefined && wish.locale !== "*" && offer.languages.length > 1;
@@ -104,15 +98,14 @@ function member(map: unknown, key: string): unknown {
   return isMap(map) && Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** A value and, if it is translatable, its language. */
 export interface Resolved {
   value: unknown;
   language: string | undefined;
 }
 
 /**
- * Returns a field's value for a choice, or null. The market matters more than the language: a price of another market
- * is worse than text in another language.
+ * Returns a field's value for a choice, or null. A price of another market is worse than text in another language, so
+ * the market matters more.
  */
 export function resolveField(field: CompiledField, stored: unknown, choice: Choice): Resolved {
   const markets = field.marketSpecific ? choice.markets : [undefined];
@@ -134,7 +127,6 @@ export interface Presentation {
   fields?: ReadonlySet<string> | undefined;
 }
 
-/** Returns a field's value for a response. Adds the language of the value to `languages`. */
 export function presentField(
   field: CompiledField,
   stored: unknown,
@@ -147,7 +139,7 @@ export function presentField(
   return value;
 }
 
-/** Returns the values of an entry for a response. Adds their languages to `languages`. */
+/** Returns an entry's values for a response, and adds their languages to `languages`. */
 export function presentValues(
   schema: CompiledSchema,
   values: Readonly<Record<string, unknown>>,

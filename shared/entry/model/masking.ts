@@ -1,4 +1,3 @@
-/** Encrypted values, and the mask that responses contain instead. */
 import { MASK } from "../../definition/document/mask.ts";
 import { isObject } from "../../kernel/json.ts";
 
@@ -11,20 +10,18 @@ export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
 }
 
-/** Returns whether a field's value, or its maps by market and language, contain an encrypted value. */
+/** Returns whether a field's value contains a ciphertext. */
 export function holdsSealed(value: unknown, depth = 2): boolean {
   if (isSealed(value)) return true;
   return depth > 0 && isObject(value) && Object.values(value).some((item) => holdsSealed(item, depth - 1));
 }
 
-/** The members of a compiled schema that masking needs. */
 export interface Secrets {
   readonly sensitive: readonly { name: string; marketSpecific: boolean; translatable: boolean }[];
   readonly markets: readonly string[];
   readonly languages: readonly string[];
 }
 
-/** Masks encrypted values. They are at most two maps deep: by market and by language. */
 function withoutSealed(value: unknown, depth: number): unknown {
   if (isSealed(value)) return MASK;
   if (depth === 0 || !isObject(value)) return value;
@@ -34,9 +31,8 @@ function withoutSealed(value: unknown, depth: number): unknown {
 }
 
 /**
- * Masks all values of a sensitive field, including plaintext from before the field was sensitive. Keeps the keys of
- * markets and languages. Other keys may be part of the secret.
- * @param levels keys of the maps above the values, outermost first
+ * Masks all values of a sensitive field, including plaintext from before it was sensitive. Keeps only the keys of
+ * markets and languages, because other keys may be secret.
  */
 function masked(value: unknown, levels: readonly (readonly string[])[]): unknown {
   if (value === null) return null;
@@ -47,10 +43,7 @@ function masked(value: unknown, levels: readonly (readonly string[])[]): unknown
   return Object.fromEntries(left.map(([key, item]) => [key, masked(item, below)]));
 }
 
-/**
- * Replaces encrypted values, and all values of sensitive fields, with the mask.
- * @param secrets omit if the values were stored under the current definition, or if their schema was removed
- */
+/** Replaces ciphertexts, and all values of fields that are sensitive now, with the mask. */
 export function maskValues(
   values: Readonly<Record<string, unknown>>,
   secrets?: Secrets,

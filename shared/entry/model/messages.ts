@@ -15,29 +15,22 @@ export interface EntryWrite {
   address: EntryAddress;
   /** Sequence of the newest revision that the write is based on; 0 for a new entry. */
   headSeq: number;
-  /** The newest revision before the write, if the entry exists. */
   before?: EntrySnapshot;
   /** Revisions to append. The last one is the result. */
   snapshots: EntrySnapshot[];
   claims: KeyChange;
   /** Further index messages, which readers verify. */
   hints?: readonly Append[];
-  /** Sequences of the reservations that were looked up. */
   known?: ReadonlyMap<string, number>;
   guards?: readonly Guard[];
-  /** Changes to published copies and schedules. */
   live?: readonly Append[];
-  /** Whether to add the entry to the list of its schema, or remove it. */
   index?: "add" | "remove";
   idempotency?: IdempotencyClaim | undefined;
 }
 
 export const GONE_SECONDS = 1;
 
-/**
- * Returns the messages of a write. The last one is the new revision.
- * @throws Conflict if two guards contradict each other
- */
+/** Returns the messages of a write. The last one is the new revision. */
 export function messagesOf(write: EntryWrite): Append[] {
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
@@ -70,7 +63,7 @@ export function messagesOf(write: EntryWrite): Append[] {
 }
 
 /**
- * Attaches each guard to a message without an expectation. Adds a message for each remaining guard.
+ * Attaches each guard to a message without an expectation, or to an extra message.
  * @throws Conflict if two guards expect different sequences of one subject
  */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
@@ -100,10 +93,7 @@ export function guard(address: EntryAddress, hints: readonly Append[], guards: r
   return out;
 }
 
-/**
- * Returns whether a new entry can be written without an atomic batch. True if readers verify all other messages of the
- * write.
- */
+/** Returns whether a new entry needs no atomic batch, because readers verify all its other messages. */
 export function onlyHints(write: EntryWrite): boolean {
   return (
     write.headSeq === 0 &&

@@ -5,10 +5,8 @@ import { type EntryAddress, isToken, type ModuleToken, streams, subjects } from 
 import { type Store, type StoredMessage, StreamMissing } from "../../store/types.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
-/** The definition of the orb that an operation works with. */
 export interface OrbContext {
   orb: string;
-  /** Revision of the definition. */
   revision: number;
   compiled: CompiledOrb;
   fence?: Fence | undefined;
@@ -18,7 +16,6 @@ export interface OrbContext {
 export interface LoadedEntry {
   address: EntryAddress;
   head: EntrySnapshot;
-  /** Sequence of the newest revision's message. */
   seq: number;
 }
 
@@ -32,18 +29,14 @@ export function addressIn(subject: string): EntryAddress {
   return { orb, type: type as ModuleToken, schema, id };
 }
 
-/** Returns the entry whose newest revision this message holds, or null if it was purged. */
+/** Returns the entry in a log's last message, or null if it was purged. */
 export function parseEntry(message: StoredMessage | null | undefined): LoadedEntry | null {
   const head = snapshotOf(message);
   if (head === null || message === null || message === undefined) return null;
   return { address: addressIn(message.subject), head, seq: message.seq };
 }
 
-/**
- * Reads an entry, including deleted ones (`status: "DELETED"`).
- * @param schema if given, only an entry of this schema is found
- * @returns null if it does not exist or was purged
- */
+/** Reads an entry's newest revision, also of deleted entries. Returns null if there is none. */
 export async function loadEntry(
   deps: { store: Store },
   orb: string,
@@ -66,24 +59,16 @@ export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Returns the schema of a stored entry, or undefined if it was removed. */
 export function schemaOf(compiled: CompiledOrb, address: EntryAddress): CompiledSchema | undefined {
   return compiled.byType.get(`${address.type}/${address.schema}`);
 }
 
-/**
- * Returns the entry.
- * @throws AppError not_found if it is missing or deleted
- */
 export function existing(entry: LoadedEntry | null): LoadedEntry {
   if (entry === null || entry.head.status === "DELETED") throw notFound("entry");
   return entry;
 }
 
-/**
- * Rejects changes to transaction records, which are append-only.
- * @throws AppError conflict `append_only`
- */
+/** Rejects changes to transaction records, which are append-only. */
 export function refuseRecords(type: ModuleToken): void {
   if (type !== "transactions") return;
   throw new AppError(

@@ -1,7 +1,4 @@
-/**
- * Encryption of sensitive values. Decrypts only to compute index keys, to compare values, and when an admin reveals a
- * value.
- */
+/** Encryption of sensitive values. Values are decrypted only to index, compare or reveal them. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/mask.ts";
 import type { Json } from "../../definition/fields/index.ts";
@@ -18,12 +15,10 @@ function sealBinding(orb: string, id: string, field: string): string {
   return `${orb}/${id}/${field}`;
 }
 
-/** Returns the number of map levels above a field's values: one each for markets and languages. */
 function depthOf(field: CompiledField): number {
   return Number(field.marketSpecific) + Number(field.translatable);
 }
 
-/** Maps each value of a field, together with the value at the same position in `other`. */
 async function mapLeaves(
   value: unknown,
   other: unknown,
@@ -40,19 +35,13 @@ async function mapLeaves(
   return out;
 }
 
-/**
- * Encrypted values to store, and the same values in plaintext to compute index keys. Never store or return the
- * plaintext.
- */
+/** Values to store, and their plaintext to compute index keys. Never store or return the plaintext. */
 export interface SealedValues {
   stored: Record<string, StoredValue>;
   plain: Values;
 }
 
-/**
- * Encrypts validated values. A mask or an unchanged value keeps its ciphertext.
- * @param existing stored values of the newest revision
- */
+/** Encrypts validated values. A mask or an unchanged value keeps its ciphertext. */
 export async function sealValues(
   config: Config,
   schema: CompiledSchema,
@@ -96,10 +85,6 @@ async function opened(config: Config, value: unknown, binding: string): Promise<
   return JSON.parse(text) as unknown;
 }
 
-/**
- * Decrypts the sensitive values.
- * @throws AppError internal `sealed_value_lost` if a key is missing
- */
 export async function openValues(
   config: Config,
   schema: CompiledSchema,
@@ -117,7 +102,6 @@ export async function openValues(
   return plain as Values;
 }
 
-/** Yields all ciphertexts, including those of fields that are no longer sensitive. */
 function* sealedIn(value: unknown, depth: number): Generator<string> {
   if (isSealed(value)) yield value.$sealed;
   else if (depth > 0 && isObject(value))
@@ -132,7 +116,6 @@ export function needsReseal(config: Config, stored: Readonly<Record<string, Stor
   return false;
 }
 
-/** Maps each encrypted value, even if its field is no longer sensitive. */
 async function mapSealed(
   value: unknown,
   change: (sealed: Sealed) => Promise<unknown>,
@@ -145,10 +128,7 @@ async function mapSealed(
   return out;
 }
 
-/**
- * Decrypts all values, including those of removed fields. If the key of such a value is missing, returns a mask.
- * @throws AppError internal `sealed_value_lost` if the key of a sensitive field's value is missing
- */
+/** Decrypts all values, including those of removed fields. Returns a mask if the key of a removed field is missing. */
 export async function openEverything(
   config: Config,
   schema: CompiledSchema | undefined,
@@ -167,7 +147,6 @@ export async function openEverything(
   return out;
 }
 
-/** Encrypts the values again under the current key. */
 export async function resealValues(
   config: Config,
   orb: string,

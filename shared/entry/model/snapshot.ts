@@ -1,7 +1,6 @@
 /**
- * The stored form of an entry. Each write appends a complete snapshot to the entry's log. The last one is the source of
- * truth. Published copies, index keys and schedules derive from it: readers verify them, and the next write repairs
- * them.
+ * The stored form of an entry. Each write appends a complete snapshot to the entry's log. Published copies, index keys
+ * and schedules derive from the last one. Readers verify them against it.
  */
 import type { Status } from "../../definition/document/lifecycle.ts";
 import type { StoredMessage } from "../../store/types.ts";
@@ -21,7 +20,6 @@ export type EntryOperation =
   /** Encrypted the sensitive values under a new key. Nothing else changed. */
   | "reseal";
 
-/** `updatedBy` of an entry that was unpublished because `validTo` has passed. */
 export const SCHEDULER = "scheduler";
 
 /** Any JSON value. Translatable and market-specific fields have maps; sensitive values are `Sealed`. */
@@ -34,7 +32,6 @@ export interface EntryView {
   module: string;
   schema: string;
   status: Status | "DELETED";
-  /** From 1. */
   revision: number;
   /** The published revision, or null. Visible only between its `validFrom` and `validTo`. */
   publishedRevision: number | null;
@@ -48,11 +45,10 @@ export interface EntryView {
   values: Record<string, StoredValue>;
 }
 
-/** One revision of an entry as stored in its log. */
 export interface EntrySnapshot extends EntryView {
   v: 1;
   operation: EntryOperation;
-  /** Sequence of the published revision in the log. Null if this is the published revision, or there is none. */
+  /** Sequence of the published revision. Null if this revision is the published one, or there is none. */
   publishedSeq: number | null;
   /** `validFrom` and `validTo` of the published revision, which decide whether it is visible. */
   liveFrom: string | null;
@@ -65,17 +61,13 @@ export interface EntrySnapshot extends EntryView {
   defRevision: number;
 }
 
-/** The published revision of an entry, as subscribers and readers get it. */
 export interface LiveCopy extends EntryView {
   v: 1;
   status: "PUBLISHED";
   publishedRevision: number;
 }
 
-/**
- * Replaces the published copy of an entry that is no longer published, so that subscribers notice. Expires after {@link
- * TOMBSTONE_SECONDS}.
- */
+/** Tells subscribers that an entry is no longer published. Expires after one day. */
 export interface Tombstone {
   v: 1;
   id: string;
@@ -83,13 +75,11 @@ export interface Tombstone {
   module: string;
   schema: string;
   tombstone: true;
-  /** The revision that removed the entry, or the published one if its `validTo` has passed. */
   revision: number;
   /** ISO 8601. */
   at: string;
 }
 
-/** One day, in which subscribers can still read the tombstone. */
 export const TOMBSTONE_SECONDS = 86_400;
 
 /** Returns the revision in a log message, or null for a tombstone. */
@@ -110,15 +100,14 @@ function at(time: string | null): number | undefined {
   return time === null ? undefined : Date.parse(time);
 }
 
-/** Returns whether `validTo` of the published revision has passed. */
 function closed(head: EntrySnapshot, now: number): boolean {
   const to = at(head.liveTo);
   return head.status === "PUBLISHED" && to !== undefined && to <= now;
 }
 
 /**
- * Returns the newest revision as it is at a point in time. After `validTo`, the published entry counts as unpublished
- * with the next revision number. No process writes that revision at that moment; the next write appends it.
+ * Returns the newest revision as it is at a time. After `validTo`, the entry counts as unpublished with the next
+ * revision number, which the next write appends.
  * @param now milliseconds since the epoch
  */
 export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
@@ -145,7 +134,7 @@ export function visible(head: EntrySnapshot, now: number): boolean {
   return (from === undefined || from <= now) && !closed(head, now);
 }
 
-/** Returns when the entry next becomes visible or invisible by itself, in milliseconds since the epoch. */
+/** Returns when `validFrom` or `validTo` next changes the visibility, in milliseconds since the epoch. */
 export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
   const edges = [at(head.liveFrom), at(head.liveTo)].filter((edge) => edge !== undefined && edge > now);
   return edges.length === 0 ? undefined : Math.min(...(edges as number[]));
@@ -156,7 +145,6 @@ export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
 }
 
-/** Returns the published copy of a revision. */
 export function liveCopy(snapshot: EntrySnapshot): LiveCopy {
   const view = entryView(snapshot);
   return { v: 1, ...view, status: "PUBLISHED", publishedRevision: snapshot.revision };
@@ -179,7 +167,6 @@ export function tombstone(
   };
 }
 
-/** Copies the members that clients see, with these values. */
 export function viewWith(stored: EntryView, values: EntryView["values"]): EntryView {
   return {
     id: stored.id,
@@ -199,10 +186,7 @@ export function viewWith(stored: EntryView, values: EntryView["values"]): EntryV
   };
 }
 
-/**
- * Returns a revision as clients see it, with sensitive values masked.
- * @param schema see {@link maskValues}
- */
+/** Returns a revision as clients see it, with sensitive values masked. */
 export function entryView(stored: EntryView, schema?: Secrets): EntryView {
   return viewWith(stored, maskValues(stored.values, schema));
 }

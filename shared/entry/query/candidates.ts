@@ -11,7 +11,6 @@ import type { Condition } from "./parameters.ts";
 
 /** Maximum number of entries that one request reads to answer a query. */
 export const READ_LIMIT = 10_000;
-/** Index messages per request to the broker. */
 const WINDOW = 2000;
 /** Maximum number of `in` values that are looked up in an index. */
 const MAX_INDEXED_VALUES = 20;
@@ -19,12 +18,10 @@ const MAX_INDEXED_VALUES = 20;
 /** The query plan: which entries to read. */
 export type Candidates =
   | { kind: "all" }
-  /** These entries, ordered by id. */
   | { kind: "set"; places: IndexEntry[] }
-  /** All entries in the index of one value. */
   | ({ kind: "value" } & ValueIndex);
 
-/** Index of one value: the entries that have it, and marks of those that got it after their creation. */
+/** The index of one value, and marks of the entries that got the value after their creation. */
 export interface ValueIndex {
   filter: string;
   late: string;
@@ -91,7 +88,6 @@ async function indexOf(
   return { filter, late: subjects.lateOf(address, name, token), home };
 }
 
-/** Returns the entries that own unique values. */
 async function holders(deps: Deps, schema: CompiledSchema, condition: Condition): Promise<IndexEntry[]> {
   const { subject, values } = condition;
   if (subject.kind !== "field") return [];
@@ -108,7 +104,6 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     .map((message) => placeOf(schema, message.text(), message.seq));
 }
 
-/** Returns all entries in some indexes, or undefined if there are more than {@link READ_LIMIT}. */
 export function readIndexes(
   deps: Pick<Deps, "store">,
   { orb, subjectType, id }: CompiledSchema,
@@ -119,10 +114,7 @@ export function readIndexes(
   return readPlaces(deps.store, scans, READ_LIMIT);
 }
 
-/**
- * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry again.
- * @param walking whether the query is in order of creation, so that an index can be read page by page
- */
+/** Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry. */
 export async function candidatesOf(
   deps: Deps,
   schema: CompiledSchema,

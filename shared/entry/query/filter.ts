@@ -1,4 +1,3 @@
-/** Evaluates filters and sort orders on the values that the caller may see. */
 import type { CompiledField } from "../../definition/compile.ts";
 import type { FieldType, FilterOperator, Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
@@ -7,7 +6,6 @@ import { containsText } from "../../kernel/search.ts";
 import { type Choice, resolveField } from "../model/localize.ts";
 import type { Condition, Property, SortKey, Subject } from "./parameters.ts";
 
-/** The members of an entry that filters and sort keys can use. */
 export interface FilterInput {
   id: string;
   revision: number;
@@ -65,10 +63,7 @@ function fold(text: string): string {
   return text.toLowerCase();
 }
 
-/**
- * Returns the values of a field that a condition applies to: those in the response's language and market.
- * @param choice undefined for all languages and markets
- */
+/** Returns the values of a field that a condition applies to: those in the response's language and market. */
 function candidates(field: CompiledField, entry: FilterInput, choice: Choice | undefined): Json[] {
   if (choice === undefined) return leavesOf(field, entry.values as Values).map((leaf) => leaf.value);
   const stored = Object.hasOwn(entry.values, field.name) ? entry.values[field.name] : undefined;
@@ -109,7 +104,7 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 
 /**
  * Returns whether an entry meets all conditions.
- * @param choice language and market of the response; without it, a condition holds if a value in any language meets it
+ * @param choice language and market of the response; without it, a value in any language counts
  */
 export function matches(
   conditions: readonly Condition[],
@@ -140,16 +135,12 @@ export function sortValues(keys: readonly SortKey[], entry: FilterInput, choice:
   return keys.map((key) => sortValue(key.subject, entry, choice));
 }
 
-/** An entry's position in a sort order. */
 export interface SortPosition {
   keys: SortValue[];
   id: string;
 }
 
-/**
- * Compares by the sort keys. Entries without a value come first. Ties are ordered by id, in the direction of the first
- * key.
- */
+/** Compares by the sort keys. Entries without a value come first. Ties are ordered by id. */
 export function compareRanked(order: readonly SortKey[], a: SortPosition, b: SortPosition): number {
   for (let i = 0; i < order.length; i++) {
     const key = order[i];

@@ -1,4 +1,3 @@
-/** Yields the entries of a list in order of creation, each with the cursor position after it. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -9,7 +8,6 @@ import { readIndexes, tooBroad, type ValueIndex } from "./candidates.ts";
 import type { Collection } from "./matching.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 
-/** Returns the start of a scan that begins with the newest entry. */
 async function newestOf(deps: Deps, { orb, filter }: IndexScan): Promise<ScanStart | undefined> {
   const [last, page] = await Promise.all([
     nullIfMissing(deps.store.get(streams.orb(orb), filter, { consistency: "stale" })),
@@ -20,16 +18,12 @@ async function newestOf(deps: Deps, { orb, filter }: IndexScan): Promise<ScanSta
   return { seq: last.seq + 1, density: (page.pending + 1) / (last.seq - first.seq + 1) };
 }
 
-/** An entry according to an index, and the cursor position after it. */
+/** An entry, and the cursor position after it. */
 export interface ListStep {
   place: IndexEntry;
   position: Position;
 }
 
-/**
- * Yields known entries in order of creation.
- * @param kind whether they are ordered by id (`set`) or by index sequence
- */
 export async function* scanKnown(
   places: readonly IndexEntry[],
   query: ListQuery,
@@ -44,7 +38,7 @@ export async function* scanKnown(
   yield rest.map((place) => ({ place, position: positionAt(kind, { id: place.id, seq: place.seq }) }));
 }
 
-/** Yields all entries in order of creation, from the index or from the schema's list of ids. */
+/** Yields all entries in order of creation. */
 export async function* scanAll<T>(
   deps: Deps,
   list: Collection<T>,
@@ -59,7 +53,7 @@ export async function* scanAll<T>(
     kind === "order" && home !== undefined
       ? { orb, filter: subjects.schemaOrder({ orb, ...home }), home, literal: true, first }
       : { orb, filter: list.index, first };
-  // Not every scan awaits this promise, so prevent an unhandled rejection.
+  // Prevents an unhandled rejection, because not every scan awaits this promise.
   list.last?.catch(() => undefined);
   const newest = async () => {
     const last = await list.last;
@@ -73,8 +67,8 @@ export async function* scanAll<T>(
 }
 
 /**
- * Yields the entries with one value in order of creation. The index is ordered by when entries got the value. So
- * entries that got it after their creation are read from separate marks and merged in by id.
+ * Yields the entries with one value in order of creation. Entries that got the value after their creation are out of
+ * order in the index. They are read from separate marks and merged in by id.
  */
 export async function* scanByValue<T>(
   deps: Deps,
@@ -93,7 +87,6 @@ export async function* scanByValue<T>(
     first: query.limit + 1,
   };
   const walked = scanInOrder(deps.store, scan, descending, from, () => newestOf(deps, scan));
-  // Read the first page and the marks concurrently.
   const [first, marked] = await Promise.all([walked.next(), readIndexes(deps, schema, [index.late])]);
   if (marked === undefined) throw tooBroad(list.schema);
   const passed = (a: string, b: string) => (descending ? a > b : a < b);
@@ -112,7 +105,6 @@ export async function* scanByValue<T>(
     const steps: ListStep[] = [];
     for (const place of places) {
       if (lateIds.has(place.id)) continue;
-      // A cursor before the first index message points directly before it, in the direction of the list.
       const seqBefore = at.seq === 0 ? place.seq + (descending ? 1 : -1) : at.seq;
       for (let other = late[next]; other !== undefined && passed(other.id, place.id); other = late[++next]) {
         steps.push(step(other, seqBefore, density));

@@ -1,4 +1,3 @@
-/** Reads the entries of a list in batches, and filters them by what the caller may see. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
@@ -12,33 +11,25 @@ import type { ListQuery } from "./query.ts";
 /** A list: its index, and how its entries are read and shown. */
 export interface Collection<T> {
   orb: string;
-  /** Limits the bytes that the request may read. */
   budget: ReadBudget;
   /** Identifies the list, so that cursors of other lists are rejected. */
   scope: string;
-  /** Subject filter of the list's index. */
   index: string;
   /** All entries in order of creation, if they are known without an index. */
   places?: readonly IndexEntry[];
-  /** The schema of the entries; undefined if there are several. */
+  /** Undefined if the list has several schemas. */
   schema: CompiledSchema | undefined;
-  /**
-   * Reads entries. The result has undefined for entries that the caller may not see or did not request.
-   * @throws TooMuch if the entries together exceed `maxBytes`
-   */
+  /** Reads entries. The result has undefined for entries that the caller may not see or did not request. */
   read(places: readonly IndexEntry[], maxBytes: number): Promise<(T | undefined)[]>;
   judged(item: T): FilterInput;
-  /** Stored bytes that were read for an entry. */
   bytes(item: T): number;
-  /** Language and market of the sort order. */
   choice: Choice;
   /** Whether filters apply to this language and market only. */
   localized: boolean;
-  /** Whether `read` omits entries that were not requested, so that no index knows the total. */
+  /** Whether `read` omits some entries, so that no index knows the total. */
   narrowed: boolean;
-  /** Number of entries in the unfiltered list, or undefined if they must be counted one by one. */
+  /** Number of entries in the unfiltered list; undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
-  /** Upper bound of the index's sequences, if it was read in advance. */
   last?: Promise<number | undefined> | undefined;
 }
 
@@ -50,13 +41,11 @@ export interface Match<T> {
   item: T;
 }
 
-/** Matches of one read, and the number of index messages that it covered. */
 interface Read<T> {
   found: Match<T>[];
   read: number;
 }
 
-/** Reads entries in batches and yields those that match. */
 async function* matchingParts<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -73,7 +62,6 @@ async function* matchingParts<T>(
   }
 }
 
-/** Reads the first entries, as many as fit into one batch, and returns those that match. */
 export async function readMatching<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -83,10 +71,7 @@ export async function readMatching<T>(
   return { found: [], read: 0 };
 }
 
-/**
- * Reads many entries, keeping only one batch in memory.
- * @throws AppError invalid `too_broad` if they exceed the request's read budget
- */
+/** Reads many entries, keeping only one batch in memory. */
 export async function readAll<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -106,10 +91,6 @@ export async function readAll<T>(
   }
 }
 
-/**
- * Returns the entries that a query must read, from indexes if possible.
- * @throws AppError invalid `too_broad`
- */
 async function placesFor<T>(
   deps: Deps,
   list: Collection<T>,
@@ -124,7 +105,6 @@ async function placesFor<T>(
   return places;
 }
 
-/** Calls `each` with all matches, in no particular order. */
 export async function eachMatch<T>(
   deps: Deps,
   list: Collection<T>,

@@ -16,7 +16,7 @@ export interface ListPage<T> {
   total?: number;
 }
 
-/** Returns everything that a cursor depends on, as text. */
+/** Returns everything that a cursor depends on. */
 function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   const conditions = query.conditions.map(({ subject, operator, values }) => [
     subject.name,
@@ -46,7 +46,7 @@ function fitting<T>(list: Collection<T>, limit: number, found: readonly Match<T>
   return found.length;
 }
 
-/** Cuts the page from the matches. An extra match shows that there is another page. */
+/** An extra match shows that there is another page. */
 function cut<T, F extends Match<T>>(
   list: Collection<T>,
   found: readonly F[],
@@ -63,17 +63,15 @@ function cut<T, F extends Match<T>>(
   };
 }
 
-/** Returns a page that ends early. Its cursor continues after the last index message that was read. */
 function endedEarly<T>(found: readonly Match<T>[], last: Position, signed: string): ListPage<T> {
   return { items: found.map(({ item }) => item), nextCursor: writeCursor(last, signed) };
 }
 
-/** Maximum entries that a first page reads from the schema's list of ids before it switches to the index. */
 const PASSED = 2000;
 
 /**
  * Reads a page in order of creation until it is full.
- * @param options.most maximum entries to read; if it is lower than the default and reached first, returns undefined
+ * @param options.most returns undefined if more entries must be read
  * @param options.known whether the scan yields all entries at once
  */
 async function pageOfSteps<T>(
@@ -89,7 +87,6 @@ async function pageOfSteps<T>(
   const full = () => fitting(list, query.limit, found) < found.length;
   let read = 0;
   let reached: Position | undefined;
-  // Without filters, the first read usually fills the page.
   let size = known || query.conditions.length === 0 ? wanted : CHUNK;
   // An entry that was purged and created again with the same id appears twice.
   const seen = new Set<string>();
@@ -98,8 +95,7 @@ async function pageOfSteps<T>(
     for (let at = 0; at < window.length && !full(); size = CHUNK) {
       if (!known && read >= most) {
         if (most < READ_LIMIT) return undefined;
-        // The read limit is reached before the page is full. Reject a filter that is too broad. If only access rights
-        // hide entries, end the page early.
+        // A filter that reads too many entries is rejected. If only access rights hide entries, the page ends early.
         if (query.conditions.length > 0 || list.narrowed || reached === undefined)
           throw tooBroad(list.schema);
         return endedEarly(found, reached, signed);
@@ -130,10 +126,7 @@ interface RankedFound<T> extends Match<T> {
   rank: SortPosition;
 }
 
-/**
- * Reads a page in any other sort order. Must read all entries, but keeps only candidates for the page in memory.
- * @param places the entries to read, if already known
- */
+/** Reads a page in any other sort order. Reads all entries, but keeps only one page in memory. */
 async function pageOfSorted<T>(
   deps: Deps,
   list: Collection<T>,
@@ -180,7 +173,7 @@ async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Pr
   return total;
 }
 
-/** Reads a page in order of creation. Later pages keep the plan of the first one, even if the data has changed. */
+/** Later pages keep the query plan of the first one, even if the data has changed. */
 async function pageInOrder<T>(
   deps: Deps,
   list: Collection<T>,
@@ -210,8 +203,7 @@ async function pageInOrder<T>(
     return pageOf(scanByValue(deps, list, schema, plan, query, after));
   }
   if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
-  // The schema's list of ids still contains deleted entries. If the first page would skip too many of them, use the
-  // index. Settings always use the index, because purged ones appear twice in the list.
+  // The list of ids includes deleted entries. If the first page would skip too many of them, use the index instead.
   if (after === undefined && schema !== undefined && schema.subjectType !== "settings") {
     const steps = scanAll(deps, list, query, after, "order");
     const page = await pageOfSteps(list, query, steps, signed, { most: PASSED });
@@ -221,12 +213,9 @@ async function pageInOrder<T>(
 }
 
 /**
- * Reads a page of a list. If the read budget is used up, the page is shorter than `limit`, possibly empty, and has a
- * next cursor.
- * @param open opens the list with a read budget; the total gets a separate one, so that counting does not shorten the
- * page
- * @throws AppError malformed `invalid_cursor`
- * @throws AppError invalid `too_broad` if the query would read more than {@link READ_LIMIT} entries or the byte limit
+ * Reads a page of a list. If the read budget is used up, the page is shorter than `limit` and has a next cursor.
+ * @param open opens the list with a read budget; the total gets a separate one
+ * @throws AppError invalid `too_broad` if the query would read too much
  */
 export async function readListPage<T>(
   deps: Deps,

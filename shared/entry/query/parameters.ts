@@ -1,4 +1,3 @@
-/** Parses filters and sort orders of lists. An unknown name is an error that lists the allowed names. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../../definition/document/ids.ts";
 import {
@@ -17,7 +16,6 @@ const MAX_TEXT = 1000;
 export const PROPERTIES = ENTRY_PROPERTIES;
 export type Property = (typeof PROPERTIES)[number];
 
-/** The property or field of a condition or sort key. */
 export type Subject =
   | { kind: "property"; name: Property; type: FieldType }
   | { kind: "field"; name: string; type: FieldType; field: CompiledField };
@@ -40,7 +38,6 @@ const ID_TYPE: FieldType = {
   ...FIELD_TYPES.reference,
   operators: STRING_OPERATORS,
 };
-/** How values of properties are parsed and compared. */
 export const PROPERTY_TYPES: Record<Property, FieldType> = {
   id: ID_TYPE,
   revision: { ...FIELD_TYPES.integer, operators: FIELD_TYPES.integer.operators.filter((o) => o !== "null") },
@@ -107,10 +104,7 @@ function subjectOf(
   return { kind: "field", name, type: field.type, field };
 }
 
-/**
- * Parses one filter. Returns undefined if it is invalid.
- * @param match name and operator from the parameter's name
- */
+/** Parses one filter. Returns undefined if it is invalid. */
 export function readCondition(
   reader: ParameterReader,
   parameter: string,
@@ -190,9 +184,7 @@ function splitValues(text: string): string[] {
       const list: unknown = JSON.parse(text);
       if (Array.isArray(list))
         return list.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
-    } catch {
-      // It is not JSON, only text that begins with a bracket.
-    }
+    } catch {}
   }
   return text.split(",");
 }

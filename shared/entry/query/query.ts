@@ -22,7 +22,7 @@ export interface ListQuery {
   limit: number;
   cursor: string | undefined;
   conditions: Condition[];
-  /** Empty for order of creation, oldest first. */
+  /** Empty for order of creation. */
   sort: SortKey[];
   fields: ReadonlySet<string> | undefined;
   expand: CompiledField[];
@@ -32,19 +32,16 @@ export interface ListQuery {
 }
 
 const FILTER = /^filter\[([^[\]]{1,200})\](?:\[([^[\]]{1,200})\])?$/;
-/** Parameters of every list, besides filters. */
 export const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count"] as const;
 const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
-/** Validation of parameters that only some routes have. */
 const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: string }> = {
   locale: { test: isLocale, message: "must be a language tag such as en or de-CH, or *" },
   market: { test: isMarket, message: "must be the name of a market" },
 };
 
-/** Parses parameters one by one. {@link Reader.finish} throws all errors together. */
+/** Collects the errors of all parameters. {@link Reader.finish} throws them together. */
 class Reader {
-  /** Created on the first error, because most queries have none. */
   #faults: Faults | undefined;
   readonly schema: CompiledSchema | undefined;
 
@@ -92,7 +89,6 @@ class Reader {
     return [...chosen];
   }
 
-  /** Splits text at commas. Returns an empty list if there are too many parts. */
   parts(parameter: string, text: string, most: number): string[] {
     const parts = text.split(",");
     if (parts.length <= most) return parts;
@@ -152,9 +148,7 @@ function readExtra(
 }
 
 /**
- * Parses the query of a list.
- * @param schema schema of the entries; without it, only the properties of every entry can be used
- * @param extra names of additional parameters of the route
+ * Parses the query of a list. Without a schema, only the properties of every entry can be used.
  * @throws AppError malformed `invalid_parameter` with all errors
  */
 export function parseListQuery(
@@ -192,10 +186,6 @@ export interface OneQuery {
   extra: Record<string, string>;
 }
 
-/**
- * Parses the query of a single entry.
- * @throws AppError malformed `invalid_parameter` with all errors
- */
 export function parseOneQuery(
   parameters: Iterable<[string, string]>,
   schema: CompiledSchema,
@@ -214,10 +204,7 @@ export function parseOneQuery(
   return query;
 }
 
-/**
- * Parses parameters that need no schema, such as those of operations.
- * @throws AppError malformed `invalid_parameter`
- */
+/** Parses parameters that need no schema. */
 export function parseExtras(
   parameters: Iterable<[string, string]>,
   extra: readonly string[],

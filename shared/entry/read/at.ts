@@ -1,4 +1,3 @@
-/** Reads entries as they were at a time in the past, from their logs. */
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalidParameters } from "../../kernel/errors.ts";
@@ -10,7 +9,7 @@ import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts"
 import { READ_LIMIT } from "../query/candidates.ts";
 
 const REVISIONS_PER_READ = 500;
-/** Maximum MiB of stored revisions in memory. Their parsed form must fit into a Workers isolate. */
+/** Maximum MiB of stored revisions in memory, because a Workers isolate has only 128 MB. */
 const HELD_MIB = 12;
 /** Maximum MiB of revisions to read, including those that later ones replace. */
 const READ_MIB = 64;
@@ -24,10 +23,8 @@ export function readMoment(text: string): number {
   throw invalidParameters([{ path: "/at", code: "invalid_value", message: MOMENT_FORM }]);
 }
 
-/** An entry as it was at a time in the past. */
 export interface PastEntry {
   address: EntryAddress;
-  /** Sequence of its first revision. */
   seq: number;
   /** The revision at that time. It is unpublished if `validTo` had passed. */
   snapshot: EntrySnapshot;
@@ -38,7 +35,6 @@ function tooManyRevisions(what: string): AppError {
   return new AppError("invalid", "too_broad", detail, { data: { limit: READ_LIMIT, indexed: [] } });
 }
 
-/** Returns the revision of each entry at a time, in order of creation and without deleted entries. */
 async function fold(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -82,10 +78,7 @@ async function fold(
     .filter(({ snapshot }) => snapshot.status !== "DELETED");
 }
 
-/**
- * Returns an entry as it was, or null if it did not exist or was purged.
- * @throws AppError invalid `too_broad` if it would read more than 10,000 revisions
- */
+/** Returns an entry as it was, or null if it did not exist or was purged. */
 export async function entryAt(
   deps: Pick<Deps, "store">,
   address: EntryAddress,
@@ -97,8 +90,7 @@ export async function entryAt(
 
 /**
  * Returns all entries of an orb or schema as they were, in order of creation.
- * @throws AppError invalid `too_broad` if it would read more than 10,000 revisions or 64 MiB, or return more than 12
- * MiB
+ * @throws AppError invalid `too_broad` if it would read more than 10,000 revisions or 64 MiB
  */
 export function entriesAt(
   deps: Pick<Deps, "store">,

@@ -1,4 +1,4 @@
-/** Expands references: adds the referenced entries to a response. Adds only entries that the caller may read. */
+/** Adds referenced entries to a response, but only those that the caller may read. */
 import type { Actor } from "../../access/actor.ts";
 import { mayWith } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
@@ -18,7 +18,6 @@ import {
 } from "../index/visible.ts";
 import { type Choice, choose, presentField } from "../model/localize.ts";
 
-/** The fields to expand, and the caller. */
 export interface Expansion {
   fields: readonly CompiledField[];
   actor: Actor;
@@ -34,7 +33,6 @@ function idsIn(value: unknown): string[] {
   return Object.values(value).flatMap(idsIn);
 }
 
-/** Replaces each id with its entry, and keeps the structure. */
 function replaced(value: unknown, entryOf: (id: string) => RuntimeEntry | null): unknown {
   if (typeof value === "string") return entryOf(value);
   if (Array.isArray(value)) return value.map((item) => replaced(item, entryOf));
@@ -69,7 +67,6 @@ class Repeats {
   readonly #sizes = new Map<RuntimeEntry, number>();
   #bytes = 0;
 
-  /** @throws AppError invalid `too_broad` */
   place(entry: RuntimeEntry): void {
     if (!this.#placed.has(entry)) {
       this.#placed.add(entry);
@@ -82,7 +79,6 @@ class Repeats {
   }
 }
 
-/** Entries of one schema to read. */
 interface Asked {
   ids: Set<string>;
   module: string;
@@ -137,10 +133,7 @@ async function targetsIn(
   return targets;
 }
 
-/**
- * Returns the referenced entries for each entry of a page.
- * @returns the content of `expand`, and tags that change whenever it changes
- */
+/** Returns the referenced entries for each entry of a page, with tags that change whenever they change. */
 export async function expandAll(
   deps: Deps,
   page: readonly Expandable[],
@@ -163,7 +156,6 @@ export async function expandAll(
   let targets = 0;
   for (const inOrb of byOrb.values()) for (const { ids } of inOrb.values()) targets += ids.size;
   if (targets > MOST_TARGETS) throw tooBroad();
-  // All referenced orbs share this budget.
   const budget = new ReadBudget(MOST_BYTES);
   const found = new Map(
     await Promise.all(

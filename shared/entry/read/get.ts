@@ -21,14 +21,13 @@ import type { EntrySnapshot } from "../model/snapshot.ts";
 import type { OneQuery } from "../query/query.ts";
 import { expandAll } from "./expand.ts";
 
-/** The entry to read, and the form of the response. */
 export interface GetInput {
   orb: OrbContext;
   schema: CompiledSchema;
   id: string;
   choice: Choice;
   query: Pick<OneQuery, "fields" | "expand">;
-  /** Whether to read the newest revision, which may be a draft, if the caller may read drafts. */
+  /** Whether to read the newest revision, which may be a draft. */
   latest?: boolean;
 }
 
@@ -44,11 +43,7 @@ function consistencyFor(actor: Actor): Consistency {
   return actor.kind === "anonymous" ? "stale" : "cached";
 }
 
-/**
- * Rejects callers who can never read entries of the schema with 401 or 403 instead of 404. 401 means that signing in
- * could help.
- * @throws AppError unauthenticated, forbidden
- */
+/** Rejects callers who can never read entries of the schema: with 401 if signing in could help, otherwise with 403. */
 export function requireReader(
   actor: Actor,
   { compiled }: OrbContext,
@@ -75,9 +70,7 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleE
   return mayWith(actor, orb.compiled, "read", { access: schema.access, createdBy }) ? seen : undefined;
 }
 
-/**
- * Returns the ETag of a response: the newest revision number, and a hash of everything else the response depends on.
- */
+/** Returns the ETag: the newest revision number, and a hash of everything else the response depends on. */
 function runtimeTag(newest: number, parts: readonly unknown[]): string {
   return `"${newest}-${fingerprint(JSON.stringify(parts))}"`;
 }
@@ -86,7 +79,6 @@ function choiceKey(choice: Choice): unknown[] {
   return choice.allLocales ? ["*"] : [choice.languages, choice.markets];
 }
 
-/** Returns what a response depends on, besides the newest revision number. */
 function variantOf(
   orb: OrbContext,
   entry: RuntimeEntry,
@@ -102,7 +94,6 @@ function variantOf(
   ];
 }
 
-/** Returns the response to a write: the new revision. */
 export function presentWritten(
   orb: OrbContext,
   schema: CompiledSchema,
@@ -122,11 +113,7 @@ export function presentWritten(
   return { entry, etag, languages: [...languages] };
 }
 
-/**
- * Reads the published revision of an entry. Entries that the caller may not read are reported as not found.
- * @throws AppError not_found `entry_not_found`
- * @throws AppError unauthenticated, forbidden if the caller can read no entry of the schema
- */
+/** Reads the published revision of an entry. Entries that the caller may not read are reported as not found. */
 export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promise<GetResult> {
   const { orb, schema, query, choice } = input;
   requireReader(actor, orb, schema, input.latest === true);

@@ -1,4 +1,3 @@
-/** Lists published entries for the runtime API. With `latest`, also lists drafts for callers who may read them. */
 import type { Actor } from "../../access/actor.ts";
 import { may, mayWith, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -23,15 +22,13 @@ import type { ListQuery } from "../query/query.ts";
 import { expandAll } from "./expand.ts";
 import { requireReader } from "./get.ts";
 
-/** The entries to list, and the form of the response. */
 export interface ListInput {
   orb: OrbContext;
   schema: CompiledSchema;
   choice: Choice;
   query: ListQuery;
-  /** Whether to list newest revisions, including drafts, of entries that the caller may write. */
+  /** Whether to list newest revisions, including drafts, where the caller may read them. */
   latest?: boolean;
-  /** Last sequence of the orb's stream, if it was read together with the definition. */
   last?: Promise<number | undefined> | undefined;
 }
 
@@ -45,21 +42,18 @@ export interface ListResult {
 
 /** The broker finds the last message for `>` immediately. For other wildcards it searches all subjects. */
 const EVERYTHING = ">";
-/** The index comes from any replica, so entries may too. */
 const ANY = { consistency: "stale" } as const;
 
 /**
- * Reads the last sequence of the orb's stream, where a list of the newest entries begins. Runs while the definition is
- * being read. With a local cache, it would save no time.
+ * Reads the last sequence of the orb's stream, concurrently with the definition. A list of the newest entries begins
+ * there.
  */
 export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
   if (deps.store.isCached === true) return undefined;
   return (await nullIfMissing(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
 }
 
-/**
- * Reads the newest revisions of entries whose drafts the caller may read, and the published revisions of all others.
- */
+/** Reads drafts where the caller may read them, and otherwise published revisions. */
 async function readLatest(
   deps: Deps,
   actor: Actor,
@@ -141,10 +135,6 @@ function collectionOf(
   };
 }
 
-/**
- * Lists entries of a schema.
- * @throws AppError malformed `invalid_cursor`; invalid `too_broad`; unauthenticated, forbidden
- */
 export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {
   const { orb, schema, query, choice } = input;
   requireReader(actor, orb, schema, input.latest === true);

@@ -1,4 +1,3 @@
-/** Reads one entry for the management API. */
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
@@ -12,32 +11,23 @@ import { entryAt, readMoment } from "./at.ts";
 
 export interface ManagedGet {
   orbId: string;
-  /** The definition. If it is a promise, the entry is read concurrently. */
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  /** Whether to read the published revision instead of the newest one. */
   published?: boolean | undefined;
-  /** The value of `?at=`, not yet parsed. */
   at?: string | undefined;
 }
 
 export interface ManagedEntry {
   context: OrbContext;
   address: EntryAddress;
-  /** The requested revision as stored. */
   snapshot: EntrySnapshot;
-  /** The requested revision as the client sees it. */
   view: EntryView;
-  /** Whether the revision is from the past, so that it includes values that the definition no longer has. */
+  /** Whether to include values that the definition no longer has. */
   past: boolean;
-  /** Number of the newest revision, for the ETag. */
   newest: number;
 }
 
-/**
- * Reads one entry: its newest or published revision, or the one at a time in the past.
- * @throws AppError not_found `entry_not_found`, `revision_not_found`; malformed; forbidden, unauthenticated
- */
+/** Reads one entry for the management API: its newest or published revision, or the one at a time in the past. */
 export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): Promise<ManagedEntry> {
   requireOperator(actor, "entries.manage");
   const at = input.at === undefined ? undefined : readMoment(input.at);

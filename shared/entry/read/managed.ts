@@ -1,4 +1,3 @@
-/** Lists entries for the management API: newest revisions including drafts, now or at a time in the past. */
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -23,7 +22,7 @@ const LIST_EXTRA = ["module", "schema", "status", "at"];
 
 export interface ManagedList {
   orb: OrbContext;
-  /** Query parameters, not yet parsed. They include the schema, which decides what the others may be. */
+  /** Not yet parsed, because the schema parameter decides which others are valid. */
   parameters: readonly [string, string][];
 }
 
@@ -42,7 +41,6 @@ function unknown(path: string, known: Iterable<string>): AppError {
   return invalidParameters([{ path, code: "invalid_value", message }]);
 }
 
-/** Returns the schemas to list, or undefined for all of the orb. */
 function schemasOf(
   { compiled }: OrbContext,
   module: string | undefined,
@@ -65,12 +63,10 @@ function schemasOf(
 
 const own = ({ type, schema }: { type: string; schema: string }) => `${type}/${schema}`;
 
-/** Identifies the list in cursors. */
 function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string | undefined): string {
   return `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`;
 }
 
-/** An entry, and its stored size in bytes. */
 interface Sized {
   view: EntryView;
   bytes: number;
@@ -133,10 +129,6 @@ function collectionOf(
   };
 }
 
-/**
- * Returns a list of entries in the past, which have already been read.
- * @param scope identifies the list and its time in cursors
- */
 function pastCollection(
   past: readonly PastEntry[],
   budget: ReadBudget,
@@ -167,7 +159,6 @@ function pastCollection(
   };
 }
 
-/** Returns the chosen fields of the entries, and the entries that they refer to. */
 async function present(
   deps: Deps,
   actor: Actor,
@@ -200,10 +191,7 @@ async function present(
   return items.map((item, i) => ({ ...item, expand: expanded[i]?.expand ?? {} }));
 }
 
-/**
- * Lists entries of an orb, optionally of a module, schema or status, or as they were `at` a time.
- * @throws AppError malformed with all errors; invalid `too_broad`; forbidden, unauthenticated
- */
+/** Lists entries for the management API: newest revisions including drafts, now or at a time in the past. */
 export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
   requireOperator(actor, "entries.manage");
   const { orb } = input;

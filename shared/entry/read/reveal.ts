@@ -11,9 +11,8 @@ import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
 
 /**
  * Decrypts the sensitive values of a revision for a platform admin. First writes an audit record, without which nothing
- * is decrypted. The response must not be cached (`no-store`).
+ * is decrypted. The response must not be cached.
  * @param input.past whether to include values that the definition no longer has
- * @throws AppError forbidden, unauthenticated; internal `sealed_value_lost`
  */
 export async function revealValues(
   deps: Deps,

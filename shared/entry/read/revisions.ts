@@ -1,4 +1,3 @@
-/** Reads the history of an entry from its log. */
 import type { Actor } from "../../access/actor.ts";
 import { isOwn, may, mayOperate, refusal, roleIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -13,7 +12,6 @@ import { maskValues } from "../model/masking.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, SCHEDULER, type StoredValue, snapshotOf } from "../model/snapshot.ts";
 
-/** A revision in a list. */
 export interface RevisionItem {
   revision: number;
   operation: EntrySnapshot["operation"];
@@ -24,7 +22,7 @@ export interface RevisionItem {
   /** Time and author. The author is `scheduler` if `validTo` has passed. */
   at: string;
   by: string;
-  /** When the scheduler made this revision visible. Omitted if it was visible at once, or is not visible yet. */
+  /** When `validFrom` made this revision visible. Omitted if it was visible at once. */
   opened?: { at: string; by: string };
 }
 
@@ -42,10 +40,7 @@ interface Which {
   id: string;
 }
 
-/**
- * Returns the entry and its current schema if the caller may read its history. Only platform admins may read the
- * history of deleted entries.
- */
+/** Only platform admins may read the history of deleted entries. */
 async function readable(
   deps: Deps,
   actor: Actor,
@@ -108,26 +103,19 @@ function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot
 
 export interface RevisionPage {
   items: RevisionItem[];
-  /** Cursor of the next page, or null after the last page. */
   next: Place | null;
-  /** Number of all revisions, if it was requested. */
   total: number | undefined;
-  /** Newest revision number, for ETags. */
   newest: number;
 }
 
 export interface ListRevisions {
   order: "asc" | "desc";
   limit: number;
-  /** Last revision of the previous page. */
   after?: Place | undefined;
   count?: boolean | undefined;
 }
 
-/**
- * Lists revisions. The page may be shorter than `limit` if the read budget is used up.
- * @throws AppError not_found; forbidden, unauthenticated
- */
+/** Lists revisions. The page may be shorter than `limit` if the read budget is used up. */
 export async function listRevisions(
   deps: Deps,
   actor: Actor,
@@ -176,10 +164,6 @@ async function newestFirst(
   return { items: [...first, ...items], more };
 }
 
-/**
- * Returns one revision as stored.
- * @throws AppError not_found `revision_not_found`
- */
 export async function revisionSnapshot(
   deps: Deps,
   entry: LoadedEntry,
@@ -193,10 +177,6 @@ export async function revisionSnapshot(
   return found.value;
 }
 
-/**
- * Returns one revision.
- * @throws AppError not_found; forbidden, unauthenticated
- */
 export async function getRevision(
   deps: Deps,
   actor: Actor,
@@ -209,17 +189,10 @@ export async function getRevision(
 export interface Comparison {
   from: number;
   to: number;
-  /**
-   * JSON Patch of values, status, `validFrom` and `validTo`. For a changed sensitive value, it replaces a mask with a
-   * mask.
-   */
+  /** JSON Patch. Shows a change of a sensitive value as a mask that replaces a mask. */
   patch: Operation[];
 }
 
-/**
- * Compares two revisions.
- * @throws AppError not_found; forbidden, unauthenticated
- */
 export async function compareRevisions(
   deps: Deps,
   actor: Actor,
@@ -260,10 +233,6 @@ function sealedChanges(
   });
 }
 
-/**
- * Parses a revision number.
- * @throws AppError not_found
- */
 export function revisionNumber(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new AppError("not_found", "revision_not_found", "There is no such revision.");

@@ -1,7 +1,4 @@
-/**
- * Backfill: writes the index keys that stored entries need under a new definition of the orb. Other writes may happen
- * at the same time.
- */
+/** Backfill: writes the index keys that stored entries need under a new definition, while other writes go on. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
@@ -16,18 +13,17 @@ import { type LoadedEntry, type OrbContext, parseEntry } from "../model/resolve.
 import { effective } from "../model/snapshot.ts";
 import { retryOnConflict } from "./retry.ts";
 
-/** Index keys per batch. Each key needs at most three messages. */
+/** Index keys per batch. Each key needs at most three messages, and a batch holds 1,000. */
 const GROUP = 300;
 
 /** An index key that an entry needs but was not written with. */
 export interface MissingKey {
   address: EntryAddress;
-  /** Sequence of the newest revision, from which the key was computed. */
   seq: number;
   key: string;
 }
 
-/** Returns the index keys that an entry needs under the definition, for its newest and its published revision. */
+/** Returns the index keys that an entry needs, for its newest and its published revision. */
 export async function keysOf(
   deps: Deps,
   context: OrbContext,
@@ -39,20 +35,17 @@ export async function keysOf(
   return new Set([...claims, ...((isLive ? liveClaims : null) ?? [])]);
 }
 
-/** Returns the keys that the entry was not written with. */
 export function missingKeys({ address, head, seq }: LoadedEntry, keys: ReadonlySet<string>): MissingKey[] {
   const stored = new Set([...head.claims, ...(head.liveClaims ?? [])]);
   return [...keys].filter((key) => !stored.has(key)).map((key) => ({ address, seq, key }));
 }
 
 export interface BackfillResult {
-  /** Number of messages written. */
   written: number;
   /** Unique values that several entries have, with the ids of those entries. The first one owns the value. */
   shared: Map<string, Set<string>>;
 }
 
-/** Logs a warning: entries that were written while a field became unique share a value. */
 export function warnOfShared(deps: Pick<Deps, "log">, { orb, id }: CompiledSchema): void {
   deps.log.warn("entries that were written while a field became unique share a value", { orb, schema: id });
 }
@@ -62,14 +55,10 @@ interface Run {
   context: OrbContext;
   schema: CompiledSchema;
   result: BackfillResult;
-  /** For each entry and key: sequence of the entry when another entry was first found to own the value. */
   doubts: Map<string, number>;
 }
 
-/**
- * Writes missing index keys. A unique value is reserved only if its entry has not changed since it was read.
- * @throws AppError conflict `write_conflict` if other writes keep changing one of these entries
- */
+/** Writes missing index keys. A unique value is reserved only if its entry has not changed since it was read. */
 export async function backfillKeys(
   deps: Deps,
   context: OrbContext,
@@ -83,10 +72,6 @@ export async function backfillKeys(
   return run.result;
 }
 
-/**
- * Writes keys in groups.
- * @returns the keys to retry: their entries changed, or another entry seems to have the same value
- */
 async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<MissingKey[]> {
   const toRetry: MissingKey[] = [];
   for (let i = 0; i < missing.length; i += GROUP) {
@@ -122,7 +107,6 @@ function retryAlone(run: Run, missing: readonly MissingKey[]): Promise<void> {
   });
 }
 
-/** Reads the entries again and returns their missing keys. */
 async function readMissing(
   { deps, context, schema }: Run,
   missing: readonly MissingKey[],
@@ -144,8 +128,7 @@ async function readMissing(
 }
 
 /**
- * Writes the keys of a group.
- * @returns the keys to retry, because another entry seems to have the same value
+ * Returns the keys to retry, because another entry seems to have the same value.
  * @throws Conflict if one of the entries changed; nothing was written
  */
 async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<MissingKey[]> {
@@ -187,7 +170,7 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
   const once = [...new Map(messages.map((message) => [message.subject, message])).values()];
   const [first] = free;
   if (first === undefined || once.length === 0) return doubtful;
-  // Only unique values need an unchanged entry. Readers verify all other index keys, so outdated ones do no harm.
+  // Only unique values need an unchanged entry. Readers verify all other index keys.
   const heads = free
     .filter(({ key }) => isUniqueKey(key))
     .map(({ address, seq }) => ({ subject: subjects.entryLog(address), seq }));

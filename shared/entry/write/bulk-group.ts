@@ -1,4 +1,3 @@
-/** Merges the messages of several new entries of a bulk upload into one atomic batch. */
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, unavailable } from "../../kernel/errors.ts";
@@ -10,7 +9,6 @@ import type { NewEntry } from "./create.ts";
 
 export interface Item {
   line: number;
-  /** The definition that validated this entry. */
   by: OrbContext;
   entry: NewEntry;
   write: EntryWrite;
@@ -24,10 +22,7 @@ export function asError(error: unknown): AppError {
   throw error;
 }
 
-/**
- * Separates entries that saw a referenced entry in a different state than earlier entries of the group did. One batch
- * can expect only one state.
- */
+/** Separates entries that saw a referenced entry in different states, because one batch can expect only one state. */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();
   const agreed: Item[] = [];
@@ -63,7 +58,6 @@ export async function writeTogether(
   }
 }
 
-/** Merges the messages of a group. A subject that several entries replace appears only once. */
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();

@@ -1,6 +1,6 @@
 /**
  * Creates many entries from JSON Lines. Each group of lines is one atomic batch. After a conflict, its entries are
- * written one by one, so that only the conflicting one fails. With an idempotency key, every line is a separate write.
+ * written one by one, so that only the conflicting one fails.
  */
 import type { Actor } from "../../access/actor.ts";
 import { requireMay, roleIn } from "../../access/authorize.ts";
@@ -26,12 +26,7 @@ export type BulkResult =
 export interface BulkInput {
   orbId: string;
   orb: OrbContext;
-  /** JSON Lines, one new entry each. Blank lines are skipped. */
   lines: AsyncIterable<string>;
-  /**
-   * Parses a line.
-   * @throws AppError malformed
-   */
   parse: (line: string) => unknown;
   /** Default of the lines' `publish` member. */
   publish?: boolean | undefined;
@@ -41,14 +36,11 @@ export interface BulkInput {
   idempotency?: { key: string; route: string } | undefined;
 }
 
-/** Limits of one group: entries, and messages of its batch. */
 const GROUP_ENTRIES = 150;
 const GROUP_MESSAGES = 900;
-/** Maximum bytes of one group, well below what the broker accepts as a batch. */
 const GROUP_BYTES = 4 * 1024 * 1024;
 const ORB_DELETED =
   "The orb was deleted during the upload. Lines that were answered with 201 are deleted with it. Send all lines again if the new orb must have them.";
-/** Properties that a line may have. */
 const MEMBERS = new Set([
   "module",
   "schema",
@@ -60,7 +52,6 @@ const MEMBERS = new Set([
   "market",
 ]);
 
-/** Creates an entry for each line. Yields the results in the order of the lines. */
 export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): AsyncGenerator<BulkResult> {
   let input = given;
   let actor = caller;
@@ -90,7 +81,6 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     const before = running;
     running = undefined;
     if (before !== undefined) yield* await before;
-    // Prepare the next group while this one is being written.
     running = writeGroup(deps, actor, input, full);
     running.catch(() => undefined);
   }
@@ -139,10 +129,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
   if (failure !== undefined) throw failure.cause;
 }
 
-/**
- * Reads the current definition.
- * @throws AppError not_found if the orb was deleted, even if there is a new orb with its id
- */
+/** Reads the current definition. Fails if the orb was deleted, even if there is a new orb with its id. */
 async function renewed(deps: Deps, input: BulkInput): Promise<OrbContext> {
   const now = await renewDefinition(deps, input);
   if (isAnotherOrb(input.orb.fence, now.fence)) throw notFound("orb", ORB_DELETED);
@@ -180,10 +167,6 @@ async function prepareLine(
   }
 }
 
-/**
- * Returns the schema of a new entry if the caller may create it.
- * @throws AppError invalid, unauthenticated, forbidden
- */
 function authorised(actor: Actor, context: OrbContext, entry: NewEntry): CompiledSchema {
   const schema = schemaFor(context, entry.module, entry.schema);
   const role = roleIn(actor, context.orb, context.compiled);
@@ -245,7 +228,6 @@ function readLine(value: unknown, publish: boolean): NewEntry {
   };
 }
 
-/** Writes a group. Returns the result of each line in order. */
 async function writeGroup(
   deps: Deps,
   actor: Actor,
@@ -274,7 +256,6 @@ async function writeGroup(
   });
 }
 
-/** Writes one entry of a group that met a conflict. First looks up which entries own its unique values. */
 function writeAlone(deps: Deps, actor: Actor, input: BulkInput, item: Item): Promise<EntryWrite> {
   return retryOnConflict(deps, input.orbId, async () => {
     const context = await renewed(deps, input);

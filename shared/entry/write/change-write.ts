@@ -1,4 +1,4 @@
-/** Turns the decision of an operation (update, publish, delete …) into the messages of one write. */
+/** Turns the decision of an operation, such as update or publish, into the messages of one write. */
 import { type Actor, actorId } from "../../access/actor.ts";
 import type { EntryOperation as Act } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -14,7 +14,6 @@ import type { EntryWrite, Guard } from "../model/messages.ts";
 import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
 
-/** What a decision is based on. */
 export interface State {
   context: OrbContext;
   /** Undefined if it was removed from the definition. */
@@ -22,46 +21,36 @@ export interface State {
   entry: LoadedEntry;
   /** The newest revision. If `validTo` has passed, it is unpublished. */
   base: EntrySnapshot;
-  /** Index keys of the entry under the current definition. */
   held: EntryKeys;
   /** Milliseconds since the epoch. */
   now: number;
-  /**
-   * Last sequence of the subject that each new reference to the entry writes. Undefined if the operation ignores
-   * references.
-   */
+  /** Last sequence of the subject that each new reference to the entry writes. */
   guardSeq: number | undefined;
 }
 
-/** The change that an operation decides on. */
 export interface Decision {
   operation: EntrySnapshot["operation"];
   status: EntrySnapshot["status"];
   values?: Record<string, StoredValue>;
-  /** Index keys of `values`. */
   claims?: string[];
   validFrom?: string | null;
   validTo?: string | null;
   guards?: readonly Guard[];
-  /**
-   * `publish` publishes this revision, `withdraw` unpublishes the entry, `keep` leaves the published revision as it is.
-   */
+  /** `publish` publishes this revision, `withdraw` unpublishes the entry, `keep` changes neither. */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
 }
 
-/** What differs between operations on an entry. */
 export interface Change {
   /** The permissions that the caller needs. */
   acts: readonly Act[];
   /** The request's content, which must be equal if an Idempotency-Key is used again. */
   request: unknown;
-  /** Whether the visible content stays the same (new encryption keys). Allowed for append-only records too. */
+  /** Whether only the encryption changes, which is allowed for append-only records too. */
   upkeep?: boolean;
   /** Whether the commit must fail if another entry adds a reference to this one at the same time. */
   guarded?: boolean;
   decide(state: State): Promise<Decision>;
-  /** Returns the messages of a publication. */
   publishing?: (state: State, next: EntrySnapshot, role: LiveRole) => Append[];
 }
 
@@ -71,12 +60,11 @@ export function rolesOf(schema: CompiledSchema | undefined): readonly LiveRole[]
   return schema === undefined ? ALL_ROLES : [schema.liveRole];
 }
 
-/** Returns whether a write replaces or removes the published revision, and so cancels its schedules. */
+/** Returns whether a write replaces or removes the published revision. */
 export function cancels(state: State, decision: Decision): boolean {
   return decision.live !== "keep" || state.base !== state.entry.head;
 }
 
-/** Returns the revision that a decision creates. */
 export function nextSnapshot(state: State, decision: Decision, actor: Actor): EntrySnapshot {
   const { base, held, entry } = state;
   const revision = base.revision + 1;
@@ -117,7 +105,6 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
   };
 }
 
-/** Returns the write that carries out a decision. */
 export async function writeOf(
   deps: Deps,
   state: State,
@@ -134,7 +121,7 @@ export async function writeOf(
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // The stored index keys are complete if they come from the current definition and `validTo` has not passed.
+  // The stored index keys are complete only if they come from the current definition.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
@@ -182,10 +169,7 @@ export async function writeOf(
   };
 }
 
-/**
- * Returns the keys that a write may delete. A unique value that another entry may have taken over must still belong to
- * this entry. Its deletion expects the sequence that was read, because a takeover does not change this entry.
- */
+/** Returns the keys that a write may delete. Omits unique values that another entry has taken over. */
 async function reallyOwn(
   deps: Deps,
   address: EntryAddress,

@@ -2,17 +2,12 @@
  * Updates an existing entry: read, authorise, check If-Match, let the operation decide, commit. Retries from the start
  * on a write conflict.
  *
- * Invariants:
  * - Optimistic concurrency: each write expects the sequence of the newest revision that it is based on.
- * - The newest revision is the source of truth. Published copies, index keys and schedules derive from it, usually in
- *   the same atomic batch. Otherwise, readers verify them.
- * - A unique value has one owner, named by a message. A write takes the value by compare-and-set. It releases the value
+ * - Unique values: a message names the owner of a value. A write takes the value by compare-and-set, and releases it
  *   when neither the newest nor the published revision has it.
- * - A tombstone replaces the published copy of an entry that is no longer published, so that subscribers notice.
  * - Fencing: each write expects the fence of the definition that it used. A new definition changes the fence, so that
  *   older writes fail.
- * - After `validTo`, the entry counts as unpublished (`effective`). The next write appends that revision before its
- *   own.
+ * - After `validTo`, the entry counts as unpublished. The next write appends that revision before the new one.
  */
 import type { Actor } from "../../access/actor.ts";
 import {
@@ -46,31 +41,24 @@ import { type Change, cancels, nextSnapshot, rolesOf, type State, writeOf } from
 import { commit } from "./commit.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
-/** The entry to write, and the conditions of the write. */
 export interface Target {
   orbId: string;
-  /** The definition. If it is a promise, the entry is read concurrently. */
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  /** The schema that the entry must belong to, if the path names one. */
   schema?: CompiledSchema | undefined;
-  /** The newest revision that the caller knows. */
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
-  /** Reads the definition again after a conflict. Default {@link definitionFor}. */
+  /** Reads the definition again after a conflict. */
   renew?: (() => Promise<OrbContext>) | undefined;
 }
 
 export interface Written {
-  /** The revision that the write created. */
   snapshot: EntrySnapshot;
-  /** Sequence of its message. */
   seq: number;
   /** Whether this is the stored response to an earlier request with the same Idempotency-Key. */
   replayed: boolean;
 }
 
-/** Appends one revision to an existing entry. */
 export async function changeEntry(
   deps: Deps,
   actor: Actor,
@@ -123,7 +111,7 @@ export async function changeEntry(
   return counted(deps, actor, target.orbId, () => retryOnConflict(deps, target.orbId, run, findReplay));
 }
 
-/** Rejects callers before any read if they may not do this even to their own entries. */
+/** Rejects callers before any read if they may not change even their own entries. */
 function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   const { schema, orb } = target;
   if (schema === undefined || orb instanceof Promise) return;
@@ -131,10 +119,7 @@ function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   for (const act of acts) requireMay(actor, role, act, { access: schema.access, own: true });
 }
 
-/**
- * Returns the entry if the caller has the permissions. Otherwise throws 401 for an anonymous caller, 403 if the caller
- * can read the entry, and 404 if not.
- */
+/** Throws 401 for an anonymous caller, 403 if the caller can read the entry, and otherwise 404. */
 function authorised(
   deps: Deps,
   actor: Actor,

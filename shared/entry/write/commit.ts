@@ -9,15 +9,9 @@ import type { OrbContext } from "../model/resolve.ts";
 import { appendFenced } from "./fenced.ts";
 
 /**
- * Commits a write, provided that the definition it was decided under is still active:
- *
- * - A single message is appended.
- * - A new entry without unique values is a pipeline of messages, its revision last. If the pipeline breaks off, readers
- *   ignore its index messages.
- * - Every other write is one atomic batch. Deletions of index keys that do not fit follow in further batches.
- *
+ * Commits a write, provided that the definition it was decided under is still active. A new entry without unique values
+ * is a pipeline of messages, its revision last. Most other writes are one atomic batch.
  * @param by the definition that the write was decided under
- * @param options.atomic whether to always commit atomically
  * @returns the sequence of the new revision
  * @throws Conflict if the entry, a unique value, a guard or the definition has changed; the write had no effect
  */
@@ -46,8 +40,8 @@ export async function commit(
 }
 
 /**
- * Sends a write with more deletions of index keys than one batch can hold. The excess deletions follow the commit, and
- * expect that no later write needs the keys again. Readers ignore keys that remain.
+ * One batch may not have room for all deletions of index keys. The excess ones follow in further batches. Readers
+ * ignore keys that remain.
  */
 async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
   const { address, claims } = write;

@@ -21,12 +21,10 @@ export interface NewEntry {
   module: string;
   /** Optional if the module has exactly one schema. */
   schema?: string | undefined;
-  /** Values by field, not yet validated. */
   values: unknown;
   /** ISO 8601 or null. */
   validFrom?: unknown;
   validTo?: unknown;
-  /** Whether to publish the entry in the same atomic write. */
   publish?: boolean | undefined;
   /** The only language of the translatable values. */
   locale?: string | undefined;
@@ -38,15 +36,9 @@ export interface CreateInput extends NewEntry {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   idempotency?: Idempotency | undefined;
-  /** Reads the definition again after a conflict. */
   renew?: (() => Promise<OrbContext>) | undefined;
 }
 
-/**
- * Returns the schema of a new entry.
- * @throws AppError invalid `unknown_module`, `unknown_schema`, `required`; conflict `append_only` for transaction
- * records
- */
 export function schemaFor(context: OrbContext, module: string, schema: string | undefined): CompiledSchema {
   const found = context.compiled.schema(module, schema);
   if (found !== undefined) {
@@ -79,7 +71,6 @@ export interface NewEntryWrite extends EntryWrite {
   snapshots: [EntrySnapshot];
 }
 
-/** Validates a new entry and returns the write to commit. */
 export async function planNew(
   deps: Deps,
   actor: Actor,
@@ -136,11 +127,7 @@ export async function planNew(
   };
 }
 
-/**
- * Creates an entry, and publishes it in the same atomic write if requested.
- * @throws AppError invalid; forbidden, unauthenticated; conflict `unique_conflict`, `reference_not_live`; too_large
- * `entry_too_large`
- */
+/** Creates an entry, and publishes it in the same atomic write if requested. */
 export async function createEntry(deps: Deps, actor: Actor, input: CreateInput): Promise<Written> {
   const { orbId, orb, idempotency, module, schema: schemaId, renew, ...request } = input;
   const claim = await idempotencyClaim(deps, actor, orbId, idempotency, {
@@ -170,10 +157,6 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
   return counted(deps, actor, orbId, () => retryOnConflict(deps, orbId, run, findReplay));
 }
 
-/**
- * Returns the orb.
- * @throws AppError not_found if it is null
- */
 export function requireOrb<T extends OrbContext>(orb: T | null): T {
   if (orb === null) throw notFound("orb");
   return orb;

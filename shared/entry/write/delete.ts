@@ -13,20 +13,15 @@ import { retryOnConflict } from "./retry.ts";
 import { statusOf } from "./update.ts";
 
 export interface DeleteInput extends Target {
-  /** Whether to delete the entry even if other entries refer to it. */
   force?: boolean | undefined;
   /** Whether to erase all revisions too. For platform admins, also on deleted entries. */
   purge?: boolean | undefined;
 }
 
-/** Seconds that the tombstone of a purge stays in the log, so that a concurrent write gets a conflict. */
+/** A purge leaves a tombstone in the log for 5 seconds, so that a concurrent write gets a conflict. */
 const PURGED_SECONDS = 5;
 
-/**
- * Deletes an entry and releases its unique values. Its revisions remain until a purge.
- * @throws AppError not_found; forbidden, unauthenticated; precondition `revision_mismatch`
- * @throws AppError conflict `referenced`, or `wrong_state` if the entry was created again before the purge
- */
+/** Deletes an entry and releases its unique values. Its revisions remain until a purge. */
 export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput): Promise<void> {
   if (input.purge === true) requireOperator(actor, "entries.purge");
   const force = input.force === true;

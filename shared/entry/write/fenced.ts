@@ -1,10 +1,8 @@
 /**
- * Fencing for writes whose revision already has an expectation. The fence is a message that each new definition of the
- * orb replaces. A message can have only one expectation, so the revision cannot expect the fence too.
- *
- * With replicas, the write is a batch with an extra message that expects the fence. On a single broker, a batch takes
- * twenty times as long as a message. There the extra message follows the write. If the broker rejects it, another
- * revision reverts the write.
+ * Fencing: no write may commit under an outdated definition. Each new definition of an orb replaces a message, the
+ * fence. A revision cannot expect it, because a message can have only one expectation. With replicas, an extra message
+ * in the same batch expects the fence. On a single broker, a batch takes twenty times as long as a message. There the
+ * extra message follows the write, which is reverted if the broker rejects that message.
  */
 
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
@@ -20,8 +18,7 @@ import type { EntrySnapshot } from "../model/snapshot.ts";
 const PLATFORM = "system";
 
 /**
- * Appends messages, the new revision last, and verifies that the definition was still active then.
- * @returns the revision's sequence
+ * Appends messages and verifies that the definition was still active. Returns the revision's sequence.
  * @throws Conflict if another definition was active; the write has been reverted
  */
 export async function appendFenced(
@@ -40,7 +37,7 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host with a cache reads the fence from the cache instead of sending the extra message.
+  // A host with a cache reads the fence from it instead of sending the extra message.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])
@@ -50,7 +47,7 @@ export async function appendFenced(
   if (written.status === "rejected") throw written.reason;
   const seq = written.value;
   if (behind.status === "fulfilled") return seq;
-  // The fence may have changed after the write, which is then valid.
+  // If the fence changed only after the write, the write is valid.
   const { fence = UNFENCED } = by;
   const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
   if (now.seq === fence.seq || now.seq > seq) return seq;
@@ -58,7 +55,7 @@ export async function appendFenced(
   throw new Conflict();
 }
 
-/** Appends the previous state of the entry as a new revision. Does nothing if another write has followed. */
+/** Appends the previous state of the entry as a new revision, unless another write has followed. */
 async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, seq: number): Promise<void> {
   const made = snapshots.at(-1);
   if (made === undefined || before === undefined) return;

@@ -9,7 +9,6 @@ import { storedInput } from "../model/known.ts";
 import { isSealed } from "../model/masking.ts";
 import type { StoredValue } from "../model/snapshot.ts";
 
-/** The only language or market that a write changes. */
 export interface Localization {
   locale?: string | undefined;
   market?: string | undefined;
@@ -21,10 +20,6 @@ function unknownPlace(parameter: keyof Localization, message: string): AppError 
   });
 }
 
-/**
- * Resolves the language and market of a write.
- * @throws AppError malformed if the orb does not have them
- */
 function resolvePlace(
   schema: CompiledSchema,
   place: Localization,
@@ -40,7 +35,6 @@ function resolvePlace(
   return { language: tag, market };
 }
 
-/** Returns the map keys under which a field stores the value of a language and market. */
 function trailOf(field: CompiledField, language: string, market: string | undefined): string[] {
   return [
     ...(field.marketSpecific && market !== undefined ? [market] : []),
@@ -56,8 +50,8 @@ function put(map: unknown, trail: readonly string[], value: unknown): unknown {
 }
 
 /**
- * Returns the values to validate. With a language or market, each given value replaces the stored value of that
- * language or market. Otherwise the given values replace all stored ones.
+ * Returns the values to validate. With a language or market, each given value replaces only the stored value of that
+ * language or market.
  * @param stored values of the newest revision; sensitive ones are masked in the result
  */
 export function mergeValues(
@@ -76,7 +70,7 @@ export function mergeValues(
     merged[name] = field === undefined ? value : put(merged[name], trailOf(field, language, market), value);
   }
   if (!Object.hasOwn(given, "__proto__")) return merged;
-  // Keep it, so that validation can report it by name.
+  // Keep this name, so that validation can report it.
   Object.defineProperty(merged, "__proto__", { value: MASK, enumerable: true });
   return merged;
 }
@@ -87,7 +81,6 @@ export interface Window {
   validTo: string | null;
 }
 
-/** Reads `validFrom` and `validTo` of a write. Omitted ones keep their value. */
 export function readWindow(
   given: { validFrom?: unknown; validTo?: unknown },
   before: Window,
@@ -118,7 +111,6 @@ export function readWindow(
   return { window, faults };
 }
 
-/** Returns an error if `validTo` has passed, because such an entry cannot be published. */
 export function windowFaults(window: Window, now: number): Fault[] {
   if (window.validTo === null || Date.parse(window.validTo) > now) return [];
   return [{ path: "/validTo", code: "window_closed", message: "must be in the future to publish the entry" }];

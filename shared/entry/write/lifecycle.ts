@@ -13,12 +13,7 @@ import { windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
-/**
- * Publishes the newest revision. If `validFrom` is in the future, the broker's scheduler makes it visible then.
- * @throws AppError not_found; precondition `revision_mismatch`; forbidden; conflict `wrong_state`,
- * `reference_not_live`, `unique_conflict`
- * @throws AppError invalid if the values do not fit the definition or `validTo` has passed
- */
+/** Publishes the newest revision. If `validFrom` is in the future, the broker's scheduler makes it visible then. */
 export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
     acts: ["publish"],
@@ -50,10 +45,6 @@ export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<
   });
 }
 
-/**
- * Unpublishes an entry.
- * @throws AppError not_found; precondition; conflict `wrong_state`; forbidden
- */
 export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
     acts: ["unpublish"],
@@ -66,10 +57,7 @@ export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promis
   });
 }
 
-/**
- * Restores an archived entry without publishing it.
- * @throws AppError not_found; precondition; conflict `wrong_state`; forbidden
- */
+/** Restores an archived entry without publishing it. */
 export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
     acts: ["restore"],
@@ -82,10 +70,7 @@ export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<
   });
 }
 
-/**
- * Archives (soft-deletes) an entry.
- * @throws AppError not_found; precondition; forbidden; conflict `wrong_state`, or `referenced` unless forced
- */
+/** Archives (soft-deletes) an entry, unless other entries refer to it. */
 export function archiveEntry(
   deps: Deps,
   actor: Actor,
@@ -105,13 +90,11 @@ export function archiveEntry(
 }
 
 /**
- * Verifies that no entry refers to this one.
- * @returns guards that make the commit fail if a reference is added in the meantime
- * @throws AppError conflict `referenced`
+ * Returns guards that make the commit fail if another entry adds a reference to this one.
+ * @throws AppError conflict `referenced` if one exists already
  */
 export async function unreferenced(deps: Deps, actor: Actor, state: State): Promise<Guard[]> {
   const { context, entry, guardSeq } = state;
-  // At sequence 0, no entry has ever referred to this one.
   if (guardSeq !== 0 && (await isReferred(deps, context, entry.head.id))) {
     throw referenced(await referrersOf(deps, actor, context, entry.head.id));
   }

@@ -10,14 +10,13 @@ import { GONE_SECONDS } from "../model/messages.ts";
 import { type LoadedEntry, parseEntry } from "../model/resolve.ts";
 import { visible } from "../model/snapshot.ts";
 
-/** Old and new readers of published copies, and the fence of the definition that changes them. */
 export interface Move {
   from: LiveRole | null;
   to: LiveRole;
   fence: Fence | undefined;
 }
 
-/** Moves the published copies of some entries of one orb in a batch. Returns the number of moved entries. */
+/** Moves the published copies of some entries of one orb. Returns the number of moved entries. */
 export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;
@@ -29,7 +28,6 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
   }
-  // One of the entries was written in the meantime. Read and move each one separately.
   let moved = 0;
   for (const entry of entries) {
     await untilWritten(async () => {
@@ -45,7 +43,6 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   return moved;
 }
 
-/** Returns the messages that move the published copy of an entry. They expect that the entry has not changed. */
 async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move): Promise<Append[]> {
   const published = await publishedOf(deps, entry);
   if (published === null) return [];

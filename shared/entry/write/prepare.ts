@@ -17,7 +17,6 @@ export const ENTRY_LIMIT = 512 * 1024;
 
 const encoder = new TextEncoder();
 
-/** Validated and encrypted values, with their index keys and guards. */
 export interface Prepared {
   values: Record<string, StoredValue>;
   claims: string[];
@@ -28,13 +27,10 @@ export interface Preparation {
   id: string;
   /** Values from the client, or the masked stored values if the client sent none. */
   given: unknown;
-  /** Stored values of the newest revision; empty for a new entry. */
   stored: Readonly<Record<string, StoredValue>>;
   /** Index keys that the entry already has. Existing references are not checked again. */
   held: readonly string[];
-  /** Whether this write publishes, so that all referenced entries must be published. */
   publish: boolean;
-  /** Errors already found in other parts of the input. */
   faults: readonly Fault[];
 }
 
@@ -48,7 +44,7 @@ function tooLarge(): AppError {
 
 /**
  * Validates and encrypts values.
- * @throws AppError invalid with all errors at once; too_large `entry_too_large`; conflict `reference_not_live`
+ * @throws AppError invalid with all errors at once
  */
 export async function prepare(
   deps: Deps,
@@ -81,7 +77,6 @@ export async function prepare(
   return { values: stored, claims, guards: targets.guards };
 }
 
-/** Returns the index keys of references that the write adds. */
 function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlySet<string>): Set<string> {
   const out = new Set<string>();
   for (const field of schema.references) {

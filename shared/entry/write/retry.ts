@@ -1,4 +1,3 @@
-/** Optimistic concurrency: retries a write from the start after a write conflict. */
 import { definitionFor } from "../../definition/stored/live.ts";
 import { repairFence } from "../../definition/stored/live-record.ts";
 import type { Deps } from "../../deps.ts";
@@ -9,20 +8,15 @@ import { streams } from "../../store/subjects.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
 import type { OrbContext } from "../model/resolve.ts";
 
-/** Maximum retries. With the delays below, they take up to 2 seconds in total. */
+/** Maximum retries, which take up to 2 seconds in total. */
 const ATTEMPTS = 24;
-/** Check the orb's fence after every third conflict. */
 const MEND = 3;
 /**
- * Allow writes again after this many attempts, about 300 ms. A publication blocks them for some milliseconds, and could
- * never finish if each writer unblocked them at once.
+ * After this many attempts, about 300 ms, allow writes that a publication blocks. Earlier, the publication could never
+ * finish.
  */
 const REOPEN = 11;
 
-/**
- * Reads the current definition before a retry.
- * @throws AppError not_found
- */
 export async function renewDefinition(
   deps: Deps,
   { orbId, renew }: { orbId: string; renew?: (() => Promise<OrbContext>) | undefined },
@@ -34,8 +28,8 @@ export async function renewDefinition(
 }
 
 /**
- * Runs a write until it meets no conflict. Each attempt reads the current state again.
- * @param findReplay returns the response if a duplicate of this request has already succeeded and caused the conflict
+ * Optimistic concurrency: repeats a write until it meets no conflict. Each attempt reads the current state again.
+ * @param findReplay returns the response if a duplicate of this request caused the conflict
  * @throws AppError conflict `write_conflict` after too many conflicts
  */
 export async function retryOnConflict<T>(

@@ -8,11 +8,7 @@ import { readWindow } from "./input.ts";
 import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
-/**
- * Restores the values, `validFrom` and `validTo` of an older revision as a draft. The published revision stays.
- * @throws AppError not_found `revision_not_found`; invalid if the values no longer fit the definition; otherwise like
- * an update
- */
+/** Restores an older revision as a draft. The published revision stays. */
 export function revertEntry(
   deps: Deps,
   actor: Actor,

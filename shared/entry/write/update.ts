@@ -17,18 +17,15 @@ export interface UpdateInput extends Target {
   /** ISO 8601, or null for no limit. If omitted, the limit stays. */
   validFrom?: unknown;
   validTo?: unknown;
-  /** Whether to publish the new revision in the same atomic write. */
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
-  /** Properties of the body that must match the entry in the path, because an entry cannot be moved. */
+  /** Properties that must match the entry in the path, because an entry cannot be moved. */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
 
-/** Properties of a body that identify an entry. */
 const PLACE = ["id", "orb", "module", "schema"] as const;
 
-/** Returns errors if the body names another entry or changes nothing. */
 function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   const faults: Fault[] = [];
   for (const name of PLACE) {
@@ -51,10 +48,6 @@ function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
   return faults;
 }
 
-/**
- * Returns the schema of an entry.
- * @throws AppError conflict `schema_gone` if the definition no longer has it
- */
 export function requireSchema(state: State): CompiledSchema {
   if (state.schema !== undefined) return state.schema;
   throw new AppError(
@@ -64,19 +57,13 @@ export function requireSchema(state: State): CompiledSchema {
   );
 }
 
-/** Returns the status of an entry that is not deleted. */
 export function statusOf(snapshot: EntrySnapshot): Exclude<EntrySnapshot["status"], "DELETED"> {
   if (snapshot.status === "DELETED")
     throw new AppError("not_found", "entry_not_found", "The entry has been deleted.");
   return snapshot.status;
 }
 
-/**
- * Appends a new revision, and publishes it in the same atomic write if requested. Otherwise the published revision
- * stays.
- * @throws AppError not_found; precondition `revision_mismatch`; invalid; forbidden, unauthenticated
- * @throws AppError conflict `wrong_state`, `unique_conflict`, `reference_not_live`
- */
+/** Appends a new revision, and publishes it in the same atomic write if requested. */
 export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promise<Written> {
   const publish = input.publish === true;
   const { values, validFrom, validTo, locale, market } = input;
