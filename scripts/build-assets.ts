@@ -1,4 +1,4 @@
-/** wrangler runs this before it bundles (see wrangler.toml): copies static files of the pages. */
+/** Copies static files of the pages. wrangler runs this before it bundles (see wrangler.toml). */
 import { copyAssets } from "./host/assets.ts";
 
 copyAssets();

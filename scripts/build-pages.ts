@@ -1,6 +1,6 @@
 /**
- * `npm run build:pages`: bundles the browser code into `functions/pages/assets.generated.ts`. That file is tracked, so
- * that every bundler and Node itself can import it. A test fails if it is out of date.
+ * `npm run build:pages` bundles the browser code into `functions/pages/assets.generated.ts`, so that every bundler and
+ * Node itself can import it. A test fails if that file is out of date.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,6 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Path of the output. */
 export const generatedPath = join(root, "functions/pages/assets.generated.ts");
 
 async function text(entry: string, loader: "css" | "ts"): Promise<string> {
@@ -28,7 +27,7 @@ async function text(entry: string, loader: "css" | "ts"): Promise<string> {
   return result.outputFiles[0]?.text ?? "";
 }
 
-/** The text of the module, which is the same for the same sources. */
+/** Returns the module's text. Equal sources give equal text. */
 export async function renderAssets(): Promise<string> {
   const script = await text("functions/pages/browser/signin.ts", "ts");
   const style = await text("functions/pages/signin.css", "css");

@@ -1,11 +1,9 @@
 /**
- * `npm run lock`, after any `npm install <package>`: completes package-lock.json.
+ * `npm run lock`, after each `npm install <package>`, completes package-lock.json. With `--check` it exits with 1 if an
+ * entry is missing.
  *
- * A mirror with only part of the public registry leaves optional packages of other systems out of the lock file, and
- * `npm ci` then rejects the file on every system. The versions are exact in the depending package, and npm never
- * downloads packages of other systems, so this script can write the missing entries without the registry.
- *
- * With `--check` it writes nothing and exits with 1 if an entry is missing.
+ * A partial mirror of the registry leaves optional packages of other systems out of the lock file, and `npm ci` then
+ * fails everywhere. Their versions are known, so the entries can be written without the registry.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -24,7 +22,7 @@ const SYSTEMS = {
 };
 const PROCESSORS = { x64: "x64", 64: "x64", arm64: "arm64", arm: "arm", ia32: "ia32" };
 
-/** Path where Node resolves a package from another package's folder. */
+/** Returns the path where Node resolves a package from another package's folder. */
 function resolve(from, name) {
   for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf("node_modules/") - 1))) {
     const candidate = `${base === "" ? "" : `${base}/`}node_modules/${name}`;

@@ -1,7 +1,6 @@
 /**
- * `npm run host`: runs the app in a long-lived Node process instead of a Workers-compatible runtime. If a platform
- * already runs with the same DATA_DIR, it serves next to that one, on its broker. Otherwise it starts everything that
- * `npm start` starts.
+ * `npm run host` runs the platform in a long-lived Node process instead of a Workers runtime. If a platform already
+ * runs with the same DATA_DIR, both share its broker.
  */
 import { join } from "node:path";
 import { type Running, readRunning } from "./config/data-dir.ts";
@@ -17,14 +16,12 @@ import { stopRequest } from "./process/stop.ts";
 
 const say = (line: string) => console.error(line);
 
-/** Variables of this host only. */
 const OWN = ["TRUST_PROXY", "HOST_CACHE_MIB", "HOST_CACHE_FILE_MIB", "HOST_DRAIN_SECONDS"];
 
 function ownVariables(): Record<string, string> {
   return Object.fromEntries(OWN.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
-/** A started host, and how to announce it on the terminal. */
 interface Serving {
   announce(): void;
   stop(): Promise<void>;
@@ -58,7 +55,7 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
   return { stop, announce: () => console.log(`\nReady at ${url}, on the running platform's broker`) };
 }
 
-/** Starts everything, with this host instead of the Workers runtime. */
+/** Starts everything, with a Node process instead of the Workers runtime. */
 async function serveAll(settings: Settings, signal: AbortSignal): Promise<Serving> {
   const platform = await startPlatform(settings, {
     natsServer: process.env.NATS_SERVER_BIN,

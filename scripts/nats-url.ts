@@ -1,4 +1,4 @@
-/** `npm run nats:url`: prints the URL of the started broker with credentials, for other clients and services. */
+/** `npm run nats:url` prints the URL of the started broker with credentials, for other clients and services. */
 import { readRunning } from "./config/data-dir.ts";
 import { readSettings } from "./config/settings.ts";
 import { readArguments } from "./process/arguments.ts";

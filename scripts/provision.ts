@@ -1,5 +1,5 @@
 /**
- * `npm run provision`: creates missing streams and buckets on an external broker, and prints the first admin's sign-in
+ * `npm run provision` creates missing streams and buckets on an external broker, and prints the first admin's sign-in
  * URL.
  */
 import { recoverySteps, unfinishedRestore } from "./backup/swap.ts";

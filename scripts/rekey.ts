@@ -1,6 +1,6 @@
 /**
- * `npm run rekey`: after a change of ENCRYPTION_KEYS or CLAIM_KEY, encrypts the newest revision of every entry again
- * and writes its unique keys. Runs next to a running platform, and can be repeated.
+ * `npm run rekey`: after a change of ENCRYPTION_KEYS or CLAIM_KEY, encrypts every entry with the new keys. Run it next
+ * to a running platform. Safe to repeat.
  */
 import { system } from "../shared/access/actor.ts";
 import { definitionFor } from "../shared/definition/stored/live.ts";
@@ -13,7 +13,7 @@ import { exitWith } from "./process/failure.ts";
 
 const ORBS_PER_PAGE = 200;
 
-/** Rekeys the entries of every orb. @param tell called with the progress after each page */
+/** @param tell called with the progress after each page */
 export async function rekey(
   settings: Settings,
   tell: (orb: string, progress: RekeyProgress) => void,

@@ -1,7 +1,6 @@
 /**
- * `npm run restore -- <folder> [--replace] [--keep-sessions] [--unsigned]`: restores a backup at the broker of the
- * running platform or at an external one. Before it changes a stream, it verifies and tests everything and makes a
- * safety copy of the current streams. Orbs that are not in the backup are deleted with their entries.
+ * `npm run restore -- <folder>` restores a backup. Before it changes a stream, it verifies the whole backup and makes a
+ * safety copy. Orbs that are not in the backup are deleted.
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -32,8 +31,8 @@ import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
 /**
- * Data that a platform stores before the first sign-in (its own definitions and mappings, the first invitation), and
- * data that lasts for minutes. If there is nothing else, a restore loses nothing.
+ * Streams that contain data before the first sign-in, or data that expires within minutes. A restore may replace them
+ * without asking.
  */
 const FILLED_BY_ITSELF: readonly string[] = [
   streams.platform,
@@ -44,11 +43,10 @@ const FILLED_BY_ITSELF: readonly string[] = [
   ...[buckets.platformInvitations, buckets.streamMappings, buckets.challenges].map(streams.kv),
 ];
 
-/** Options of the command. */
 export interface RestoreOptions {
   /** Allows replacing streams that contain messages. */
   replace?: boolean;
-  /** Also restores sessions and open invitations of the backup, including those that ended since. */
+  /** Also restores sessions and open invitations, including those that ended after the backup. */
   keepSessions?: boolean;
   /** Accepts a backup that is not signed, or is signed with an unknown key. */
   unsigned?: boolean;
@@ -87,9 +85,8 @@ async function stage(
 }
 
 /**
- * Restores a backup, finishes its interrupted restore, or undoes a restore from its safety copy.
- * @throws Failure if the backup is damaged or not authentic, or streams contain messages and may not be replaced. After
- *   an interruption it says how to continue
+ * Restores a backup, finishes an interrupted restore, or undoes a restore from its safety copy.
+ * @throws Failure if the backup is damaged or not authentic, or would replace messages without `--replace`
  */
 export async function restore(
   settings: Settings,

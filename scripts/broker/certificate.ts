@@ -3,15 +3,13 @@ import { connect, type PeerCertificate } from "node:tls";
 const HANDSHAKE_LIMIT_MS = 5_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What a server's certificate is worth to this process. */
 export interface CertificateReport {
   /** Days until it expires; 0 if it cannot be used. */
   days: number;
-  /** What is wrong with it and how to fix it; undefined if it can be used. */
+  /** What is wrong and how to fix it; undefined if the certificate can be used. */
   fault?: { says: string; remedy: string };
 }
 
-/** A server's certificate, and why it is not trusted. */
 interface Presented {
   certificate: PeerCertificate;
   /** OpenSSL's code, such as `SELF_SIGNED_CERT_IN_CHAIN`; undefined if the certificate is trusted. */
@@ -56,7 +54,7 @@ function faultOf(host: string, { certificate, code }: Presented): CertificateRep
   };
 }
 
-/** Checks the certificate of an `https:` or `wss:` address: trust, name and expiry. */
+/** Checks whether the certificate is trusted, has the right name, and has not expired. */
 export async function inspectCertificate(address: string): Promise<CertificateReport> {
   const url = new URL(address);
   let presented: Presented;

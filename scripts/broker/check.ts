@@ -3,7 +3,7 @@ import { Failure } from "../process/failure.ts";
 import { inspectCertificate } from "./certificate.ts";
 import { isRecentEnough, MINIMUM } from "./version.ts";
 
-/** Host names in NATS_URL for messages, without credentials. */
+/** Returns the hosts in NATS_URL, without credentials. */
 export function hostsOf(url: string): string {
   return url
     .split(",")
@@ -11,7 +11,6 @@ export function hostsOf(url: string): string {
     .join(", ");
 }
 
-/** Returns every code and message of an error and its causes. */
 function words(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = "code" in error ? String(error.code) : "";
@@ -19,7 +18,7 @@ function words(error: unknown): string {
   return `${code} ${error.message} ${cause}`;
 }
 
-/** Returns why a broker could not be reached. A WebSocket reports a refused certificate like any other failure. */
+/** Returns why no connection is possible. A WebSocket does not report that a certificate was refused. */
 async function unreachable(url: string): Promise<string> {
   const encrypted = url.split(",").filter((one) => one.trim().startsWith("wss:"));
   const reports = await Promise.all(encrypted.map((one) => inspectCertificate(one.trim())));
@@ -28,11 +27,7 @@ async function unreachable(url: string): Promise<string> {
   return `The broker at ${hostsOf(url)} cannot be reached.${certificate || " Check NATS_URL and that its WebSocket listener runs."}`;
 }
 
-/**
- * Checks that a broker is usable: it responds, accepts the credentials, is recent enough and has JetStream.
- * @param url the NATS_URL of the store
- * @throws Failure with one line
- */
+/** Checks that the broker responds, accepts the credentials, is recent enough and has JetStream. */
 export async function checkBroker(store: Store, url: string): Promise<void> {
   const address = hostsOf(url);
   let server: { version: string };

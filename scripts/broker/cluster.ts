@@ -4,7 +4,6 @@ import { writePrivate } from "../config/data-dir.ts";
 import { freePort, isFree } from "../process/ports.ts";
 import { type Broker, type LaunchOptions, launchBroker } from "./launch.ts";
 
-/** Several brokers with replicated data, each supervised separately. */
 export interface Cluster extends AsyncDisposable {
   readonly nodes: readonly Broker[];
   /** WebSocket addresses of all brokers, separated by commas. */
@@ -12,7 +11,7 @@ export interface Cluster extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Returns the cluster ports of the brokers: those of the last start, or free ones if any of them is in use. */
+/** Returns the ports of the last start, or free ones if another program uses one of them. */
 async function routePorts(file: string, count: number, reserved: readonly number[]): Promise<number[]> {
   const last = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as number[]) : [];
   const usable = async (port: number) => !reserved.includes(port) && (await isFree(port));
@@ -27,9 +26,8 @@ async function routePorts(file: string, count: number, reserved: readonly number
 }
 
 /**
- * Starts `count` brokers as one JetStream cluster on loopback, each with its own folder below `dir`. On a single
- * machine this adds no safety; it is for trying out the production setup.
- * @throws Failure with one line if a broker does not become ready
+ * Starts `count` brokers as one cluster on this machine. This adds no safety; it is for trying out the production
+ * setup.
  */
 export async function launchCluster(
   options: Omit<LaunchOptions, "port" | "wsPort" | "cluster">,

@@ -1,32 +1,28 @@
 import type { BrokerUser } from "./permissions.ts";
 import { PERMISSIONS } from "./permissions.ts";
 
-/** A broker's position in a cluster. */
 export interface ClusterNode {
-  /** Unique name of this broker. Its data belongs to this name. */
+  /** Unique name of this broker, to which its data belongs. */
   name: string;
   /** Port for the other brokers. */
   port: number;
-  /** Cluster ports of all brokers. */
+  /** Ports of all brokers for each other. */
   routes: number[];
 }
 
-/** Input of the broker's configuration file. */
 export interface BrokerConfig {
   /** Ports for TCP and WebSocket clients; -1 takes a free one. */
   port: number;
   wsPort: number;
-  /** Folder of JetStream's files. */
   storeDir: string;
-  /** Folder where the broker writes down its ports. */
+  /** Folder where the broker writes the numbers of its ports. */
   portsDir: string;
-  /** "always" or a duration: how much a power cut may lose. A killed process loses nothing. */
+  /** "always" or a duration: how much data a power cut may lose. A killed process loses nothing. */
   syncInterval: string;
-  /** Users with their passwords. Without users, the broker needs no credentials, which only tests may use. */
+  /** Passwords by user. Without users the broker needs no credentials, which only tests may use. */
   passwords: Partial<Record<BrokerUser, string>>;
-  /** Set if the broker is part of a cluster. */
   cluster?: ClusterNode | undefined;
-  /** Storage limit of JetStream, such as "8MB"; the free disk space if missing. */
+  /** Maximum size of stored data, such as "8MB"; the free disk space if missing. */
   maxFileStore?: string | undefined;
   /** False starts a broker without JetStream, for tests of the error message. */
   jetstream?: boolean;
@@ -50,8 +46,8 @@ function user(name: BrokerUser, password: string): string {
 }
 
 /**
- * The broker's configuration file. The broker listens on loopback only. Passwords are in plain text, because a bcrypt
- * hash costs each connection tens of milliseconds; only the owner can read the file.
+ * The broker listens on loopback only. Passwords are in plain text, because checking a bcrypt hash takes tens of
+ * milliseconds per connection; only the owner can read the file.
  */
 export function renderConfig(config: BrokerConfig): string {
   const users = Object.entries(config.passwords).map(([name, password]) =>
@@ -70,7 +66,7 @@ export function renderConfig(config: BrokerConfig): string {
 }
 `;
   const { cluster } = config;
-  // Detects a hung server within seconds. Until then a third of the direct gets would time out.
+  // Detects a hung server within seconds. Until then a third of the reads would time out.
   const routes =
     cluster === undefined
       ? ""

@@ -15,7 +15,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { isRecentEnough, versionOf } from "./version.ts";
 
-/** Suites with newer packages, and the keyrings that sign them. */
+/** Newer releases of the distribution, and the keyring that signs them. */
 interface Source {
   suites: string[];
   component: string;
@@ -35,7 +35,6 @@ const SOURCES: Record<string, Source> = {
   },
 };
 
-/** The distribution's ID from os-release, if this module supports it. */
 function distribution(): { name: string; source: Source } | undefined {
   if (!existsSync("/etc/os-release")) return undefined;
   const text = readFileSync("/etc/os-release", "utf8");
@@ -47,12 +46,11 @@ function distribution(): { name: string; source: Source } | undefined {
   return undefined;
 }
 
-/** Whether this system's package manager is supported. */
 export function isSupported(): boolean {
   return distribution() !== undefined && spawnSync("apt-get", ["--version"]).status === 0;
 }
 
-/** The mirrors of the distribution's main archive in this machine's apt configuration. */
+/** The mirrors that this machine's apt configuration lists. */
 function mirrors(name: string): string[] {
   const label = name === "ubuntu" ? "Ubuntu" : "Debian";
   const format = "$(ORIGIN)|$(CODENAME)|$(REPO_URI)";
@@ -63,17 +61,16 @@ function mirrors(name: string): string[] {
     .split("\n")
     .map((line) => line.split("|"))
     .filter(([origin, , uri]) => (origin === label || origin === "$(ORIGIN)") && uri !== undefined)
-    // The security archive has no newer suites.
+    // The security archive has no newer releases.
     .filter(([, codename = "", uri = ""]) => !/security/.test(`${codename} ${uri}`))
     .map(([, , uri = ""]) => uri);
   return [...new Set(found)];
 }
 
 /**
- * Downloads a newer nats-server package of the distribution and unpacks the binary to `target`. apt runs with private
- * state in a temporary folder, so no system package, source list or cache changes and root is not needed. apt verifies
- * the archive with the machine's keyring, and the package with the archive's hashes.
- * @returns one line per failed attempt; an empty list means that `target` exists
+ * Downloads a newer nats-server of the distribution to `target`, verified by apt. Needs no root: apt works in a
+ * temporary folder, and changes nothing on the system.
+ * @returns one line per failed attempt; empty on success
  */
 export function obtain(target: string): string[] {
   const found = distribution();
@@ -101,7 +98,7 @@ interface Attempt {
   target: string;
 }
 
-/** Returns the reason of the failure, or undefined if the binary exists now. */
+/** Returns the reason of a failure, or undefined on success. */
 function tryOne({ address, suite, source, target }: Attempt): string | undefined {
   const work = mkdtempSync(join(tmpdir(), "nats-server-"));
   try {

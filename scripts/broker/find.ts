@@ -6,9 +6,8 @@ import { isRecentEnough, MINIMUM, versionOf } from "./version.ts";
 
 const EXECUTABLE = process.platform === "win32" ? "nats-server.exe" : "nats-server";
 
-/** Where to look for the binary. */
 export interface Places {
-  /** NATS_SERVER_BIN; if set, nothing else is considered. */
+  /** NATS_SERVER_BIN; if set, no other place is searched. */
   explicit?: string | undefined;
   path?: string | undefined;
   /** Folders that may hold a downloaded copy. A new download goes into the first one. */
@@ -17,7 +16,7 @@ export interface Places {
   say?: (line: string) => void;
 }
 
-/** One line that says what is missing, with the command that installs it on this system. */
+/** Returns the command that installs the broker on this system. */
 function advice(platform: NodeJS.Platform = process.platform): string {
   const need = `nats-server ${MINIMUM} or newer is needed and was not found. Install it with:`;
   if (platform === "darwin") return `${need} brew install nats-server`;
@@ -26,9 +25,8 @@ function advice(platform: NodeJS.Platform = process.platform): string {
 }
 
 /**
- * Path of a recent nats-server: NATS_SERVER_BIN, the PATH, a downloaded copy, or (on Debian and Ubuntu) the
- * distribution's newer package, which is downloaded into the first folder.
- * @throws Failure with one line if there is none
+ * Returns the path of a recent nats-server: installed, downloaded earlier, or (on Debian and Ubuntu) downloaded now.
+ * @throws Failure if there is none
  */
 export function findBroker({ explicit, path, caches, say }: Places): string {
   if (explicit !== undefined && explicit !== "") {

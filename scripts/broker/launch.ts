@@ -9,37 +9,33 @@ import { backoff, supervise } from "../process/supervise.ts";
 import type { BrokerConfig, ClusterNode } from "./config.ts";
 import { renderConfig } from "./config.ts";
 
-/** How to start the broker. */
 export interface LaunchOptions {
   binary: string;
-  /** Folder for the configuration and the broker's files. Stopping does not remove it. */
+  /** Folder for the configuration and the broker's data. Stopping does not remove it. */
   dir: string;
   /** Fixed ports. By default the ports of the last start, or free ones. */
   port?: number | undefined;
   wsPort?: number | undefined;
-  /** Ports that other processes will use. The broker does not take them. */
+  /** Ports that the broker must not take, because other processes will use them. */
   reserved?: readonly number[];
   syncInterval: string;
   passwords: BrokerConfig["passwords"];
   jetstream?: boolean;
   maxFileStore?: string | undefined;
-  /** Position in a cluster. */
   cluster?: ClusterNode;
   /** Called when the broker dies and when it is back. */
   say?: (line: string) => void;
 }
 
-/** A running broker that is restarted on the same ports if it dies. */
+/** A running broker. If it dies, it is restarted on the same ports. */
 export interface Broker extends AsyncDisposable {
   readonly port: number;
   readonly wsPort: number;
-  /** `ws://127.0.0.1:…` */
   readonly wsUrl: string;
   /** Process id; undefined while the broker restarts. */
   readonly pid: number | undefined;
-  /** Sends a signal, SIGKILL by default, and resolves when the process is gone. */
+  /** Sends a signal, SIGKILL by default, and resolves when the process has ended. */
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Stops the broker permanently. */
   stop(): Promise<void>;
   /** Stops the broker until {@link Broker.resume}, for tests. */
   pause(signal?: NodeJS.Signals): Promise<void>;
@@ -49,7 +45,7 @@ export interface Broker extends AsyncDisposable {
   ready(): Promise<void>;
 }
 
-/** On Linux the kernel ends the broker with this process, even after SIGKILL. Elsewhere the guardian process does. */
+/** On Linux the kernel ends the broker with its parent, even after SIGKILL. Elsewhere a second process does. */
 let guard: string[] | undefined;
 function withParent(binary: string, args: string[]): [string, string[]] {
   guard ??=
@@ -69,16 +65,13 @@ function lastPorts(file: string): { port?: number; wsPort?: number } {
   }
 }
 
-/** The broker's own message about why it stopped, without its prefix. */
+/** Returns the broker's last error message. */
 function reason(lines: readonly string[]): string | undefined {
   const fatal = lines.filter((line) => /\[(FTL|ERR)\]/.test(line)).at(-1) ?? lines.at(-1);
   return fatal?.replace(/^.*?\[(FTL|ERR)\]\s*/, "");
 }
 
-/**
- * Starts a broker on loopback and supervises it.
- * @throws Failure with one line if it does not become ready
- */
+/** Starts a broker on loopback, and restarts it when it dies. @throws Failure if it does not become ready */
 export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   const { dir } = options;
   const portsDir = join(dir, "ports");

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-/** Folders with the brokers' files: one broker, or each broker of a cluster under its name. */
 export const brokerDir = (dataDir: string) => join(dataDir, "broker");
 export const clusterDir = (dataDir: string) => join(dataDir, "cluster");
 
@@ -15,9 +14,9 @@ const LAYOUTS = {
 };
 
 /**
- * A single broker and a cluster store their data separately, so changing from one to the other shows an empty platform.
- * @param brokers number of brokers about to start
- * @returns a warning if the folder has data of the other layout
+ * A single broker and a cluster store their data in different folders, so changing from one to the other shows an empty
+ * platform.
+ * @returns a warning if the other folder has data
  */
 export function otherLayout(dataDir: string, brokers: number): string | undefined {
   const [own, other] = brokers > 1 ? (["cluster", "single"] as const) : (["single", "cluster"] as const);

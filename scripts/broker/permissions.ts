@@ -1,12 +1,9 @@
 /**
- * Permissions of the started broker's users, in one table. It also shows what to grant to the users of an external
- * broker.
- *
- * Each user receives replies on `_INBOX.<user>.>`, and no user can read another one's.
+ * Permissions of the broker's users. Each user receives replies under its own inbox prefix, and cannot read replies to
+ * others.
  */
 import { buckets, streams } from "../../shared/store/subjects.ts";
 
-/** Users of the started broker. */
 export type BrokerUser = "fn" | "streams" | "deploy" | "operator";
 
 /** Subjects in NATS permission syntax; `deny` takes precedence. */
@@ -45,7 +42,7 @@ const OWN = [
   ...Object.values(buckets).map((bucket) => streams.kv(bucket)),
 ];
 
-/** Those of them that the functions may purge, to erase accounts and sessions. */
+/** The functions may purge these streams, to erase accounts and sessions. */
 const ERASABLE = [
   buckets.sessions,
   buckets.challenges,
@@ -54,16 +51,15 @@ const ERASABLE = [
   buckets.orbInvitations,
 ].map((bucket) => streams.kv(bucket));
 
-/** Only hosts may subscribe to changes of definitions and sessions. */
+/** Changes of definitions and sessions. Only hosts may subscribe to them. */
 const TOLD = "_feed.$KV.>";
 
-/** Subjects of live streams: any stream that a platform admin can map, but no subject of the broker or the platform. */
+/** Live streams may have any subject except those of the broker and the platform. */
 const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>", "_quota.>"];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
-  // The functions write to orbs' subjects and call services, whose names are not known in advance, so this user has a
-  // deny list: the JetStream API except what the functions use (in particular consumers, because a push consumer can
-  // deliver a stream to any subject), and the platform's own streams as a whole.
+  // The functions call services with unknown names, so this user needs a deny list. It denies most of the JetStream
+  // API: a push consumer, for example, could deliver a stream to any subject.
   fn: {
     publish: {
       allow: [">"],
@@ -118,6 +114,6 @@ export const PERMISSIONS: Record<BrokerUser, Permissions> = {
     subscribe: { allow: inboxes("deploy") },
     connections: ["WEBSOCKET"],
   },
-  // `npm run nats:url` prints these credentials for other clients and services of the operator.
+  // `npm run nats:url` prints these credentials for the operator's own clients and services.
   operator: { publish: { allow: [">"] }, subscribe: { allow: [">"] } },
 };

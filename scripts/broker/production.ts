@@ -1,6 +1,6 @@
 /**
- * Renders the broker configuration for production with the users of `permissions.ts`. `production.conf` is its output;
- * update it with `node scripts/broker/production.ts > scripts/broker/production.conf`.
+ * Writes the broker configuration for production. To update it: `node scripts/broker/production.ts >
+ * scripts/broker/production.conf`.
  */
 import { pathToFileURL } from "node:url";
 import { PERMISSIONS } from "./permissions.ts";
@@ -33,16 +33,15 @@ function user(name: keyof typeof PERMISSIONS): string {
 
 const accountOf = (service: string) => `SERVICE_${service}`;
 const answers = (service: string) => `svc.${service}.>`;
-/** Requests that a service may send to the platform: store its registration, and read it. */
+/** A service may store its registration and read it. */
 const requests = (service: string) => [
   `$KV.handlers.${service}.>`,
   `$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${service}.>`,
 ];
 
 /**
- * Renders the broker account of a service that handles `svc.<name>.…`. The broker does not check the reply subject of a
- * client's request. In the platform's account, a service could make the broker send its registration to any subject, and
- * so store it as an account or an entry. From a separate account, only the exported subjects reach a stream.
+ * Each service gets its own broker account. The broker does not check reply subjects, so a service in the platform's
+ * account could have its registration sent to any subject, and stored as an entry. Accounts isolate subjects.
  */
 function service(name: string): string {
   return `  ${accountOf(name)} {
@@ -66,7 +65,7 @@ ${requests(name)
   }`;
 }
 
-/** Renders the subjects that the platform's account exports to a service and imports from it. */
+/** The platform's account shares these subjects with a service's account. */
 const exportsTo = (name: string) =>
   requests(name)
     .map((subject) => `      { service: "${subject}", accounts: [${accountOf(name)}] }`)
@@ -75,9 +74,8 @@ const importsFrom = (name: string) =>
   `      { service: { account: ${accountOf(name)}, subject: "${answers(name)}" } }`;
 
 /**
- * The text of `production.conf`.
- * @param services names of handler services with a user of their own; without any, the output contains a commented
- * example
+ * Returns the text of `production.conf`.
+ * @param services names of services; without any, the output contains a commented example
  */
 export function renderProduction(services: readonly string[] = []): string {
   const named = services.length === 0 ? ["shipping"] : services;

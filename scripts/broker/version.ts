@@ -3,12 +3,11 @@ import { spawnSync } from "node:child_process";
 /** Minimum broker version: the first with message schedules and atomic batches. */
 export const MINIMUM = "2.14.0";
 
-/** The version in the output of `nats-server -v` ("nats-server: v2.15.1"); undefined if there is none. */
 export function parseVersion(output: string): string | undefined {
   return /\bv?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?)\b/.exec(output)?.[1];
 }
 
-/** Whether a version such as "2.15.1" or "2.14.0-RC.1" is recent enough. A pre-release is older than its release. */
+/** A pre-release such as "2.14.0-RC.1" is older than its release. */
 export function isRecentEnough(version: string, minimum = MINIMUM): boolean {
   const [numbers = "", preRelease] = version.split("-", 2);
   const have = numbers.split(".").map(Number);
@@ -20,7 +19,7 @@ export function isRecentEnough(version: string, minimum = MINIMUM): boolean {
   return preRelease === undefined;
 }
 
-/** Version of a binary; undefined if it does not run or is not a nats-server. */
+/** Returns the version of a binary; undefined if it does not run or is not a nats-server. */
 export function versionOf(binary: string): string | undefined {
   const result = spawnSync(binary, ["-v"], { encoding: "utf8", timeout: 10_000 });
   if (result.status !== 0) return undefined;

@@ -5,13 +5,10 @@ import { join } from "node:path";
 import { Failure, systemCode } from "../process/failure.ts";
 import { makeFolder } from "./folders.ts";
 
-/** Free bytes that a start needs, for the broker's new streams. */
+/** Minimum free bytes for the broker's new streams. */
 const LEAST_ROOM = 32 * 1024 * 1024;
 
-/**
- * Creates the data folder for its owner only, and checks that it is writable.
- * @throws Failure with one line if it is not
- */
+/** Creates the data folder for its owner only, and checks that it is writable. */
 export function prepareDataDir(dataDir: string): void {
   const probe = join(dataDir, `.probe-${process.pid}`);
   let room: number;
@@ -41,21 +38,20 @@ export function writePrivate(path: string, text: string): void {
   renameSync(draft, path);
 }
 
-/** The record of a running instance in `<data folder>/running.json` (mode 0600). */
+/** `<data folder>/running.json`: the lock file of a running platform, and how to connect to it. */
 export interface Running {
   pid: number;
   /** Distinguishes this process from a later one with the same id. */
   mark: string;
   /** URL of the started broker with the operator's credentials. */
   natsUrl?: string;
-  /** WebSocket URL of the started broker. Users and passwords are in `secrets.json`. */
+  /** WebSocket URL of the started broker, without credentials. */
   natsWsUrl?: string;
-  /** Number of replicas of every stream and bucket. */
   replicas?: number;
   url?: string;
 }
 
-/** Start time of a process, which distinguishes it from others with the same id; undefined if it is not running. */
+/** Returns the start time of a process, because process ids are reused; undefined if it is not running. */
 function processMark(pid: number): string | undefined {
   if (process.platform === "linux") {
     try {
@@ -76,7 +72,7 @@ function processMark(pid: number): string | undefined {
   return started.status === 0 ? started.stdout.trim() : "running";
 }
 
-/** Content of a lock file, if the process that wrote it is alive. */
+/** Returns the content of a lock file, if the process that wrote it is alive. */
 function living(text: string): Running | undefined {
   try {
     const found = JSON.parse(text) as Partial<Running> | null;
@@ -87,16 +83,15 @@ function living(text: string): Running | undefined {
   }
 }
 
-/** The instance that uses this data folder, if any. */
+/** Returns the platform that uses this data folder, if any. */
 export function readRunning(dataDir: string): Running | undefined {
   const found = readState(join(dataDir, "running.json"));
   return found === undefined ? undefined : living(found.text);
 }
 
-/** A file's content and identity. */
 interface FileState {
   text: string;
-  /** Distinguishes it from another file with the same content. */
+  /** Distinguishes the file from another one with the same content. */
   identity: string;
   ageMs: number;
 }
@@ -127,8 +122,8 @@ const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(
 const WRITTEN_MS = 1_000;
 
 /**
- * Creates a lock file, or replaces one whose process is dead. If several processes try that, only the one that holds a
- * second lock and finds the first one unchanged succeeds.
+ * Creates a lock file, or replaces one whose process is dead. A second lock makes sure that only one process replaces
+ * it.
  * @returns the living owner, or undefined if this process is the owner now
  */
 function hold(path: string, text: string): Running | undefined {
@@ -157,10 +152,7 @@ function hold(path: string, text: string): Running | undefined {
   }
 }
 
-/**
- * Locks the data folder for a restore by this process.
- * @throws Failure if another live process holds the lock
- */
+/** Makes sure that only one restore uses the data folder. @throws Failure if another live process restores */
 export function claimRestore(dataDir: string): { release(): void } {
   const path = join(dataDir, "restoring.json");
   const other = hold(path, JSON.stringify({ pid: process.pid, mark: processMark(process.pid) ?? "" }));
@@ -180,7 +172,7 @@ export interface Claim {
 
 /**
  * Locks the data folder: two brokers on the same files would destroy them.
- * @throws Failure if another live instance uses it
+ * @throws Failure if another live platform uses it
  */
 export function claimDataDir(dataDir: string): Claim {
   const path = join(dataDir, "running.json");

@@ -4,11 +4,7 @@ import { systemCode } from "../process/failure.ts";
 
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
-/**
- * Creates a folder and its parents for their owner only, one by one: `mkdir` with `recursive` loops forever where the
- * system denies the existence of an existing folder (below /proc, for example).
- * @throws the system's error, or one that names the folder that rejects new ones
- */
+/** Creates a folder and its parents for their owner only. `mkdir` with `recursive` would loop forever below /proc. */
 export function makeFolder(path: string): void {
   if (isFolder(path)) return;
   const above = dirname(path);

@@ -5,23 +5,21 @@ import { exportJWK, generateKeyPair } from "jose";
 import { Failure } from "../process/failure.ts";
 import { writePrivate } from "./data-dir.ts";
 
-/** Passwords of the started broker's users, by user name. */
 export type BrokerPasswords = Record<"fn" | "streams" | "deploy" | "operator", string>;
 
-/** The secrets of a data folder, generated once in `<data folder>/secrets.json` (mode 0600). */
+/** Generated once, in `<data folder>/secrets.json`, which only the owner can read. */
 export interface Secrets {
   broker: BrokerPasswords;
-  /** JSON array of private Ed25519 JWKs; the first signs, all verify. */
+  /** JSON array of private Ed25519 JWKs. The first signs, all verify. */
   JWT_SIGNING_KEYS: string;
-  /** JSON array of `{ kid, k }`, k 256 bits in base64url; the first encrypts, all decrypt. */
+  /** JSON array of `{ kid, k }`, k 256 bits in base64url. The first encrypts, all decrypt. */
   ENCRYPTION_KEYS: string;
-  /** 256 bits in base64url, for the unique keys of sensitive values. */
+  /** 256 bits in base64url: hashes unique values of sensitive fields. */
   CLAIM_KEY: string;
 }
 
 const secret = (bytes = 32) => randomBytes(bytes).toString("base64url");
 
-/** Generates keys for the functions, in the format of their variables. */
 export async function generateKeys(): Promise<Omit<Secrets, "broker">> {
   const { privateKey } = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: true });
   const jwk = { ...(await exportJWK(privateKey)), kid: secret(9), alg: "EdDSA", use: "sig" };
@@ -48,7 +46,7 @@ function readSecrets(path: string): Secrets {
   return { broker, JWT_SIGNING_KEYS, ENCRYPTION_KEYS, CLAIM_KEY };
 }
 
-/** Reads the data folder's secrets. Generates them if there are none. */
+/** Reads the secrets, or generates them at the first start. */
 export async function loadSecrets(dataDir: string): Promise<Secrets> {
   const path = join(dataDir, "secrets.json");
   if (existsSync(path)) return readSecrets(path);

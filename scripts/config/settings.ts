@@ -5,7 +5,6 @@ import { Failure } from "../process/failure.ts";
 /** Environment variables by name. An empty value counts as missing. */
 export type Environment = Record<string, string | undefined>;
 
-/** Address and credentials of an external broker. */
 export interface ExternalBroker {
   url: string;
   user?: string;
@@ -15,9 +14,9 @@ export interface ExternalBroker {
   creds?: string;
 }
 
-/** The settings of `npm start`. docs/reference/settings.md lists them. */
+/** Settings of `npm start`, listed in docs/reference/settings.md. */
 export interface Settings {
-  /** Address to listen on: HOST, or 127.0.0.1. */
+  /** Address to listen on. */
   host: string;
   port: number;
   streamsPort: number;
@@ -31,15 +30,14 @@ export interface Settings {
   /** Number of brokers to start: one, or a cluster of three. */
   brokers: 1 | 3;
   replicas: number;
-  /** Whether the functions reach the broker over the link, through Durable Objects. */
+  /** Whether Durable Objects hold the broker connection, instead of each request. */
   link: boolean;
   /** Broker's `sync_interval`: "always", or a duration such as "10s". */
   syncInterval: string;
-  /** Variables that are passed to the functions unchanged. */
   passedOn: Record<string, string>;
 }
 
-/** Settings of the functions that are passed through unchanged. */
+/** Variables that the functions get unchanged. */
 const PASSED_ON = [
   "ALLOWED_ORIGINS",
   "JWT_SIGNING_KEYS",
@@ -82,7 +80,7 @@ function port(env: Environment, name: string): number | undefined {
   return value;
 }
 
-/** Rejects equal ports before anything listens; otherwise the message would depend on which process starts first. */
+/** Rejects equal ports before any process listens; otherwise the message would depend on which process starts first. */
 function requireDifferent(ports: Record<string, number | undefined>): void {
   const names = new Map<number, string>();
   for (const [name, value] of Object.entries(ports)) {
@@ -128,10 +126,7 @@ function externalBroker(env: Environment): ExternalBroker | undefined {
   };
 }
 
-/**
- * Reads the settings from environment variables.
- * @throws Failure that names the invalid variable
- */
+/** @throws Failure that names the invalid variable */
 export function readSettings(env: Environment): Settings {
   const functionsPort = port(env, "PORT") ?? 8787;
   const streamsPort = port(env, "STREAMS_PORT") ?? 52_012;
@@ -187,13 +182,12 @@ export function readSettings(env: Environment): Settings {
   };
 }
 
-/** Settings of the platform, its functions and its processes, as listed in docs/reference/settings.md. */
 const OF_THE_PLATFORM =
   /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|QUOTA|HOST_CACHE|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
 /**
- * Returns the environment for tests. They choose their own settings, so the shell's settings for `npm start` must not
- * reach them. Tests only take over the number of brokers, the link, and the host that serves the functions.
+ * Removes the platform's settings from the environment of tests, except the number of brokers, the host, and whether
+ * Durable Objects hold the broker connection.
  */
 export function testEnvironment(env: Environment): Environment {
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !OF_THE_PLATFORM.test(name)));

@@ -20,14 +20,14 @@ let received = Buffer.alloc(0);
 const send = (line, body = "") => socket.write(`${line}\r\n${body}`);
 const publish = (to, text, replyTo = "") =>
   send(`PUB ${to} ${replyTo} ${Buffer.byteLength(text)}`, `${text}\r\n`);
-// An error has headers: the status for the caller, and a message.
+// An error response has headers: the status for the caller, and a message.
 const refuse = (to, code, words) => {
   const headers = `NATS/1.0\r\nNats-Service-Error-Code: ${code}\r\nNats-Service-Error: ${words}\r\n\r\n`;
   const size = Buffer.byteLength(headers);
   send(`HPUB ${to} ${size} ${size}`, `${headers}\r\n`);
 };
 
-// The first error is the reason; the closed connection that follows adds nothing.
+// Report only the first error. The closed connection that follows adds nothing.
 let complained = false;
 function complain(words) {
   if (!complained)
@@ -50,7 +50,7 @@ function onMessage(sid, replyTo, text) {
   console.log(JSON.parse(text).error === undefined ? "ready: greeter.hello" : text);
 }
 
-/** Takes one line, and its message, off the received data; false if more data must arrive first. */
+/** Removes one line and its message from the received data. Returns false if more data must arrive first. */
 function take() {
   const end = received.indexOf("\r\n");
   if (end < 0) return false;

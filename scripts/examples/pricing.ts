@@ -1,9 +1,7 @@
 /**
- * A service in TypeScript with the kit: it prices a cart.
+ * A service in TypeScript that prices a cart. Start it more than once, and the instances share the load.
  *
- *     NATS_URL=$(npm run --silent nats:url) node_modules/.bin/node scripts/examples/pricing.ts
- *
- * Start it more than once, and the instances share the load.
+ * NATS_URL=$(npm run --silent nats:url) node_modules/.bin/node scripts/examples/pricing.ts
  */
 import { connect, headers } from "nats";
 import { ServiceError, serve } from "../../shared/handlers/contract/kit.ts";

@@ -2,17 +2,17 @@ import { hashOf } from "./hash.ts";
 
 /**
  * Admits a key to a cache on its second request, so that keys that are requested once take no space. Remembers recent
- * keys in a fixed number of bytes. Each key has one slot that later keys overwrite, so older keys are forgotten first.
+ * keys in a fixed number of bytes.
  */
 export class AdmissionFilter {
   readonly #places: Int32Array;
 
-  /** @param places power of two: approximate number of keys, four bytes each */
+  /** @param places approximate number of remembered keys, a power of two; each takes four bytes */
   constructor(places: number) {
     this.#places = new Int32Array(places);
   }
 
-  /** Records a request. @returns whether the key was requested before; false positives are very rare */
+  /** Returns whether the key was requested before; false positives are very rare. */
   admits(key: string): boolean {
     const hash = hashOf(key);
     const place = hash & (this.#places.length - 1);

@@ -1,4 +1,4 @@
-/** Files of the page /api/docs from the package swagger-ui-dist: hosts read them from disk, deployments get a copy. */
+/** Static files of the page /api/docs, from the package swagger-ui-dist. */
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -10,7 +10,6 @@ import { RENDERER_FILES } from "../../functions/pages/docs.ts";
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const source = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 
-/** The assets directory in wrangler.toml. */
 const assetsDir = join(root, ".wrangler/assets");
 
 const read = new Map<string, Promise<{ content: Uint8Array<ArrayBuffer>; tag: string }>>();
@@ -27,7 +26,7 @@ function load(name: string) {
   return known;
 }
 
-/** A file as a response, with the same headers as the deployed runtime's assets. */
+/** Returns a file with the same headers as the deployed runtime's assets. */
 export async function assetResponse(name: string, ifNoneMatch?: string | null): Promise<Response> {
   if (!Object.hasOwn(RENDERER_FILES, name)) return new Response(null, { status: 404 });
   const { content, tag } = await load(name);
@@ -36,7 +35,6 @@ export async function assetResponse(name: string, ifNoneMatch?: string | null): 
   return new Response(content, { headers });
 }
 
-/** Copies exactly these files into the assets directory. */
 export function copyAssets(): void {
   rmSync(assetsDir, { recursive: true, force: true });
   mkdirSync(assetsDir, { recursive: true });

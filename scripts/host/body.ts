@@ -5,7 +5,7 @@ import { bodyAborted, tooLarge, tooSlow } from "../../functions/middleware/body-
 import type { AppError } from "../../shared/kernel/errors.ts";
 
 /**
- * Reads a body of fewer than `limit` bytes and rejects a larger one as soon as its size is known.
+ * Rejects a body of `limit` or more bytes as soon as its size is known.
  * @throws AppError too_large; malformed if the body ends early or arrives too slowly
  */
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
@@ -24,7 +24,7 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
     const wait = waitForBody();
     void wait.late.then(() => refuse(tooSlow()));
     incoming.on("data", (part: Buffer) => {
-      // Read and drop the rest.
+      // Read and drop what follows.
       if (settled) return;
       wait.came();
       size += part.length;

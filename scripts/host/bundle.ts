@@ -17,10 +17,7 @@ const runtimeModules: Plugin = {
   },
 };
 
-/**
- * Bundles the functions into one ES module with the same conditions and text modules as wrangler uses for a deployment.
- * @param entry path of the worker's entry; the project's own by default
- */
+/** Bundles the functions into one ES module, as wrangler does for a deployment. */
 export async function bundleFunctions(entry = join(root, "functions/worker.ts")): Promise<string> {
   const result = await build({
     entryPoints: [entry],

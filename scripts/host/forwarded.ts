@@ -1,10 +1,9 @@
-/** Reads the client's address from a proxy's headers. */
 import { isIP, isIPv6 } from "node:net";
 
 /**
- * The address in the last entry of `X-Forwarded-For`, which the nearest proxy wrote. Removes a port, because rate
- * limits would otherwise count every connection as another client.
- * @returns undefined if the entry is not an address
+ * Returns the address that the nearest proxy wrote. Removes the port, or rate limits would count every connection as
+ * another client.
+ * @returns undefined if the header ends with no address
  */
 export function forwardedAddress(header: string): string | undefined {
   const last = header.split(",").at(-1)?.trim() ?? "";

@@ -14,7 +14,6 @@ import { backoff } from "../process/supervise.ts";
 import { assetResponse } from "./assets.ts";
 import { bundleFunctions, compatibility } from "./bundle.ts";
 
-/** Options for serving the functions. */
 export interface FunctionsOptions {
   host: string;
   port: number;
@@ -24,11 +23,10 @@ export interface FunctionsOptions {
   log: (line: string) => void;
   /** An existing bundle; created if missing. */
   bundle?: string | undefined;
-  /** Whether Durable Objects hold the broker connection. */
+  /** Whether Durable Objects hold the broker connection, instead of each request. */
   link?: boolean;
 }
 
-/** The functions, served by the Workers runtime on this machine. */
 export interface Functions extends AsyncDisposable {
   readonly url: string;
   stop(): Promise<void>;
@@ -36,10 +34,7 @@ export interface Functions extends AsyncDisposable {
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/**
- * Creates a runtime without miniflare's signal handlers, which would end the process before the broker and the data
- * folder are shut down. {@link Functions.stop} disposes of it.
- */
+/** Removes miniflare's signal handlers, which would end the process before the broker has stopped. */
 function withoutSignals<T>(create: () => T): T {
   const before = SIGNALS.map((signal) => new Set(process.listeners(signal)));
   const created = create();
@@ -51,10 +46,7 @@ function withoutSignals<T>(create: () => T): T {
   return created;
 }
 
-/**
- * Serves the functions in workerd through miniflare, and restarts workerd on the same port if it dies.
- * @throws Failure if it does not start
- */
+/** Serves the functions in workerd through miniflare, and restarts workerd on the same port if it dies. */
 export async function serveFunctions(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
   const bundle = options.bundle ?? (await bundleFunctions());
@@ -85,7 +77,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
   let wanted = true;
   let reviving: Promise<void> | undefined;
   let running: Miniflare | undefined;
-  /** Output of the first start, kept until its cause is known: a port in use is reported without a stack. */
+  /** Holds back the first output, because a port in use is reported without a stack. */
   let held: string[] | undefined = [];
 
   function hear(line: string): void {

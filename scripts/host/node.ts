@@ -1,6 +1,6 @@
 /**
- * Runs the app in a long-lived Node process: one broker connection for all requests, and a cache that the broker's
- * change feeds keep consistent (`shared/store/cache/cached-store.ts`).
+ * Runs the platform in a long-lived Node process: one broker connection for all requests, and a cache that the broker's
+ * change notifications keep consistent.
  */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
@@ -27,7 +27,7 @@ import { ResponseFile } from "./response-file.ts";
 import { drainMs, Shutdown } from "./shutdown.ts";
 import { openSocket } from "./socket.ts";
 
-/** Bytes of large reads in progress, a quarter of what the broker buffers per connection before it closes it. */
+/** Maximum bytes of large reads at the same time: a quarter of what makes the broker close a slow connection. */
 const READING_BYTES = 16 * 1024 * 1024;
 
 /** Default of HOST_CACHE_MIB: MiB of heap for the caches. */
@@ -44,15 +44,11 @@ function bytesOf(name: string, setting: string | undefined, otherwise: number, l
   return mib * 1024 * 1024;
 }
 
-/** The app in this process. */
 export interface NodeFunctions extends Functions {
-  /** Current figures of the store's cache. */
   stats(): CacheStats;
-  /** Current figures of the response cache. */
   answers(): ResponseCache["stats"];
 }
 
-/** Node's own request object, as the server adapter provides it. */
 const incomingOf = (env: Record<string, unknown>) => (env as unknown as HttpBindings).incoming;
 const outgoingOf = (env: Record<string, unknown>) => env.outgoing as RecordedResponse;
 
@@ -63,9 +59,8 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
 }
 
 /**
- * Host names that keep their length in a URL. An international name becomes longer when it is converted to ASCII. The
- * server adapter would then cut the path at the wrong place and serve another address. Browsers convert such names
- * themselves.
+ * ASCII host names only. An international name becomes longer in a URL, so the server adapter would cut the path at the
+ * wrong place and serve another address. Browsers convert such names themselves.
  */
 const HOST_NAME = /^[\w.:[\]-]*$/;
 
@@ -94,7 +89,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   }
 }
 
-/** Lends the shared store to each request, with a dependency tracker if its response may be cached. */
+/** Lends the shared store to each request. If the response may be cached, also records what it depends on. */
 function lender(store: CachedStore, answers: ResponseCache): Host["lend"] {
   // Releasing does nothing, because all requests share the connection.
   const shared = { ...store, close: async () => undefined };
@@ -106,7 +101,6 @@ function lender(store: CachedStore, answers: ResponseCache): Host["lend"] {
   };
 }
 
-/** Returns the app as a listener for Node's server. */
 function appListener(host: Host): ReturnType<typeof getRequestListener> {
   const app = createApp(() => host);
   const context = {
@@ -120,10 +114,8 @@ function appListener(host: Host): ReturnType<typeof getRequestListener> {
 }
 
 /**
- * Serves the app from this process.
- * @param options.bindings the functions' variables. `TRUST_PROXY=true` takes the client's address from the last entry
- *   of `X-Forwarded-For`; use it only if all requests come through your own proxy. `HOST_CACHE_MIB` and
- *   `HOST_CACHE_FILE_MIB` limit the caches. With `HOST_DRAIN_SECONDS` it serves on for a while after a stop signal
+ * @param options.bindings the functions' variables. Set `TRUST_PROXY=true` only if all requests come through your own
+ *   proxy.
  */
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);

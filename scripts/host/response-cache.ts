@@ -1,7 +1,6 @@
 /**
- * Caches complete responses to anonymous public reads while all of their dependencies are valid
- * (`shared/store/cache/dependencies.ts`). Responses made from one entry go to a file at once; others go to memory on the
- * second request. A hit costs one check of the dependencies and one write to the socket.
+ * Caches complete responses to anonymous reads, until something that they depend on changes. Responses made from one
+ * entry go to a file; others go to memory on the second request.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
@@ -20,27 +19,23 @@ import type { RecordedResponse, Recorder } from "./response.ts";
 import type { ResponseFile } from "./response-file.ts";
 import { type Head, headOf, type Keys, keysOf } from "./response-keys.ts";
 
-/** A response without the headers of its request. */
 interface Answer {
   head: Head;
   etag: string | undefined;
   body: Buffer;
 }
 
-/** A response in memory. */
 interface CachedAnswer extends Answer, Evictable {
   dependencies: DependencyTracker;
 }
 
 /**
- * A generation of responses in the file: responses with the same head that were made from the same definition in the
- * same epoch. When one of these changes, the next generation starts and all earlier responses are invalid, without a
- * search for them. A change of the entry removes its response ({@link ResponseCache.stored}). The sequence identifies the
- * definition, because the definition itself may be evicted and read again.
+ * Responses in the file with equal headers and equal definition belong to one generation. When the definition changes,
+ * a new generation makes all earlier responses invalid at once, without a search for them.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
-  /** Sequence in the orb's stream. */
+  /** Sequence number in the orb's stream. */
   epoch: EntryDependencies["message"]["epoch"];
 }
 
@@ -49,7 +44,7 @@ const ASKED = 16_384;
 /** Estimated bytes per dependency and per response, in addition to their text. */
 const DEPENDENCY_BYTES = 72;
 const ANSWER_BYTES = 500;
-/** Upper bound of heads and of generations in the file: about one per orb, language and origin. */
+/** Maximum sets of headers, and maximum generations: about one per orb, language and origin. */
 const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
 const CACHEABLE = "public, no-cache";
@@ -62,7 +57,7 @@ export class ResponseCache {
   readonly #heads = new BoundedMap<string, Head>(MOST_HEADS);
   /** Generations by their number in the file, oldest first. */
   readonly #generations = new Map<number, Generation>();
-  /** Number of the newest generation of each head. */
+  /** Number of the newest generation with each set of headers. */
   readonly #newest = new Map<string, number>();
   #numbers = 0;
   /** Responses in progress that will be cached. Other requests for them wait. */
@@ -71,8 +66,8 @@ export class ResponseCache {
   #hits = 0;
 
   /**
-   * @param maxBytes upper bound of all responses in memory
-   * @param file for responses made from one entry, which are cached at once; others are cached on the second request
+   * @param maxBytes maximum for all responses in memory
+   * @param file stores responses made from one entry
    */
   constructor(host: () => Host, maxBytes: number, file?: ResponseFile) {
     this.#host = host;
@@ -92,10 +87,7 @@ export class ResponseCache {
     this.#file?.forget(subject);
   }
 
-  /**
-   * Responds from the cache, or calls `make`. Concurrent requests for a cacheable response wait for the first one and
-   * share it if all of its dependencies are still valid.
-   */
+  /** Responds from the cache, or calls `make`. Concurrent requests for the same response wait for the first one. */
   serve(request: IncomingMessage, response: RecordedResponse, make: () => void): void {
     const keys = keysOf(request);
     if (keys === undefined) {
@@ -116,7 +108,6 @@ export class ResponseCache {
     make();
   }
 
-  /** The cached response to a request, if it is valid. */
   #find({ plain, spoken }: Keys): Answer | undefined {
     const now = Date.now();
     for (const key of [plain, spoken]) {
@@ -198,14 +189,13 @@ export class ResponseCache {
     response.once("close", over);
   }
 
-  /** Collects the dependencies of a response if it may be cached. */
+  /** Records what a response depends on, if it may be cached. */
   begin(response: RecordedResponse, context: Context<AppEnv>): DependencyTracker | undefined {
     if (response.recorder === undefined) return undefined;
     response.recorder.context = context;
     return response.recorder.tracker;
   }
 
-  /** Caches a public response. */
   #keep(
     { plain, spoken }: Keys,
     again: boolean,
@@ -232,7 +222,7 @@ export class ResponseCache {
     this.#cached.set(key, { head, etag, body: held, dependencies: tracker, bytes, used: false });
   }
 
-  /** Returns one shared object for equal heads. */
+  /** Returns one shared object for equal headers, to save memory. */
   #sameHead(head: Head): Head {
     const same = this.#heads.get(head.key);
     if (same !== undefined) return same;
@@ -240,7 +230,7 @@ export class ResponseCache {
     return head;
   }
 
-  /** The generation for a response in the file: the newest one with this head, or a new one if that is invalid. */
+  /** Returns the newest generation with these headers, or a new one if that is invalid. */
   #generationOf(head: Head, { definition, message, sources }: EntryDependencies): number {
     const generation: Generation = { head, definition, epoch: message.epoch, sources };
     const last = this.#newest.get(head.key);
@@ -264,14 +254,13 @@ export class ResponseCache {
   }
 }
 
-/** Whether a generation is still valid. */
 function isValid({ definition, epoch, sources }: Generation, now: number): boolean {
   if (!definition.valid || epoch.ended) return false;
   for (const source of sources) source.lastUse = now;
   return true;
 }
 
-/** Whether two generations depend on the same state, even if the definition was evicted and read again. */
+/** Returns whether two generations depend on the same state, even if the definition was evicted and read again. */
 function sameDependencies(a: Generation, b: Generation): boolean {
   const [one, other] = [a.definition.message, b.definition.message];
   return (
@@ -282,7 +271,6 @@ function sameDependencies(a: Generation, b: Generation): boolean {
   );
 }
 
-/** The value of a header that may appear once. */
 function text(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }

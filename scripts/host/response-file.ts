@@ -1,8 +1,8 @@
 /**
- * Stores responses in a file. An index of about 40 bytes per response stays in memory; the operating system's page cache
- * holds the file and can shrink at any time. A read from the page cache takes about two microseconds.
+ * Stores responses in a file, with an index of about 40 bytes per response in memory. The operating system's page cache
+ * makes reads fast, and can shrink at any time.
  *
- * The file is a ring buffer of blocks. Writing a block replaces the responses in it. The file has no name, so its content
+ * The file is a ring buffer of blocks: writing a block replaces its old responses. The file has no name, so it
  * disappears with the process.
  */
 import { randomUUID } from "node:crypto";
@@ -11,7 +11,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashOf } from "./hash.ts";
 
-/** Metadata of a response. */
 export interface StoredResponse {
   /** Generation of the caller, up to 2³² - 1. */
   generation: number;
@@ -21,13 +20,15 @@ export interface StoredResponse {
 
 /** Bytes per write. Longer responses are not stored. */
 const BLOCK = 65_535;
-/** The index has one slot for this many bytes of the file. With smaller responses the index fills up before the file. */
+/**
+ * The index has one slot for this many bytes of the file. With smaller responses the index fills up before the file.
+ */
 const BYTES_EACH = 768;
-/** Lengths of key and tag, stored in front of both. */
+/** Bytes that store the lengths of the key and the ETag. */
 const HEAD = 4;
 const NO_TAG = 0xffff;
 
-/** Most responses per subject (languages, origins, parameters). The oldest one is dropped first. */
+/** Maximum responses per subject (languages, origins, parameters). The oldest one is removed first. */
 const MOST_VARIANTS = 32;
 
 /** A hash table of slots in the index. Each bucket is a linked list, newest first. */
@@ -67,7 +68,7 @@ class Chains {
     else this.#first[this.#bucket(this.#hash[place] ?? 0)] = next;
   }
 
-  /** The slots with a hash, newest first. The caller may remove a slot while it iterates. */
+  /** The caller may remove a slot while it iterates. */
   *find(hash: number): Generator<number> {
     for (let at = this.#first[this.#bucket(hash)] ?? 0; at > 0; ) {
       const place = at - 1;
@@ -85,7 +86,7 @@ export class ResponseFile {
   readonly #onFailure: (error: unknown) => void;
   #file: number | undefined;
   readonly #blocks: number;
-  /** The open block with its number, not yet written. */
+  /** The block that is not yet written to the file. */
   readonly #open = Buffer.alloc(BLOCK);
   #openBlock = 0;
   #openBytes = 0;
@@ -125,18 +126,15 @@ export class ResponseFile {
     }
   }
 
-  /** Number of stored responses. */
   get answers(): number {
     return this.#answers;
   }
 
-  /** Whether the file can be used. */
   get works(): boolean {
     return this.#file !== undefined;
   }
 
   /**
-   * Stores a response and replaces an earlier one with the same key.
    * @param subject broker subject that the response depends on, for {@link forget}
    * @returns false if the response is too long
    */
@@ -176,7 +174,7 @@ export class ResponseFile {
     return true;
   }
 
-  /** The response with a key. @param wanted accepts a generation; other responses are not read */
+  /** @param wanted accepts a generation; other responses are not read */
   get(key: string, wanted: (generation: number) => boolean): StoredResponse | undefined {
     for (const place of this.#keys.find(hashOf(key))) {
       const generation = this.#generation[place] ?? 0;
@@ -193,7 +191,7 @@ export class ResponseFile {
     return undefined;
   }
 
-  /** Removes the response with a key. Also removes keys with the same 32-bit hash, which only costs a new request. */
+  /** Also removes keys with the same 32-bit hash, which only costs a new request. */
   drop(key: string): void {
     this.#removeAll(this.#keys, hashOf(key));
   }
@@ -207,13 +205,12 @@ export class ResponseFile {
     for (const place of chains.find(hash)) this.#remove(place);
   }
 
-  /** Drops the oldest response of a subject if it has too many. */
+  /** Removes the oldest response of a subject if there are too many. */
   #limit(hash: number): void {
     let variants = 0;
     for (const place of this.#subjects.find(hash)) if (++variants >= MOST_VARIANTS) this.#remove(place);
   }
 
-  /** Removes all responses. */
   #clear(): void {
     this.#keys.clear();
     this.#subjects.clear();
@@ -256,7 +253,7 @@ export class ResponseFile {
     }
   }
 
-  /** Writes the open block and starts the next one, which drops the oldest responses. */
+  /** Writes the current block and starts the next one, which replaces the oldest responses. */
   #turn(): boolean {
     try {
       const { length } = this.#open;

@@ -1,4 +1,3 @@
-/** Keys of cached responses, and the heads that many responses share. */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 
 /** Longer addresses are not worth caching. */
@@ -13,26 +12,23 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
   "etag",
 ]);
 
-/**
- * Keys of a response: its address alone, or its address with the request's languages if the response depends on them.
- */
+/** A response's address alone, or with the request's languages if the response depends on them. */
 export interface Keys {
   plain: string;
   spoken: string;
 }
 
-/** The part that many responses share. */
+/** The headers that many responses share. */
 export interface Head {
-  /** The whole head as one text. */
+  /** All headers as one text. */
   key: string;
-  /** Names and values in turn, without those of one request or one body. */
+  /** Names and values in turn, without headers of one request or one body. */
   headers: readonly string[];
   type: string;
   route: string;
   orb: string | undefined;
 }
 
-/** Returns the part of a response that others share. */
 export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | undefined): Head {
   const headers: string[] = [];
   for (const name in all) if (!PER_REQUEST.has(name.toLowerCase())) headers.push(name, String(all[name]));
@@ -40,7 +36,7 @@ export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | un
   return { key: [route, orb, type, ...headers].join("\n"), headers, type, route, orb };
 }
 
-/** Returns the keys of the response to a request, or undefined if it must not be cached. */
+/** Returns the cache keys of a request, or undefined if its response must not be cached. */
 export function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;

@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { AppEnv } from "../../functions/request/context.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 
-/** Receives a complete response with status 200 whose head it accepts, or the information that there is none. */
+/** Receives a complete response with status 200, or learns that there is none. */
 export interface Recorder {
-  /** The response's dependencies and the request's context, once they exist. */
+  /** What the response depends on. The request's context is set later. */
   tracker: DependencyTracker;
   context: Context<AppEnv> | undefined;
   wants(headers: OutgoingHttpHeaders): boolean;
@@ -13,7 +13,7 @@ export interface Recorder {
   nothing(): void;
 }
 
-/** A response that can be recorded while it is written, which costs less than copying and reading it. */
+/** Records a response while it is written, which costs less than copying and reading it. */
 export class RecordedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   /** Cleared with the last byte: otherwise finished responses would keep each other alive. */
   recorder: Recorder | undefined;

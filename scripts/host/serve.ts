@@ -1,4 +1,4 @@
-/** Entry of the host process: serves the app in Node until it is stopped, or until its parent process is gone. */
+/** Entry of the host process. Serves until it is stopped, or until its parent process has ended. */
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/request/log.ts";
 import { outliveRejections } from "../process/rejections.ts";

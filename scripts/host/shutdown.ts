@@ -6,7 +6,6 @@ import { Failure } from "../process/failure.ts";
 /** Milliseconds for requests in progress to finish after the server accepts no new ones. */
 const GRACE_MS = 3_000;
 
-/** Highest value of HOST_DRAIN_SECONDS. */
 const MAX_DRAIN_SECONDS = 60;
 
 /** Parses HOST_DRAIN_SECONDS and returns milliseconds. */
@@ -26,9 +25,9 @@ const isReadyProbe = (url = "") => /^\/api\/health(\?(?!.*probe=live)|$)/.test(u
 /**
  * Stops a server without a failed request.
  *
- * While it drains, it is not ready for the proxy's probe, still answers every request, and closes each connection with
- * its next response. The proxy therefore moves to other hosts, and no request meets a connection that closes. Then the
- * server accepts no connections, and waits for the requests in progress.
+ * First it reports to the proxy's probe that it is not ready, still answers every request, and closes each connection
+ * with its next response. So the proxy moves to other hosts. Then it accepts no more connections, and waits for the
+ * requests in progress.
  */
 export class Shutdown {
   readonly #server: Server;
@@ -41,10 +40,7 @@ export class Shutdown {
     this.#drainMs = drainMs;
   }
 
-  /**
-   * Call this first for each request.
-   * @returns whether the request must be refused with 503
-   */
+  /** Call this first for each request. @returns whether the request must be refused with 503 */
   refuses(request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#stopping === undefined) return false;
     response.shouldKeepAlive = false;

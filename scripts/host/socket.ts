@@ -1,7 +1,4 @@
-/**
- * The broker's WebSocket for long-lived processes. Data sent within one turn of the event loop leaves as one frame,
- * with one system call.
- */
+/** Sends all data of one turn of the event loop as one WebSocket frame, with one system call. */
 import { WebSocket } from "ws";
 import type { BrokerSocket } from "../../shared/store/client/socket.ts";
 
@@ -35,7 +32,7 @@ class JoiningSocket implements BrokerSocket {
     );
   }
 
-  /** The library would wait for a silent server to accept all data before it closes the connection. */
+  /** Always 0: otherwise the library would wait for a silent server before it closes the connection. */
   get bufferedAmount(): number {
     return 0;
   }
@@ -58,7 +55,7 @@ class JoiningSocket implements BrokerSocket {
   }
 }
 
-/** Opens a WebSocket to the broker. @param heard called with each frame from it */
+/** @param heard called with each frame from the broker */
 export function openSocket(url: string, heard: () => void): BrokerSocket {
   return new JoiningSocket(url, heard);
 }

@@ -5,10 +5,9 @@ import { systemVariables } from "../process/environment.ts";
 import { backoff, supervise } from "../process/supervise.ts";
 
 const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
-/** Consecutive failed starts after which the process is given up. */
+/** Consecutive failed starts after which the process is no longer restarted. */
 const MOST_FAILURES = 4;
 
-/** Options of the streams process. */
 export interface StreamsOptions {
   host: string;
   port: number;
@@ -17,18 +16,16 @@ export interface StreamsOptions {
   log: (line: string) => void;
 }
 
-/** The supervised streams process. It is restarted if it dies. */
 export interface Streams extends AsyncDisposable {
   readonly url: string;
-  /** Sends a signal to the running process, SIGKILL by default; it is then restarted. */
+  /** Sends a signal to the process, SIGKILL by default. The process is then restarted. */
   kill(signal?: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the long-lived process that serves streams, and waits until the process itself reports that it is ready:
- * another program may respond on its port.
- * @throws Failure with one line if it does not start
+ * Starts the streams process. Waits until the process itself reports that it is ready, because another program may
+ * respond on its port.
  */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
   const { host, port, env, log } = options;
@@ -50,7 +47,7 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
     },
     restarting: (why) =>
       log(JSON.stringify({ level: "warn", message: "the streams process stopped; starting it again", why })),
-    // Everything else continues without it.
+    // Everything else continues without the streams process.
     givenUp: ({ message }) => log(JSON.stringify({ level: "error", message })),
   });
   await child.start();

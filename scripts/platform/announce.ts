@@ -1,4 +1,3 @@
-/** Terminal output once the platform is ready. */
 import type { Platform } from "./platform.ts";
 
 /** Prints all addresses, and how to sign in for the first time. */

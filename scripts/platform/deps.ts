@@ -5,7 +5,7 @@ import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import type { Store } from "../../shared/store/types.ts";
 
 /**
- * Dependencies for calling the platform's verbs from a script.
+ * Returns what a script needs to call the platform's operations.
  * @param variables environment variables of the functions
  */
 export function scriptDeps(store: Store, variables: Record<string, string>): HandlerDeps {

@@ -27,7 +27,6 @@ import { prepareBroker, withReadyBroker, withStore } from "./prepare-broker.ts";
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const READY_LIMIT_MS = 20_000;
 
-/** Options of a start in addition to the settings. */
 export interface StartOptions {
   /** NATS_SERVER_BIN, if set. */
   natsServer?: string | undefined;
@@ -37,15 +36,14 @@ export interface StartOptions {
   bundle?: string;
   /** Serves the functions; workerd by default. */
   serve?: (options: FunctionsOptions) => Promise<Functions>;
-  /** Aborts the start and stops the parts that run already. */
+  /** Aborts the start, and stops the processes that run already. */
   signal?: AbortSignal;
-  /** Messages for the terminal. */
+  /** Prints a message on the terminal. */
   say: (line: string) => void;
-  /** Receives every line of the functions' log and of the streams process. */
+  /** Receives every log line of the functions and of the streams process. */
   log?: (line: string) => void;
 }
 
-/** A running platform. */
 export interface Platform extends AsyncDisposable {
   readonly settings: Settings;
   /** Address where the functions listen. Users see `settings.publicUrl`. */
@@ -53,31 +51,28 @@ export interface Platform extends AsyncDisposable {
   readonly streamsUrl: string | undefined;
   /** The started broker; undefined with an external one. */
   readonly broker: Broker | undefined;
-  /** All started brokers: one, or those of a cluster. */
   readonly brokers: readonly Broker[];
-  /** Broker access for the provisioning user. */
+  /** Broker access for creating streams. */
   readonly brokerAccess: ConnectOptions;
-  /** Broker access for the operator, who has all rights. With an external broker the same as above. */
+  /** Broker access with all rights. */
   readonly operatorAccess: ConnectOptions;
-  /** Sign-in URL with the bootstrap invitation; null if there is a platform admin. */
+  /** Sign-in URL for the first platform admin; null if there is one. */
   readonly bootstrapUrl: string | null;
   /** Environment variables of the functions. */
   readonly bindings: Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** `nats://` URL of a started broker with the operator's credentials. */
 function operatorUrl(broker: Broker, secrets: Secrets): string {
   return `nats://operator:${secrets.broker.operator}@127.0.0.1:${broker.port}`;
 }
 
-/** Folder of a downloaded broker that all runs of this checkout share. */
+/** All platforms of this checkout share one downloaded broker. */
 const checkoutCache = join(root, ".data", "bin");
 
 /**
- * Path of the broker for tests and benchmarks, whose data folders are temporary. A downloaded broker stays in the
- * checkout.
- * @throws Failure with one line if there is none
+ * Returns the broker's path for tests and benchmarks. A downloaded broker stays in the checkout, because their data
+ * folders are temporary.
  */
 export function lastingBroker(say?: (line: string) => void): string {
   return findBroker({
@@ -108,7 +103,6 @@ export function commonBindings(settings: Settings, secrets: Secrets): Record<str
   };
 }
 
-/** Broker address and credentials as variables. */
 export function brokerVariables(access: ConnectOptions): Record<string, string> {
   const { url, user, pass, token, creds } = access;
   const all = { NATS_URL: url, NATS_USER: user, NATS_PASS: pass, NATS_TOKEN: token, NATS_CREDS: creds };
@@ -135,7 +129,7 @@ async function healthy(url: string, signal: AbortSignal | undefined): Promise<vo
   throw new Failure(`The functions did not become healthy within ${READY_LIMIT_MS / 1000} s (${last}).`);
 }
 
-/** Starts the brokers: none with an external broker, one, or a cluster. */
+/** Starts no broker, one, or a cluster. */
 async function startBrokers(
   settings: Settings,
   secrets: Secrets,
@@ -165,7 +159,7 @@ async function startBrokers(
   return [await launchBroker({ ...launch, dir, port: settings.natsPort, wsPort: settings.natsWsPort })];
 }
 
-/** Stops parts in reverse order of their start, even if one of them fails. @throws the first failure */
+/** Stops processes in reverse order of their start, even if one of them fails. */
 async function stopAll(parts: { stop(): Promise<void> }[]): Promise<void> {
   const failures: unknown[] = [];
   for (const part of parts.splice(0).reverse())
@@ -196,7 +190,7 @@ function startStreams(
 }
 
 /**
- * Starts all parts in order. If one fails, stops the parts that run already.
+ * Starts all processes in order. If one fails, stops those that run already.
  * @throws Failure with one line for what the operator can fix
  */
 export async function startPlatform(settings: Settings, options: StartOptions): Promise<Platform> {
@@ -227,7 +221,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       withReadyBroker(as("operator"), replicas, brokers.length, (store) => act(scriptDeps(store, bindings)));
     await finishAtStart(dataDir, finish, options.say);
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
-    // Finishes publications and deletions of orbs that the last run left incomplete.
+    // Finishes publications and deletions of orbs that a crash has interrupted.
     await withStore(as("fn"), replicas, async (store) => {
       const deps = scriptDeps(store, bindings);
       await reconcileAll(deps);
@@ -275,7 +269,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
   }
 }
 
-/** Writes all lines to a file. The terminal gets notable lines, or all of them if LOG_LEVEL is set. */
+/** Writes all lines to a file. The terminal gets warnings and errors, or all lines if LOG_LEVEL is set. */
 export function terminalAndFile(
   path: string,
   settings: Settings,

@@ -13,7 +13,6 @@ import { scriptDeps } from "./deps.ts";
 
 const ELECTION_LIMIT_MS = 30_000;
 
-/** Runs `act` with a store and closes it afterwards. */
 export async function withStore<T>(
   access: ConnectOptions,
   replicas: number,
@@ -42,7 +41,6 @@ async function settled(brokers: number, check: () => Promise<void>): Promise<voi
   }
 }
 
-/** Waits until a broker responds, then runs `act` with its store. */
 export async function withReadyBroker(
   access: ConnectOptions,
   replicas: number,
@@ -58,8 +56,7 @@ export async function withReadyBroker(
 /**
  * Checks a broker and creates missing streams and buckets.
  * @param access broker access of a user that may create streams
- * @param variables environment variables of the functions
- * @returns the bootstrap invitation while there is no platform admin
+ * @returns the invitation for the first platform admin, if there is none
  */
 export function prepareBroker(
   settings: Settings,

@@ -8,18 +8,15 @@ import { scriptDeps } from "./deps.ts";
 import { brokerVariables, commonBindings } from "./platform.ts";
 import { withStore } from "./prepare-broker.ts";
 
-/** A running platform, for scripts that work next to it. */
 export interface RunningPlatform {
-  /** Dependencies for the script, with the platform's number of replicas. */
   settings: Settings;
   secrets: Secrets;
-  /** Broker address and credentials. */
   access: ConnectOptions;
 }
 
 /**
- * The broker of a running platform, from its own record, because this script's settings may not mention a cluster. An
- * external broker comes from the settings.
+ * Returns the broker of a running platform from its lock file, because this script's settings may differ. An external
+ * broker comes from the settings.
  * @returns undefined if there is neither
  */
 export async function runningPlatformOf(
@@ -39,7 +36,7 @@ export async function runningPlatformOf(
 }
 
 /**
- * Runs `act` with access to a running platform's broker as one of its users, or to an external broker.
+ * Gives a script access to the broker of a running platform, or to an external broker.
  * @throws Failure if there is neither
  */
 export async function withRunningPlatform<T>(

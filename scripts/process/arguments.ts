@@ -1,9 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { Failure } from "./failure.ts";
 
-/** Parsed arguments of a command. */
 export interface Arguments<Name extends string, Flag extends string> {
-  /** One value per name. */
   values: Record<Name, string>;
   flags: Record<Flag, boolean>;
 }
@@ -46,10 +44,7 @@ export function readArguments<const Name extends string = never, const Flag exte
   };
 }
 
-/**
- * For commands without arguments.
- * @throws Failure if there are any
- */
+/** @throws Failure if there are any arguments */
 export function refuseArguments(command: string): void {
   if (process.argv.length > 2)
     throw new Failure(`${command} takes no arguments. Set variables instead, such as PORT=9000 ${command}.`);

@@ -8,13 +8,13 @@ export class Failure extends Error {
   }
 }
 
-/** The message of an expected error; undefined for a bug. */
+/** Returns the message of an expected error; undefined for a bug. */
 export function oneLine(error: unknown): string | undefined {
   if (error instanceof Failure) return error.message;
   return error instanceof AppError && error.kind !== "internal" ? `${error.detail}${why(error)}` : undefined;
 }
 
-/** The cause in parentheses. The operator may see the broker's own messages. */
+/** Returns the cause in parentheses. The operator may see the broker's own messages. */
 export function why({ cause }: AppError): string {
   const words = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "";
   return words === "" ? "" : ` (${words})`;
@@ -28,7 +28,7 @@ export function exitWith(error: unknown): never {
   process.exit(1);
 }
 
-/** The error code of the operating system, such as EADDRINUSE; undefined without one. */
+/** Returns the operating system's error code, such as EADDRINUSE. */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -7,10 +7,9 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 const WAIT_MS = 50;
 
 /**
- * A log file of at most 10 MB; older lines move to one file next to it (`.1`). Drops lines that cannot be written, for
- * example on a full disk, because logging must never stop the platform.
+ * Writes a log file of at most 10 MB, next to the previous one (`.1`). Drops lines that cannot be written, for example
+ * on a full disk, because logging must never stop the platform.
  * @param say called once when lines start to be dropped
- * @returns a function that appends a line, together with all lines of the next 50 ms
  */
 export function logFile(path: string, say: (line: string) => void): (line: string) => void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -47,10 +46,10 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   };
 }
 
-/** Warnings that are not printed to the terminal, because the operator caused them and knows. */
+/** Warnings that the terminal does not show, because the operator caused them. */
 const FOR_THE_LOG: readonly unknown[] = ["bootstrap access"];
 
-/** Whether a line of the functions' log (JSON with `level`) should appear on the terminal. */
+/** Returns whether the terminal should show a log line. */
 export function isNotable(line: string): boolean {
   if (line.trim() === "") return false;
   // Fast path for most lines: quotes are escaped inside JSON strings, so this text cannot be part of a value.

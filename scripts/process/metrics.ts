@@ -1,6 +1,5 @@
 import { type Metric, metric } from "../../shared/kernel/metrics.ts";
 
-/** Metrics of this process. */
 export function processMetrics(): Metric[] {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed } = process.memoryUsage();

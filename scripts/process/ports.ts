@@ -18,7 +18,6 @@ function probe(port: number, host: string): Promise<number> {
 const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 
-/** A currently free port of the host. */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
@@ -27,7 +26,6 @@ export async function freePort(host = "127.0.0.1"): Promise<number> {
   return probe(0, host);
 }
 
-/** Whether the port is free now. */
 export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean> {
   try {
     await probe(port, host);
@@ -38,9 +36,8 @@ export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean>
 }
 
 /**
- * Checks that a port can be used.
- * @param variable the setting that chose it, for the message
- * @throws Failure with one line if it is in use or not allowed
+ * @param variable the setting that chose the port, for the message
+ * @throws Failure if the port is in use or not allowed
  */
 export async function requirePort(port: number, variable: string, host = "127.0.0.1"): Promise<void> {
   try {

@@ -1,4 +1,4 @@
-/** Returns a signal that aborts on the first stop signal, or when the parent process is gone. */
+/** Returns a signal that aborts on the first stop signal, or when the parent process has ended. */
 export function stopRequest(): AbortSignal {
   const controller = new AbortController();
   const stop = () => controller.abort();

@@ -1,17 +1,13 @@
-/**
- * Supervises child processes: starts each until it is ready, restarts it when it dies, and stops it completely. A
- * {@link Program} defines the differences: how it reports readiness, how long to wait, and when to give up.
- */
+/** Supervises child processes: starts each until it is ready, restarts it when it dies, and stops it completely. */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { Failure } from "./failure.ts";
 
-/** A message from a child with an IPC channel: it is ready, or one line with the reason why it cannot start. */
+/** A message from a child process: it is ready, or why it cannot start. */
 export type Word = { ready: true } | { failure: string };
 
-/** A failed start. */
 export interface FailedStart {
   /** Number of consecutive failures; 0 if a ready process has died. */
   failures: number;
@@ -26,39 +22,38 @@ export interface Program {
   /** Beginning of the message for a failed start, such as "The host did not start". */
   failure: string;
   spawn(): ChildProcess;
-  /** Part of the output line that reports readiness. Without it, the process must send a {@link Word}. */
+  /** Text in the output line that reports readiness. Without it, the process must send a {@link Word}. */
   readyLine?: string;
-  /** Milliseconds until it must be ready. */
+  /** Maximum milliseconds until the process is ready. */
   readyLimitMs: number;
-  /** Milliseconds to exit after a stop signal, before it is killed. */
+  /** Milliseconds to exit after a stop signal, before the process is killed. */
   graceMs: number;
   /** Called with each line of output. */
   line?(line: string): void;
-  /** Returns why it exited, from its last lines of output; by default the very last one. */
+  /** Returns why the process exited, from its last lines of output. */
   reason?(lines: readonly string[]): string | undefined;
-  /** Called once it is ready, as part of the start: if this fails, the start has failed. */
+  /** Called once the process is ready. If this fails, the start has failed. */
   served?(): Promise<void>;
   /** Returns the milliseconds until the next start; undefined to give up. */
   retryMs(start: FailedStart): number | undefined;
-  /** Called when it died or a start failed, before it is started again. */
+  /** Called before each restart. */
   restarting(why: string): void;
-  /** Called when it is ready again. */
+  /** Called when the process is ready again. */
   restarted?(): void;
-  /** Called when it is given up after it was ready once; before that, the first start fails. */
+  /** Called when a process that was ready before is no longer restarted. */
   givenUp?(failure: Failure): void;
 }
 
-/** A supervised program. */
 export interface Supervised {
-  /** Process id; undefined between two runs. */
+  /** Process id; undefined between two processes. */
   readonly pid: number | undefined;
-  /** Starts it, for the first time or after {@link stop}. @throws Failure with one line if it does not become ready */
+  /** @throws Failure if the process does not become ready */
   start(): Promise<void>;
-  /** If it died, resolves when it is ready again or was given up. */
+  /** After a crash, resolves when the process is ready again or no longer restarted. */
   settled(): Promise<void>;
-  /** Sends the running process a signal that ends it, and resolves when it is gone. It is then restarted. */
+  /** Ends the process, and resolves when it has ended. It is then restarted. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Stops it permanently, whether it is ready or restarting. */
+  /** Stops the process permanently, whether it is ready or restarting. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -89,7 +84,7 @@ function isGone(child: ChildProcess): boolean {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Ends a process and waits until it is gone. @param graceMs milliseconds until SIGKILL */
+/** Ends a process and waits until it has ended. @param graceMs milliseconds until SIGKILL */
 export async function endChild(child: ChildProcess, signal: NodeJS.Signals, graceMs: number): Promise<void> {
   if (isGone(child)) return;
   const gone = once(child, "exit");
@@ -99,7 +94,6 @@ export async function endChild(child: ChildProcess, signal: NodeJS.Signals, grac
   clearTimeout(timer);
 }
 
-/** Resolves once a process serves, and rejects with a StartFailure if it does not. */
 async function serving(program: Program, child: ChildProcess): Promise<void> {
   const { readyLine, readyLimitMs } = program;
   const lines: string[] = [];
@@ -117,7 +111,7 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
   }
   child.on("message", (word: Word) => ("ready" in word ? resolve() : fail(word.failure)));
   child.on("error", (error) => fail(error.message, child.pid === undefined));
-  // Wait for the rest of the output, which says why it ended.
+  // Wait for the end of the output, which says why the process ended.
   child.once("close", (code, signal) => fail(reason(lines) ?? endedBy(code, signal), true));
   const timer = setTimeout(fail, readyLimitMs, `it was not ready within ${readyLimitMs / 1000} s`);
   try {
@@ -131,14 +125,13 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
     throw new StartFailure(program.failure, reason(lines) ?? endedBy(child.exitCode, child.signalCode), true);
 }
 
-/** Keeps a program running after {@link Supervised.start}. */
 export function supervise(program: Program): Supervised {
   let child: ChildProcess | undefined;
   let stopping = new AbortController();
   let served = false;
   let reviving: Promise<void> | undefined;
 
-  /** @throws StartFailure after the process is gone */
+  /** @throws StartFailure after the process has ended */
   async function startOnce(): Promise<void> {
     let born: ChildProcess | undefined;
     try {
@@ -157,9 +150,9 @@ export function supervise(program: Program): Supervised {
   }
 
   /**
-   * Starts it until it is ready.
+   * Tries to start until the process is ready.
    * @param failure failure of the earlier process that was ready
-   * @throws StartFailure the last one, if it is given up or stopped
+   * @throws StartFailure the last one, if no more attempt is made
    */
   async function keepStarting(failure?: StartFailure): Promise<void> {
     const { signal } = stopping;

@@ -1,4 +1,3 @@
-/** Response headers of the streams process, from the same lists as the functions' headers. */
 import type { IncomingMessage } from "node:http";
 import {
   ALLOWED_METHODS,
@@ -13,8 +12,8 @@ import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";
 
 /**
- * Whether a web page may read the response. After the functions' redirect, browsers send `Origin: null`, so the ticket
- * carries the functions' decision.
+ * Returns whether a web page may read the response. After a redirect, browsers send `Origin: null`; the ticket in the
+ * URL then shows that the first host trusted the page.
  */
 function isTrusted(config: Config, origin: string, url: string): boolean {
   if (isTrustedOrigin(config, origin)) return true;
@@ -23,7 +22,6 @@ function isTrusted(config: Config, origin: string, url: string): boolean {
 
 const one = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value);
 
-/** Headers of every response, including CORS headers for `ALLOWED_ORIGINS`. */
 export function commonHeaders(
   config: Config,
   { headers: request, url = "" }: IncomingMessage,
@@ -48,13 +46,12 @@ export function commonHeaders(
   return headers;
 }
 
-/** Whether a request is a CORS preflight or a plain OPTIONS request. */
+/** A plain OPTIONS request gets the same response as a CORS preflight. */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   if (method !== "OPTIONS") return false;
   return headers.origin === undefined || headers["access-control-request-method"] !== undefined;
 }
 
-/** The response to a CORS preflight. */
 export function preflightHeaders(common: Record<string, string>): Record<string, string> {
   const headers: Record<string, string> = { ...common, vary: "Origin" };
   if (headers["access-control-allow-origin"] === undefined) return headers;

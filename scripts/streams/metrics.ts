@@ -2,7 +2,6 @@ import { type Metric, metric, type Sample } from "../../shared/kernel/metrics.ts
 import type { Hub } from "../../shared/streams/read/hub.ts";
 import { processMetrics } from "../process/metrics.ts";
 
-/** Counters of the process in addition to those of the hub. */
 export interface HttpCounts {
   /** Responses by status. */
   statuses: Map<number, number>;
@@ -13,7 +12,6 @@ export interface HttpCounts {
 const by = (label: string, values: Map<string | number, number>): Sample[] =>
   [...values].map(([key, value]) => [{ [label]: String(key) }, value]);
 
-/** All metrics of the streams process. */
 export function streamsMetrics({ readers, tails, connected, figures: f }: Hub, counts: HttpCounts): Metric[] {
   const refused = "Readers rejected because of a limit.";
   const slow = "Readers that were disconnected because they were slow.";

@@ -19,7 +19,6 @@ import { commonHeaders, isPreflight, preflightHeaders } from "./headers.ts";
 import { type HttpCounts, streamsMetrics } from "./metrics.ts";
 import { beginStream, socketSink } from "./socket.ts";
 
-/** Inputs for responses. */
 export interface RequestsOptions {
   config: Config;
   log: Log;
@@ -33,7 +32,7 @@ const PROBLEM = { "content-type": "application/problem+json", "cache-control": "
 const ALLOW = "GET, HEAD";
 const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
 
-/** The token of a request. Several headers are none, as they are to the functions: it would not be clear whose counts. */
+/** Ignores several Authorization headers, because it would not be clear which one counts. */
 const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));
 
 /** Decodes a path segment like the functions' router. */
@@ -45,13 +44,11 @@ function decoded(segment: string): string {
   }
 }
 
-/** Returns one value of a header that may be repeated. */
 const headerOf = (request: IncomingMessage) => (name: string) => {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(", ") : value;
 };
 
-/** Converts an error for the client. */
 function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof StreamMissing) {
@@ -93,7 +90,7 @@ export class Requests {
     this.#hub = hub;
   }
 
-  /** Serves a request. Never throws. */
+  /** Never throws. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const common = commonHeaders(this.#config, request);
     if (isPreflight(request)) {
@@ -106,13 +103,12 @@ export class Requests {
     });
   }
 
-  /** Rejects new requests, and ends the wait of long-polls, so that they respond. */
+  /** Rejects new requests, and ends the wait of long polls, so that they respond. */
   refuse(): void {
     this.#stopping = true;
     for (const request of this.#waiting) request.abort();
   }
 
-  /** Ends every live response cleanly. */
   endStreams(): void {
     for (const reader of [...this.#readers]) reader.end("shutdown");
   }

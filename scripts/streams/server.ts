@@ -1,4 +1,4 @@
-/** The long-lived host of the streams service: one broker connection, and one tail per filter for all readers. */
+/** The long-lived server of streams: one broker connection for all readers. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Requests, type RequestsOptions } from "./requests.ts";
@@ -14,7 +14,6 @@ export interface StreamsServer {
   drain(withinMs: number): Promise<void>;
 }
 
-/** A server that listens already. */
 export async function startStreamsServer(options: StreamsServerOptions): Promise<StreamsServer> {
   const requests = new Requests(options);
   const server: Server = createServer(

@@ -16,8 +16,5 @@ const Environment = z.object({
   STREAMS_ROTATE_MS: most(DEFAULT_TIMES.rotateMs),
 });
 
-/**
- * Settings that only the streams process has.
- * @throws AppError invalid that names every invalid variable
- */
+/** @throws AppError invalid that names every invalid variable */
 export const readStreamsSettings = (env: Record<string, unknown>) => readVariables(Environment, env);

@@ -9,7 +9,7 @@ const LOW_WATER = 64 * 1024;
 const IDLE_MS = 10_000;
 const FLUSH_MS = 60_000;
 
-/** HTTP chunks by the data that they contain. Data never changes, so a chunk stays valid as long as its data. */
+/** HTTP chunks by their data. Data never changes, so a chunk can be sent to any number of readers. */
 const chunks = new WeakMap<Uint8Array, Buffer>();
 
 function chunkOf(piece: Uint8Array): Buffer {
@@ -22,7 +22,6 @@ function chunkOf(piece: Uint8Array): Buffer {
   return chunk;
 }
 
-/** A sink that writes to a socket after headers with chunked encoding. */
 export function socketSink(socket: Socket): Sink {
   let open = true;
   return {
@@ -55,7 +54,7 @@ export function socketSink(socket: Socket): Sink {
   };
 }
 
-/** Sends the head of a streaming response and returns the socket for its body. */
+/** Sends the headers of a streaming response and returns the socket for its body. */
 export async function beginStream(
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,6 +1,6 @@
 /**
- * `node scripts/tools/audit.ts`: reports known vulnerabilities of the dependencies, and secrets in tracked files. Fails for
- * every finding, but not if the package registry has no audit data.
+ * Reports known vulnerabilities of the dependencies, and secrets in tracked files. Fails for every finding, but not if
+ * the package registry has no audit data.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
@@ -21,12 +21,12 @@ const SECRETS: Record<string, RegExp> = {
   "access key": /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bsk_live_[A-Za-z0-9]{16,}/,
 };
 
-/** Kinds of secrets in a text, without the secrets themselves. */
+/** Returns the kinds of secrets in a text, without the secrets themselves. */
 export function secretsIn(text: string): string[] {
   return Object.entries(SECRETS).flatMap(([kind, pattern]) => (pattern.test(text) ? [kind] : []));
 }
 
-/** Searches all tracked files of a working tree. @returns one line per finding */
+/** Returns one line for each secret in a tracked file. */
 export function searchTrackedFiles(tree = root): string[] {
   const files = execFileSync("git", ["ls-files", "-z"], { cwd: tree, encoding: "utf8" }).split("\0");
   return files.flatMap((file) => {
@@ -47,7 +47,7 @@ interface AuditReport {
   vulnerabilities?: Record<string, { severity: string; range?: string }>;
 }
 
-/** Parses the output of `npm audit --json`. @returns findings of severity high or critical; null without audit data */
+/** Returns findings of severity high or critical; null without audit data. */
 export function readAudit(printed: string): string[] | null {
   let report: AuditReport;
   try {

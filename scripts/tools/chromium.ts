@@ -10,7 +10,7 @@ const MAC = [
   "/Applications/Chromium.app/Contents/MacOS/Chromium",
 ];
 
-/** Path of Chromium: CHROMIUM_BIN, the PATH, or a usual location; undefined if there is none. */
+/** Returns the path of an installed Chromium, or undefined. */
 export function findChromium(): string | undefined {
   const explicit = process.env.CHROMIUM_BIN;
   if (explicit !== undefined && explicit !== "") {
@@ -22,10 +22,7 @@ export function findChromium(): string | undefined {
   return [...candidates, ...(process.platform === "darwin" ? MAC : [])].find((path) => existsSync(path));
 }
 
-/**
- * Finds Chromium for the tests, or installs the distribution's package if this user may.
- * @throws Failure with one line that says what to install
- */
+/** Finds Chromium for the tests, or installs the distribution's package if the user may. */
 export function ensureChromium(say: (line: string) => void): string {
   const found = findChromium();
   if (found !== undefined) return found;
@@ -43,10 +40,7 @@ export function ensureChromium(say: (line: string) => void): string {
   throw new Failure(`${help}: "apt-get install -y chromium" failed here (${fault?.failed ?? ""})`);
 }
 
-/**
- * Makes sure that curl is installed. The pages in docs/ use it, and their tests run those commands.
- * @throws Failure with one line that says what to install
- */
+/** Installs curl if it is missing, because tests run the commands in docs/. */
 export function ensureCurl(say: (line: string) => void): void {
   if (spawnSync("curl", ["--version"]).status === 0) return;
   const help = "The tests of the documentation need curl, which was not found. Install it";

@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../process/failure.ts";
 
-/** Whether this system installs packages with apt. */
 export const hasApt = () => spawnSync("apt-get", ["--version"]).status === 0;
 
-/** Runs apt-get as root. @returns undefined if this user may not */
+/** Runs apt-get as root. Returns undefined if the user may not. */
 function asRoot(...args: string[]): ReturnType<typeof spawnSync> | undefined {
   const isRoot = process.getuid?.() === 0;
   // Without a password prompt: a test run must not wait for one.
@@ -46,8 +45,7 @@ export function installPackages(
 /**
  * Takes one program out of a Debian package without installing it, so that no service of the package starts.
  * @param program its path in the package, such as `usr/bin/caddy`
- * @param target where to put it; kept for later runs
- * @throws Failure with one line that says what to install
+ * @param target where to put it; kept for later test runs
  */
 export function extractProgram(name: string, program: string, target: string): void {
   const help = `The tests need ${name}, which was not found. Install it`;
