@@ -1,4 +1,3 @@
-/** Combines all routes and middleware into one application. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { getPath } from "hono/utils/url";
 import {
@@ -44,9 +43,7 @@ function isOwnPath(path: string): boolean {
 }
 
 export interface App {
-  /** Routes of the platform. */
   own: OpenAPIHono<AppEnv>;
-  /** Routes of published orbs. */
   runtime: OpenAPIHono<AppEnv>;
   fetch: (
     request: Request,
@@ -55,14 +52,14 @@ export interface App {
   ) => Response | Promise<Response>;
 }
 
-/** The members of a Workers execution context that the app uses. */
+/** The used members of a Workers execution context. */
 export interface ExecutionContextLike {
   waitUntil(promise: Promise<unknown>): void;
   passThroughOnException(): void;
   props: unknown;
 }
 
-/** Creates the application without any I/O. */
+/** Creates the application. Does no I/O. */
 export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
   const runtime = newRouter();
@@ -108,7 +105,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
   if (MOUNTED.length > 0) runtime.use("/api/:orbId/*", httpHandlers(MOUNTED));
-  // Last, because its generic paths match every address below an orb.
+  // Last, because its generic paths match every URL of an orb.
   runtime.route("/", runtimeRoutes());
 
   return {

@@ -11,12 +11,10 @@ const optional = z
   .string({ error: "must be text" })
   .optional()
   .transform((value) => (value === undefined || value === "" ? undefined : value));
-/** Comma-separated values. */
 const list = z
   .string({ error: "must be text" })
   .optional()
   .transform((value) => (value ?? "").split(",").flatMap((part) => part.trim() || []));
-/** An integer in a range. */
 export const count = (fallback: number, min: number, max: number) =>
   optional
     .transform((value) => (value === undefined ? fallback : Number(value)))
@@ -29,7 +27,6 @@ const quota = (fallback: number) => count(fallback, 0, 1_000_000_000);
 const oneOf = <const T extends readonly string[]>(words: T) =>
   z.enum(words, { error: `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
 
-/** Returns the http(s) origin if the text is exactly one, otherwise undefined. */
 function originOf(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
@@ -37,10 +34,7 @@ function originOf(text: string): string | undefined {
     : undefined;
 }
 
-/**
- * Returns why a text cannot be PUBLIC_URL, or undefined. Browsers support passkeys only on host names, and over http
- * only on localhost.
- */
+/** Browsers support passkeys only on host names, and over http only on localhost. */
 export function publicUrlFault(text: string): string | undefined {
   const origin = originOf(text);
   if (origin === undefined) return "is not an origin. Set it to one such as https://platform.example";
@@ -57,7 +51,6 @@ const PublicUrl = z.string({ error: "is missing" }).transform((text, context) =>
   return originOf(text) ?? "";
 });
 
-/** Validates JSON but keeps its text, because the code that uses it parses it. */
 const json = (shape: z.ZodType, form: string) =>
   z.string({ error: "is missing" }).refine((text) => {
     try {
@@ -128,10 +121,7 @@ export interface Settings {
   logLevel: z.infer<typeof Environment>["LOG_LEVEL"];
 }
 
-/**
- * Parses environment variables.
- * @throws AppError that names every invalid variable, but no value
- */
+/** The error names every invalid variable, but no value, because some are secret. */
 export function readVariables<T>(shape: z.ZodType<T>, env: Record<string, unknown>): T {
   const parsed = shape.safeParse(env);
   if (parsed.success) return parsed.data;
@@ -139,10 +129,7 @@ export function readVariables<T>(shape: z.ZodType<T>, env: Record<string, unknow
   throw new AppError("invalid", "settings_invalid", `The settings are not valid: ${faults.join("; ")}.`);
 }
 
-/**
- * Reads all settings.
- * @throws AppError that names every invalid variable, but no value
- */
+/** Reads all settings from environment variables. */
 export function readSettings(env: Record<string, unknown>): Settings {
   const e = readVariables(Environment, env);
   return {

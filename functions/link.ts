@@ -1,7 +1,4 @@
-/**
- * Durable Objects that keep broker connections open, so that requests need not connect. Optional, for brokers far away
- * (docs/guides/deploy-to-workers.md).
- */
+/** Durable Objects that keep connections to a distant broker open. Optional: see docs/guides/deploy-to-workers.md. */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { openStore } from "../shared/store/broker/store.ts";
 import { ReadSemaphore } from "../shared/store/client/read-semaphore.ts";
@@ -11,19 +8,18 @@ import type { RpcMessage } from "../shared/store/link/rpc-message.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readSettings, type Settings } from "./env.ts";
 
-/** Binding of the Durable Object in wrangler.toml. */
 const BINDING = "BROKER_LINK";
 
-/** Additional time limit of a call, because calls queue up on the shared connection. */
+/** Additional milliseconds for a call, because calls queue up on the shared connection. */
 const QUEUE_MS = 4_000;
 
 /** All requests share one connection, so detect a silent broker early. */
 const SILENT_MS = 1_500;
 
-/** A Durable Object has 128 MB of memory, and forwarding a page needs it three times. */
+/** A Durable Object has 128 MB of memory, and forwarding a page needs three times its size. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
-/** Large reads wait for each other before they reach that limit, which would make them fail. */
+/** Large reads wait for each other instead of exceeding the memory limit. */
 const ROOM_BYTES = 4 * 1024 * 1024;
 
 function linkServer(env: Record<string, unknown>): LinkServer {
@@ -44,7 +40,6 @@ function linkServer(env: Record<string, unknown>): LinkServer {
   );
 }
 
-/** Keeps one connection for all callers. The broker's credentials come from its own environment. */
 export class BrokerLink extends DurableObject<Record<string, unknown>> {
   #end: LinkServer | undefined;
 
@@ -74,8 +69,8 @@ interface Namespace {
 }
 
 /**
- * Returns a function that opens a store over the link, or undefined without one.
- * Its argument opens a separate connection for subscriptions.
+ * Returns undefined if there are no Durable Objects.
+ * The returned function opens a store. Its argument opens a separate connection for subscriptions.
  */
 export function linkOf(
   env: Record<string, unknown>,

@@ -7,19 +7,17 @@ import { linkOf } from "./link.ts";
 import type { Host } from "./request/context.ts";
 import { consoleLog } from "./request/log.ts";
 
-/** Number of open requests in this isolate. */
 let inFlight = 0;
 
-/** Additional time limit of a broker call, because calls queue up under load. */
+/** Additional milliseconds for a broker call, because calls queue up under load. */
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
 
-/** Maximum bytes that all requests of this isolate read at once. Parsing needs several times as much memory. */
+/** Maximum bytes that all requests of this isolate read at once. Parsing needs several times the memory. */
 const room = new ReadSemaphore(4 * 1024 * 1024);
 
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
 
-/** The binding that serves static files. */
 interface Assets {
   fetch(request: Request): Promise<Response>;
 }

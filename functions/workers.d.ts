@@ -1,4 +1,3 @@
-/** The members of the runtime's module that the functions use. */
 declare module "cloudflare:workers" {
   export abstract class DurableObject<Env> {
     protected readonly ctx: { abort(reason: string): void };

@@ -1,4 +1,4 @@
-/** Routes for shared definitions: message schemas and module templates. */
+/** Routes for message schemas and module templates that orbs can share. */
 import { z } from "@hono/zod-openapi";
 import { MODULE_ID, ORB_ID } from "../../shared/definition/document/ids.ts";
 import { notFound } from "../../shared/kernel/errors.ts";

@@ -1,4 +1,3 @@
-/** Routes that create, change and delete entries. */
 import { z } from "@hono/zod-openapi";
 import {
   archiveEntry,

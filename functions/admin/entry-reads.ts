@@ -1,4 +1,3 @@
-/** Routes that list and read entries. */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { revealValues } from "../../shared/entry/index.ts";
@@ -105,7 +104,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
         c.header("cache-control", "no-store");
         return c.json({ ...view, values }, 200);
       }
-      // The tag identifies the newest revision, so responses with a published or past revision have none.
+      // The ETag identifies the newest revision, so responses with another revision have none.
       const plain = at === undefined && revision !== "published";
       if (plain && matchesTag(c.req.valid("header")["if-none-match"], revisionTag(newest)))
         return c.body(null, 304);

@@ -1,4 +1,3 @@
-/** Routes for the history of an entry. */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import {

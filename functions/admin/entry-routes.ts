@@ -1,4 +1,3 @@
-/** Mounts all routes of entries under both prefixes of the management API. */
 import { PREFIXES } from "../http/prefixes.ts";
 import { newRouter } from "../http/router.ts";
 import { entryMoveRoutes, entryWriteRoutes } from "./entries.ts";

@@ -38,7 +38,6 @@ export const EntrySchema = z
   })
   .openapi("Entry");
 
-/** A date-time in the body, or null for no limit. */
 export const MOMENT = { type: "string", format: "date-time", nullable: true } as const;
 
 /** Accepts anything. The write validates values and times, to report all errors at once. */
@@ -139,9 +138,7 @@ export const entryAnswer = (description: string, further = {}) =>
   json(description, EntrySchema, { ...RevisionTag, ...further });
 
 /**
- * Starts to read the definition that entries are validated against. An error is thrown only where the promise is
- * awaited.
- * @throws AppError `orb_not_found`
+ * Starts to read the definition that entries are validated against. Errors appear only where the promise is awaited.
  */
 export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
   const orb = definitionFor(c.var.deps, orbId).then(requireOrb);
@@ -149,10 +146,6 @@ export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> 
   return orb;
 }
 
-/**
- * Describes the entry that a request addresses.
- * @param headers those that the route supports
- */
 export function targetOf(
   c: Context<AppEnv>,
   params: { orbId: string; entryId: string },
@@ -167,7 +160,6 @@ export function targetOf(
   };
 }
 
-/** Responds to a write with the entry's newest revision. */
 export async function answer(
   c: Context<AppEnv>,
   target: Pick<Target, "orb">,

@@ -5,13 +5,11 @@ import { orbView } from "../../shared/orb/view.ts";
 import { revisionTag } from "../http/etag.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Sets the headers of a response and returns the orb as its body. */
 export function orbAnswer(c: Context<AppEnv>, orb: ExistingOrb) {
   orbHeaders(c, orb);
   return orbView(orb);
 }
 
-/** Sets the headers of a response and returns its ETag. */
 export function orbHeaders(
   c: Context<AppEnv>,
   orb: ExistingOrb,

@@ -8,7 +8,6 @@ import { json, OrbIdParam, Replayed, RevisionTag, WriteHeaders } from "../http/s
 import { orbAnswer } from "./orb-headers.ts";
 import { DryRunFlag, ForceFlag, OrbSchema, outcome } from "./orbs-schemas.ts";
 
-/** Adds routes that publish, unpublish, archive and restore orbs. */
 export function addLifecycle(router: Router, prefix: AdminPrefix): void {
   const shared = adminRoute(prefix, "Orbs");
   const one = `${prefix}/{orbId}` as const;

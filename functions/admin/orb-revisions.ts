@@ -31,7 +31,6 @@ import {
 const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });
 const RevisionParam = OrbIdParam.extend({ revision: Revision });
 
-/** Routes for the history of orbs. */
 export function orbRevisionRoutes(prefix: AdminPrefix) {
   const shared = adminRoute(prefix, "Orbs");
   const all = `${prefix}/{orbId}/revisions` as const;
@@ -125,7 +124,6 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
   return router;
 }
 
-/** Lists the routes of all published orbs. */
 export function routeListing() {
   const list = defineRoute({
     ...operatorRoute("Orbs"),

@@ -1,4 +1,3 @@
-/** Schemas of the management API. shared/definition/document/document.ts has the schema of the document itself. */
 import { z } from "@hono/zod-openapi";
 import { MODULE_TYPES, orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";

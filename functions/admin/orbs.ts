@@ -1,4 +1,3 @@
-/** Routes that manage orbs, under both prefixes of the management API. */
 import { z } from "@hono/zod-openapi";
 import { orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";

@@ -1,4 +1,4 @@
-/** Routes that publish broker streams under a name. */
+/** Routes that make broker streams readable under a public name. */
 import { z } from "@hono/zod-openapi";
 import {
   deleteMapping,

@@ -19,10 +19,8 @@ const SERVICE_REFUSAL: JsonSchema = {
 };
 
 /**
- * Describes calls of a handler.
- * @param short name without the service, as in paths
- * @param full name with the service
- * @param handler undefined if it is not registered or its registration is invalid
+ * @param short name without the service, as in URLs
+ * @param handler undefined if its registration is missing or invalid
  * @param part receives the schemas of input and output
  */
 export function handlerOperation(
@@ -71,10 +69,7 @@ export function handlerOperation(
   };
 }
 
-/**
- * Describes a route of an HTTP handler, whose responses are unknown.
- * @param operation adds the errors that the platform returns before it calls the handler
- */
+/** @param operation describes the errors that the platform returns before it calls the handler */
 export function httpOperation(
   live: LiveOrb,
   handler: HttpHandler,

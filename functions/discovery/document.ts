@@ -1,4 +1,3 @@
-/** Builds OpenAPI 3.0 documents as plain JSON. */
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { REQUEST_HEADERS } from "../middleware/headers.ts";
@@ -44,7 +43,6 @@ export interface ApiDocument {
   components: Components;
 }
 
-/** Refers to a named schema. */
 export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
 export function operationsOf(
@@ -58,7 +56,6 @@ export function operationsOf(
   );
 }
 
-/** Generates the OpenAPI document of a router. */
 export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths" | "components"> {
   const made = router.getOpenAPIDocument({ openapi: "3.0.3", info: { title: "", version: "" } });
   const { paths = {}, components = {} } = JSON.parse(JSON.stringify(made)) as Partial<ApiDocument>;
@@ -136,7 +133,6 @@ function shareHeaders(components: Components, response: JsonSchema): void {
   }
 }
 
-/** Returns an unused component name with only valid characters. */
 export function freeName(taken: object, wanted: string): string {
   const base = wanted.replace(/[^A-Za-z0-9._-]+/g, "_");
   let name = base;
@@ -144,7 +140,6 @@ export function freeName(taken: object, wanted: string): string {
   return name;
 }
 
-/** Error codes for examples, by status. */
 const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSchema[] }> = {
   400: {
     code: "invalid_parameter",

@@ -13,10 +13,7 @@ const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 
 const isAny = () => true;
 const isFull = (value: unknown) => Array.isArray(value) && value.length > 0;
 
-/**
- * Keywords with the same meaning in both formats. Their values are checked, because services may register invalid
- * schemas.
- */
+/** Keywords with the same meaning in both formats, each with a check of its value. */
 const SAME: { [keyword: string]: (value: unknown) => boolean } = {
   title: isText,
   description: isText,
@@ -42,7 +39,6 @@ type Loose = { [keyword: string]: unknown };
 
 export interface Converted {
   schema: JsonSchema;
-  /** Definitions inside the schema, by component name. */
   schemas: { [name: string]: JsonSchema };
 }
 
@@ -154,10 +150,7 @@ const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
   ),
 ]);
 
-/**
- * Allows several types, each with its own keywords. Inner schemas appear only once, because copies would double the
- * size with each level.
- */
+/** Allows several types. Inner schemas appear only once, because copies would double the size with each level. */
 function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema): JsonSchema {
   const { description, default: standard, example, anyOf, allOf, not, ...rules } = out;
   const all = [...((allOf ?? []) as Json[]), ...(anyOf === undefined ? [] : [{ anyOf }])];

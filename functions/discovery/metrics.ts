@@ -1,4 +1,3 @@
-/** Metrics in the Prometheus format. */
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import type { Deps } from "../../shared/deps.ts";

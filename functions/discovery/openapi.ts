@@ -1,4 +1,3 @@
-/** Generates the OpenAPI document from the route definitions. */
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import { cookieName } from "../../shared/access/authenticate.ts";
 import { PLATFORM_REALM, SHARED_REALM } from "../../shared/access/authorize.ts";
@@ -20,7 +19,6 @@ export interface Described {
   runtime: OpenAPIHono<AppEnv>;
 }
 
-/** The descriptions of published orbs, by orb id. */
 type Parts = Map<string, { live: LiveOrb; part: OrbPart }>;
 
 const Description = z.looseObject({
@@ -29,7 +27,6 @@ const Description = z.looseObject({
   paths: z.record(z.string(), z.unknown()),
 });
 
-/** Session cookie for all routes outside the orbs. */
 const sharedCookie = (config: Config) => ({
   type: "apiKey",
   in: "cookie",
@@ -45,7 +42,7 @@ class Describer {
     this.#described = described;
   }
 
-  /** Describes the routes that do not depend on published orbs. Computed once. */
+  /** Routes that do not depend on published orbs, described once. */
   #base() {
     if (this.#fixed !== undefined) return this.#fixed;
     const wrap = (made: Pick<ApiDocument, "paths" | "components">): ApiDocument => ({
@@ -59,7 +56,6 @@ class Describer {
     const generic = wrap(generated(this.#described.runtime));
     nameHeaders(own.paths);
     nameHeaders(generic.paths);
-    // The platform's routes use components of the orbs' routes too.
     own.components.schemas = { ...generic.components.schemas, ...own.components.schemas };
     own.components.securitySchemes = {
       bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token from a sign-in" },
@@ -121,7 +117,7 @@ class Describer {
   }
 }
 
-/** Register all routes before the first request, because the description is cached. */
+/** Register all routes before the first request, because the OpenAPI document is cached. */
 export function openApiRoutes(described: Described) {
   const describer = new Describer(described);
   return publishedRoutes({

@@ -24,7 +24,6 @@ import {
 import { filterParameter } from "./filters.ts";
 import { requiredRole, securityFor } from "./roles.ts";
 
-/** The additions of one orb to the OpenAPI document. */
 export interface OrbPart {
   tags: ApiDocument["tags"];
   paths: ApiDocument["paths"];
@@ -33,11 +32,10 @@ export interface OrbPart {
 }
 
 interface Making extends OrbPart {
-  /** Whether schemas list every language and market. */
+  /** Whether the schemas list every language and market. */
   named: boolean;
 }
 
-/** Registered handlers by full name. */
 export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
 
 const COLLECTION = definitions.list.path;
@@ -128,7 +126,6 @@ function textOf(...texts: (string | undefined)[]): string {
   return texts.filter((text) => text !== undefined).join(": ");
 }
 
-/** Returns whether the orb uses the service that provides this account route. */
 function isServed(live: LiveOrb, path: string): boolean {
   const tail = path.slice("/api/{orbId}".length);
   if (tail === "/signin") return true;
@@ -141,7 +138,6 @@ function isServed(live: LiveOrb, path: string): boolean {
   return handler !== undefined && realm.handlers.has(handler.name.slice("access.".length));
 }
 
-/** Removes path parameters that the orb's path does not have, and names the orb's session cookie. */
 function ownParameters(
   generic: Pick<ApiDocument, "components">,
   operation: Operation,
@@ -186,7 +182,6 @@ function withMembers(schema: JsonSchema, members: { [name: string]: JsonSchema }
   return { ...schema, properties: { ...properties, ...members } };
 }
 
-/** Adds schemas for the entries and returns their names. */
 function entrySchemas(
   generic: Pick<ApiDocument, "components" | "paths">,
   live: LiveOrb,

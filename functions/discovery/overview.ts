@@ -15,7 +15,6 @@ import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappin
 import { type FieldView, type OrbView, Overview } from "./overview-schemas.ts";
 import { publishedRoutes } from "./published.ts";
 
-/** Removes undefined properties. */
 function present<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
 }

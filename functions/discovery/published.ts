@@ -13,14 +13,12 @@ interface Published<State> {
   operationId: string;
   summary: string;
   description: string;
-  /** Description of the response, such as `The overview`. */
   response: string;
   schema: z.ZodType;
   orb: string;
   /** Buckets whose changes outdate the response. */
   buckets: readonly string[];
   read: (deps: HandlerDeps) => Promise<State>;
-  /** Returns the response, or undefined if the orb is not published. */
   show: (state: State, deps: HandlerDeps, orb: string | undefined) => object | undefined;
 }
 
@@ -29,7 +27,7 @@ export function publishedRoutes<State>({ buckets, read, show, ...texts }: Publis
   const { path, operationId, summary, description, response, schema, orb: about } = texts;
   const kept = new CachedValue(buckets, async (deps) => ({
     state: await read(deps),
-    /** Responses by orb. The key undefined has the response about all orbs. */
+    /** Responses by orb. The key undefined means all orbs. */
     rendered: new Map<string | undefined, { bytes: Uint8Array<ArrayBuffer>; tag: string }>(),
   }));
   const route = defineRoute({
@@ -59,8 +57,7 @@ export function publishedRoutes<State>({ buckets, read, show, ...texts }: Publis
     if (known === undefined) {
       const value = show(state, c.var.deps, orb);
       if (value === undefined) throw noLiveOrb();
-      // Keep bytes: a string with characters beyond Latin-1 takes twice the memory and must be encoded for each
-      // response.
+      // Cache bytes: strings may take twice the memory and must be encoded for each response.
       const bytes = new TextEncoder().encode(JSON.stringify(value));
       known = { bytes, tag: `"${(await sha256(bytes)).slice(0, 22)}"` };
       rendered.set(orb, known);

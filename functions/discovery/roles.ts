@@ -15,7 +15,6 @@ export const ROLE_DESCRIPTIONS: Record<string, string> = {
   owner: "Owners of the orb",
 };
 
-/** Returns the lowest role that may use a method, with its description. */
 export function requiredRole(schema: CompiledSchema, method: Method): { text: string; role: string } {
   const { read, write } = schema.access;
   if (method === "get") return { text: `${ROLE_DESCRIPTIONS[read]}.`, role: READERS[read] };

@@ -11,22 +11,20 @@ function invalidCursor(): AppError {
   );
 }
 
-/** Encodes the cursor of the next page, or null at the end. @param kind list and order */
+/** @param kind identifies the list and its order */
 export function writeCursor(kind: string, value: number | null): string | null {
   return value === null ? null : encode(kind, value);
 }
 
-/** Decodes a cursor. @throws AppError `invalid_cursor` if it belongs to another list */
+/** Rejects a cursor of another list. */
 export function readCursor(kind: string, cursor: string | undefined): number | undefined {
   return cursor === undefined ? undefined : decode(kind, cursor, 1)[0];
 }
 
-/** Like {@link writeCursor}, for a position in a log. */
 export function writePlace(kind: string, place: Place | null): string | null {
   return place === null ? null : encode(kind, place.number, place.seq);
 }
 
-/** Like {@link readCursor}, for a position in a log. */
 export function readPlace(kind: string, cursor: string | undefined): Place | undefined {
   if (cursor === undefined) return undefined;
   const [number = 0, seq = 0] = decode(kind, cursor, 2);

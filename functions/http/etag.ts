@@ -1,4 +1,4 @@
-/** Every ETag begins with the newest revision's number. `If-Match` is compared with it. */
+/** Every ETag starts with the newest revision's number, which `If-Match` is compared with. */
 import { AppError } from "../../shared/kernel/errors.ts";
 
 export { matchesTag } from "../../shared/kernel/tags.ts";
@@ -9,10 +9,7 @@ export function revisionTag(revision: number): string {
   return `"${revision}"`;
 }
 
-/**
- * Returns the revision in `If-Match`. Undefined without the header and for `*`, which matches every revision.
- * @throws AppError `invalid_header`
- */
+/** Returns the revision in `If-Match`. Undefined for `*`, which matches every revision. */
 export function ifMatch(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === "*") return undefined;
   const revision = TAG.exec(header.trim())?.[1];

@@ -3,16 +3,14 @@ import { checkKey, type Idempotency } from "../../shared/entry/model/idempotency
 import type { AppEnv } from "../request/context.ts";
 import { describedPath } from "./prefixes.ts";
 
-/** @throws AppError `invalid_header` if the header is malformed */
 export function idempotencyKeyOf(c: Context<AppEnv>): string | undefined {
   const key = c.req.header("idempotency-key");
   return key === undefined ? undefined : checkKey(key);
 }
 
 /**
- * Returns the key with its route, because clients may reuse a key on another route.
+ * Clients may reuse a key on another route, so the route is part of it.
  * @param path canonical path, if a route has several
- * @throws AppError `invalid_header`
  */
 export function idempotencyOf(c: Context<AppEnv>, path = c.req.path): Idempotency | undefined {
   const key = idempotencyKeyOf(c);

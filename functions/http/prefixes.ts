@@ -4,14 +4,12 @@ import { entryAdmin, platformAdmin } from "../middleware/session.ts";
 export const PREFIXES = ["/api/admin/orbs", "/api/_orbs"] as const;
 export type AdminPrefix = (typeof PREFIXES)[number];
 
-/** Settings of routes for platform admins only. */
 export const operatorRoute = (tag: string) => ({
   tags: [tag],
   security: [{ bearer: [] }],
   middleware: [platformAdmin],
 });
 
-/** Settings of all routes below a prefix. */
 export function adminRoute(prefix: AdminPrefix, tag: "Orbs" | "Entries") {
   const route = operatorRoute(tag);
   const middleware = tag === "Entries" ? [entryAdmin] : route.middleware;

@@ -54,7 +54,6 @@ export function noRouteDetail(path: string): string {
   return `No route matches this address.${slash}`;
 }
 
-/** Renders a problem document. */
 export function problemText(
   status: number,
   code: string,
@@ -99,7 +98,6 @@ export function problem(
   });
 }
 
-/** A 405 that lists the supported methods. */
 export function wrongMethod(c: Context<AppEnv>, methods: readonly string[]): Response {
   const allow = [...methods].sort().join(", ");
   const detail = `This method is not supported at this address. Use ${allow}.`;
@@ -124,7 +122,7 @@ export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError)
   });
 }
 
-/** Maps any error to a response. Clients never see the content of an unexpected error. */
+/** Responds to any error. Clients never see the content of an unexpected one. */
 export function onError(error: Error, c: Context<AppEnv>): Response {
   let known: AppError;
   const failure = storeFailure(error, (stream) => c.var.deps?.log.error("stream missing", { stream }));

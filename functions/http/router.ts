@@ -1,4 +1,3 @@
-/** Each route definition provides the path, validation, types and OpenAPI description. */
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
@@ -10,7 +9,7 @@ import type { AppEnv } from "../request/context.ts";
 import { faultsOf, noRouteDetail, problem, TITLES, wrongMethod } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
-/** Words an error for a query parameter or header instead of a property. */
+/** Changes the message to speak of a query parameter or header instead of a property. */
 function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
   if (fault.code === "required") {
     const message = target === "header" ? `is required (header ${fault.path.slice(1)})` : "is required";
@@ -23,7 +22,7 @@ function asParameter(fault: Fault, target: string, known: readonly string[]): Fa
 export type Router = OpenAPIHono<AppEnv>;
 
 /**
- * Creates a router that responds to validation errors: 422 for a body, 400 for parameters.
+ * Responds to validation errors: 422 for a body, 400 for parameters.
  * @param inBody changes the errors of a body
  * @param getPath returns the path to route a request by
  */
@@ -32,7 +31,7 @@ export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: 
     ...(getPath === undefined ? {} : { getPath }),
     defaultHook: (result, c) => {
       if (result.success) return;
-      // The validator's result also contains the input, which the hook's type omits.
+      // The result also contains the input, although its type omits it.
       const faults = faultsOf(result.error, Reflect.get(result, "data"));
       if (result.target === "json") throw invalid(faults.map(inBody));
       throw invalidParameters(
@@ -42,7 +41,7 @@ export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: 
   });
 }
 
-/** Responds with 405 if the address supports other methods, and with 404 otherwise. */
+/** Responds with 405 if the URL supports other methods, and with 404 otherwise. */
 export function answerUnmatched(app: Router): void {
   app.use("*", methodNotAllowed({ app, onMethodNotAllowed: wrongMethod }));
   app.notFound((c) => problem(c, 404, "route_not_found", noRouteDetail(c.req.path)));
@@ -75,7 +74,6 @@ function asList(middleware: RouteConfig["middleware"]): MiddlewareHandler[] {
   return (Array.isArray(middleware) ? middleware : [middleware]) as MiddlewareHandler[];
 }
 
-/** Returns whether callers without an account can use a route. */
 function isOpen(security: RouteConfig["security"]): boolean {
   return (security ?? []).length === 0 || security?.some((way) => Object.keys(way).length === 0) === true;
 }
@@ -85,8 +83,7 @@ const NO_PARAMETERS = z.strictObject({});
 /**
  * Defines a route. Adds common errors and rejects undeclared query parameters.
  *
- * Receives a JSON body before it checks the session, because a slow upload could outlive the session. The body is
- * parsed after the check.
+ * Receives a JSON body before it checks the session, because the session could end during a slow upload.
  */
 export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
   config: R & { problems?: readonly ProblemStatus[] },

@@ -1,21 +1,18 @@
 import { z } from "@hono/zod-openapi";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 
-/** A response header in the OpenAPI document. */
 export const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
   description,
   schema: { type: "string" as const, ...more },
 });
 type ResponseHeaders = Record<string, ReturnType<typeof header>>;
 
-/** A JSON response in the OpenAPI document. */
 export const json = <T extends z.ZodType>(description: string, schema: T, headers?: ResponseHeaders) => ({
   description,
   ...(headers === undefined ? {} : { headers }),
   content: { "application/json": { schema } },
 });
 
-/** A JSON request body in the OpenAPI document. */
 export const jsonRequest = <T extends z.ZodType>(schema: T, required = true) => ({
   required,
   content: { "application/json": { schema } },
@@ -43,7 +40,7 @@ export const ProblemSchema = z
   })
   .openapi("Problem", { description: "RFC 9457" });
 
-/** An integer from 1 to `most`. Only digits are valid. */
+/** Accepts only digits, because `Number` accepts `1e3` and spaces too. */
 export function wholeNumber(most: number) {
   return z
     .string()
@@ -57,7 +54,7 @@ export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items per page", default: PAGE_SIZE.default });
 
-/** Query parameters of a list. The first order is the default. */
+/** The first order is the default. */
 export function pageQuery<const O extends readonly [string, string]>(orders: O) {
   return z.strictObject({
     limit: Limit,
@@ -67,7 +64,6 @@ export function pageQuery<const O extends readonly [string, string]>(orders: O) 
   });
 }
 
-/** A page of a list. */
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({
     items: z.array(item),

@@ -9,28 +9,25 @@ import { bodyAborted, noBody, notJson, tooLarge, tooSlow } from "./body-errors.t
 /** A JSON body must be smaller than this many bytes. */
 export const BODY_LIMIT = 512 * 1024;
 
-/** Time limits for receiving a body: in total, and without any data. */
+/** Maximum milliseconds for a whole body, and without any data. */
 interface Patience {
   totalMs: number;
   idleMs: number;
 }
 
-/** Time limits of a normal body. Anyone may send one, and it occupies resources. */
+/** Time limits are short, because anyone may send a body and it occupies resources. */
 const BODY_PATIENCE: Patience = { totalMs: 15_000, idleMs: 5_000 };
 
-/** Time limits of the next chunk of an upload. The client may generate lines while it sends. */
+/** Time limits are long, because the client may generate lines while it sends. */
 const PART_PATIENCE: Patience = { totalMs: 60_000, idleMs: 60_000 };
 
-/** Measures how long a body takes to arrive. */
 export interface BodyWait {
-  /** Resolves when a time limit is exceeded. */
   late: Promise<undefined>;
-  /** Restarts the limit for the time without data. */
   came(): void;
   stop(): void;
 }
 
-/** Starts the time limits. Uses one timer and rarely resets it, because nearly all bodies arrive at once. */
+/** Uses one timer and rarely resets it, because nearly all bodies arrive at once. */
 export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): BodyWait {
   let giveUp: () => void = () => undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -64,10 +61,7 @@ async function nextPart(reader: ReadableStreamDefaultReader<Uint8Array>, wait: B
   return part;
 }
 
-/**
- * Yields the chunks of an upload. The time that the consumer needs does not count against the client.
- * @throws AppError `body_incomplete` if the client disconnects or stalls
- */
+/** Yields the chunks of an upload. The time that the consumer needs does not count against the client. */
 export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let failed = false;
@@ -88,10 +82,7 @@ export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenera
   }
 }
 
-/**
- * Reads a body smaller than `limit` bytes. Rejects a larger one early.
- * @throws AppError too_large; malformed if the client disconnects or is too slow
- */
+/** Reads a body smaller than `limit` bytes. Rejects a larger one as early as possible. */
 export async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) >= limit) throw tooLarge(limit);
   if (request.body === null) return new Uint8Array(0);
@@ -138,31 +129,28 @@ async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
 }
 
 /**
- * Discards the rest of a body. Otherwise the server closes the connection, and the client may never see the response.
+ * Reads and ignores the rest of a body. Otherwise the server closes the connection, and the client may never see the
+ * response.
  */
 export async function discardBody({ body, headers }: Request): Promise<void> {
   if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
-  // Another reader has locked the body, or the client disconnected. Nothing is left to discard.
+  // The client disconnected, or another reader has locked the body.
   await discard(body).catch(() => undefined);
 }
 
-/** Discards a body that the response left unread. */
 export const readToEnd: MiddlewareHandler<AppEnv> = (c, next) =>
   c.req.method === "GET" || c.req.method === "HEAD" ? next() : thenDiscard(c, next);
 
 async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
   await next();
   const received = c.get("received");
-  // Skip a body that was received completely: on some hosts, accessing it would create a stream first.
+  // On some hosts, accessing a received body would create a stream first.
   if (received === undefined || "error" in received) await discardBody(c.req.raw);
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
-/**
- * Parses JSON from a client.
- * @throws AppError malformed if it is not JSON or UTF-8, or is nested too deeply
- */
+/** Rejects invalid UTF-8 and JSON that is nested too deeply. */
 export function parseJson(body: Uint8Array | string): unknown {
   let text: string | undefined;
   try {
@@ -183,19 +171,13 @@ export function parseJson(body: Uint8Array | string): unknown {
   }
 }
 
-/**
- * Gives the parsed value to all later readers. Hono's cache would serialise it again, which turns numbers that are too
- * large into null.
- */
+/** Gives the parsed value to all later readers. Hono would serialise it again and turn huge numbers into null. */
 function keepJson(c: Context<AppEnv>, value: unknown): void {
   c.req.bodyCache.json = Promise.resolve(value);
   c.req.json = <T>() => Promise.resolve(value as T);
 }
 
-/**
- * Ignores the content type of an empty body, because `curl -d ''` declares a form. Otherwise the library would reject
- * it.
- */
+/** Ignores the content type of an empty body, because `curl -d ''` declares a form. */
 function callJson(c: Context<AppEnv>): void {
   const named = c.req.header.bind(c.req);
   const header = (name?: string) => {
@@ -214,8 +196,8 @@ export function hasBody(c: Context<AppEnv>): boolean {
 }
 
 /**
- * Receives the body once. Sessions and definitions are read only afterwards, because they can change while a slow
- * client sends. No broker connection is open meanwhile.
+ * Receives the body before the session is read, because the session can end while a slow client sends. No broker
+ * connection is open meanwhile.
  */
 export async function receiveBody(c: Context<AppEnv>): Promise<void> {
   if (!hasBody(c) || c.get("received") !== undefined) return;
@@ -227,7 +209,6 @@ export async function receiveBody(c: Context<AppEnv>): Promise<void> {
   }
 }
 
-/** @throws AppError too_large or malformed */
 async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
   await receiveBody(c);
   const received = c.get("received") ?? { bytes: new Uint8Array(0) };
@@ -235,10 +216,7 @@ async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
   return received.bytes;
 }
 
-/**
- * Parses the JSON body. An empty optional body counts as an empty object.
- * @throws AppError if the body is missing, malformed, too large or not JSON
- */
+/** Parses the JSON body. An empty optional body counts as an empty object. */
 export async function readJson(c: Context<AppEnv>, required: boolean): Promise<unknown> {
   const type = c.req.header("content-type");
   const isJson = JSON_TYPE.test(type ?? "");
@@ -257,7 +235,6 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
   return value;
 }
 
-/** Parses the JSON body after authentication and before validation. */
 export function jsonBody(required: boolean): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     await readJson(c, required);

@@ -1,9 +1,8 @@
-/** Response headers for security and CORS. */
 import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Config, Deps } from "../../shared/deps.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Default headers. Pages replace the Content-Security-Policy. */
+/** Pages replace the Content-Security-Policy. */
 export const SECURITY_HEADERS: Record<string, string> = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -16,7 +15,6 @@ export const SECURITY_HEADERS: Record<string, string> = {
 
 const HSTS = "max-age=31536000; includeSubDomains";
 
-/** Returns the default headers for this deployment. */
 export function defaultHeaders(config: Pick<Config, "publicUrl">): Record<string, string> {
   const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
   if (config.publicUrl.startsWith("https:")) headers["strict-transport-security"] = HSTS;
@@ -25,7 +23,7 @@ export function defaultHeaders(config: Pick<Config, "publicUrl">): Record<string
 
 function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   const deps: Deps | undefined = c.get("deps");
-  // The host failed before it created dependencies, so this is an error response.
+  // The host failed before it knew the settings.
   if (deps === undefined) return { ...SECURITY_HEADERS, "cache-control": "no-store" };
   const { config, request } = deps;
   const headers = defaultHeaders(config);
@@ -34,10 +32,7 @@ function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   return headers;
 }
 
-/**
- * Creates a response with all default headers at once, which is much faster than adding them later.
- * @param headers in lower case; they replace default ones
- */
+/** Sets all default headers at once, which is much faster than adding them later. */
 export function completeResponse(
   c: Context<AppEnv>,
   body: string | null,
@@ -49,10 +44,9 @@ export function completeResponse(
   return response;
 }
 
-/** Adds missing default headers. */
 export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
-  // Accessing a response's headers creates them, so skip complete responses.
+  // Accessing headers is slow, so skip responses that already have them.
   if (c.get("whole") === c.res) return;
   const { headers } = c.res;
   for (const [name, value] of Object.entries(commonHeaders(c)))
@@ -86,7 +80,6 @@ export const cors: MiddlewareHandler<AppEnv> = (c, next) => {
   const origin = c.req.header("origin");
   const { allowedOrigins } = c.get("deps").config;
   const open = allowedOrigins.includes("*");
-  // No cross-origin request, and none is allowed: there is nothing to add.
   if (origin === undefined && allowedOrigins.length === 0 && c.req.method !== "OPTIONS") return next();
   return crossOrigin(c, next, origin, open);
 };

@@ -4,15 +4,12 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
 import { BODY_LIMIT, readUpload } from "./body.ts";
 
-/** JSON Lines has several media types. */
 const LINES = /^application\/(x-)?(ndjson|jsonl|jsonlines)\s*(;|$)/i;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /**
- * Yields the lines of a body as they arrive.
  * @param options.limit a line must be smaller than this many characters
  * @param options.json accepts JSON as a single line
- * @throws AppError if the body is not JSON Lines, not UTF-8, incomplete or has a line that is too long
  */
 export function readLines(
   c: Context<AppEnv>,

@@ -1,4 +1,3 @@
-/** Authenticates callers by bearer token or session cookie. */
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import { parse } from "hono/utils/cookie";
@@ -19,10 +18,6 @@ import { requireTrustedOrigin } from "./origin.ts";
 
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
-/**
- * Returns the token of an `Authorization` header, or undefined without one.
- * @throws AppError `invalid_token` if the header has another form
- */
 export function bearerOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const bearer = BEARER.exec(header)?.[1];
@@ -37,16 +32,12 @@ export function cookieOf(header: string | undefined, name: string): string | und
   return others.length > 0 ? undefined : value;
 }
 
-/** @throws AppError `invalid_token` if the Authorization header is not a bearer token */
 export function credentialsOf(c: Context<AppEnv>): Credentials {
   const bearer = bearerOf(c.req.header("authorization"));
   return bearer === undefined ? { cookies: (name) => cookieOf(c.req.header("cookie"), name) } : { bearer };
 }
 
-/**
- * Returns whether a token has a valid signature and has not expired. The session may have ended, because this does not
- * ask the broker.
- */
+/** Checks only signature and expiry. The session may have ended, because this does not ask the broker. */
 export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const { config, clock } = c.get("deps");
   const header = c.req.header("authorization");
@@ -67,13 +58,12 @@ export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   return (await Promise.all(checks)).includes(true);
 }
 
-/** Receives the body only if the token is valid. Otherwise the authentication that follows rejects the request. */
+/** Skips the body if the token is invalid, because authentication then rejects the request. */
 export const receiveAuthenticated: MiddlewareHandler<AppEnv> = async (c, next) => {
   if (await mayBeAuthenticated(c)) await receiveBody(c);
   await next();
 };
 
-/** Receives the body of a request that needs no account. */
 export const receivePublic: MiddlewareHandler<AppEnv> = async (c, next) => {
   await receiveBody(c);
   await next();
@@ -85,10 +75,7 @@ export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
   if (c.req.header("authorization") === undefined || (await mayBeAuthenticated(c))) await receiveBody(c);
 }
 
-/**
- * Authenticates the request once. An unsafe request with a cookie must come from an allowed origin.
- * @throws AppError unauthenticated if the token is invalid, forbidden for another origin
- */
+/** Authenticates the request once. An unsafe request with a cookie must come from an allowed origin. */
 export async function identify(
   c: Context<AppEnv>,
   want: AcceptedRealms,
@@ -103,7 +90,6 @@ export async function identify(
   return actor;
 }
 
-/** Authenticates a user of the orb, or a platform admin. */
 export function actorFor(c: Context<AppEnv>, orb: string, usesAccess: boolean): Promise<Actor> {
   return identify(c, { platform: true, realms: [realmOf(orb, usesAccess)] });
 }
@@ -112,13 +98,10 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
   return c.req.header("authorization") !== undefined || (c.req.header("cookie") ?? "").includes("session_");
 }
 
-/**
- * Starts to authenticate the caller while the orb's definition is read. Call the returned function once the definition
- * is known.
- */
+/** Starts to authenticate the caller while the orb's definition is read. Call the returned function afterwards. */
 export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
   const early = identify(c, { platform: true, realms: [orb, SHARED_REALM] });
-  // The promise is awaited later. Without this handler an early rejection would be unhandled.
+  // The promise is awaited later. Without this, an early rejection would be unhandled.
   early.catch(() => undefined);
   return async (usesAccess) => {
     const actor = await early;
@@ -143,16 +126,12 @@ function onlyPlatformAdmins(consistencyOf: (c: Context<AppEnv>) => Consistency):
   };
 }
 
-/** Rejects callers that are not platform admins before the request is validated. */
 export const platformAdmin = onlyPlatformAdmins(actingConsistency);
 
-/** Like {@link platformAdmin}, but accepts a cached session, because entries are written often. */
+/** Accepts a cached session, because entries are written often. */
 export const entryAdmin = onlyPlatformAdmins(() => "cached");
 
-/**
- * Reads the session again from the leader, because it may have ended during a long upload.
- * @throws AppError `access_ended`
- */
+/** Reads the session again from the leader, because it may have ended during a long upload. */
 export async function stillPlatformAdmin(c: Context<AppEnv>): Promise<Actor> {
   const ended = (cause?: unknown) => {
     const detail =

@@ -8,7 +8,6 @@ import { bootstrapRoutes } from "./invitations.ts";
 import { describePasskey, passkeyRoutes } from "./passkey.ts";
 import { userRoutes } from "./users.ts";
 
-/** All account routes except the sign-in page. */
 export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   const scope: Scope = {
     ...mounted,
@@ -25,7 +24,6 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   return router;
 }
 
-/** Account routes of the users that orbs share. */
 export function sharedAuthRoutes() {
   return realmRoutes({ prefix: "/api/auth", name: "Shared", realm: () => sharedRealm });
 }

@@ -8,7 +8,6 @@ import { pathParams, realmRoute, type Scope } from "../realm/scope.ts";
 
 const BootstrapSchema = z.object({ bootstrap: z.boolean() }).openapi("BootstrapState");
 
-/** Lists invitations, and creates the invitation of the first owner. */
 export function bootstrapRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const request = { params: z.object(pathParams(prefix)) };

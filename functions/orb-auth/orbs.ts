@@ -1,6 +1,6 @@
 /**
- * Account routes of orbs. A module may have the same path as one of them, so only the orb's definition decides. This
- * middleware therefore runs before the other routes.
+ * Account routes of orbs. A module may have the same path, so only the orb's definition can decide. This middleware
+ * therefore runs before the other routes.
  */
 
 import { z } from "@hono/zod-openapi";
@@ -25,7 +25,6 @@ interface Handed {
   outer: Context<AppEnv>;
   realm: Realm;
 }
-/** Passes values from the outer request to the inner one. */
 const handed = new WeakMap<Request, Handed>();
 
 function handedTo(c: Context<AppEnv>): Handed {
@@ -35,8 +34,8 @@ function handedTo(c: Context<AppEnv>): Handed {
 }
 
 /**
- * The path of a request among the realm routes. A handler of `access` also has the long form, `/call/{handler}/…`.
- * `POST /passkey` is the handler itself: with a session id it completes a ceremony, without one it begins.
+ * Maps `/call/{handler}/…` to the short path. `POST /passkey` completes a registration or sign-in if it has a session
+ * id, and begins one otherwise.
  */
 function realmPath(request: Request): string {
   const path = shortPath(getPath(request));
@@ -75,8 +74,8 @@ export function orbAuth() {
   );
 
   /**
-   * Serves a realm route of an orb that uses `access`, or the sign-in page of any orb. Passes on other requests.
-   * @param called handler of `access` in the long form of the path
+   * Serves account routes and the sign-in page. Passes all other requests on.
+   * @param called the handler, if the path contains `/call`
    */
   async function answer(
     c: Context<AppEnv>,
@@ -90,13 +89,13 @@ export function orbAuth() {
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     const named = live.compiled.handlers.get(called ?? "");
-    // An older document may use a handler of the same name of another service.
+    // Older documents may use a handler of the same name from another service.
     const foreign = called !== undefined && named !== accessHandler(called);
     if (isSigninPage(segment) && realm === null) {
       if (!PAGE_METHODS.includes(c.req.method)) return wrongMethod(c, PAGE_METHODS);
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
     }
-    // In an orb without a realm, the path may belong to a module or handler.
+    // If the orb has no user accounts, the path may belong to a module or handler.
     if (realm === null || foreign) {
       await next();
       return undefined;

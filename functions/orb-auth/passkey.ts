@@ -28,7 +28,7 @@ const OneAddress = {
     "The handler `access.passkey` itself. With the header `SessionID` the same as `POST …/passkey/complete`, without it the same as `POST …/passkey/begin`.",
 } as const;
 
-/** Describes `POST /api/{orbId}/passkey`, which `orbs.ts` maps to begin or complete. */
+/** Documents `POST /api/{orbId}/passkey`, which `orbs.ts` maps to another route. */
 export function describePasskey(router: Router, scope: Scope): void {
   const { params, begin } = ceremonyRoutes(scope);
   const { body: _, ...request } = begin.request;
@@ -53,7 +53,7 @@ export function describePasskey(router: Router, scope: Scope): void {
   router.openAPIRegistry.registerPath(described);
 }
 
-/** Faults of a body that matches neither form: those of the form that it resembles more. */
+/** Validates against the form that the body resembles more, for useful errors. */
 function completionFaults(body: unknown) {
   const response = typeof body === "object" && body !== null ? Reflect.get(body, "response") : undefined;
   const registers = typeof response === "object" && response !== null && "attestationObject" in response;
@@ -61,7 +61,6 @@ function completionFaults(body: unknown) {
   return error === undefined ? [] : faultsOf(error, body);
 }
 
-/** Registers passkeys and signs users in. */
 export function passkeyRoutes(scope: Scope) {
   const { params, begin, complete } = ceremonyRoutes(scope);
   const beginRoute = defineRoute({

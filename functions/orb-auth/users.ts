@@ -15,7 +15,6 @@ const ChangeSchema = z
     message: "must contain role, status or both",
   });
 
-/** Routes for admins who manage users. */
 export function userRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const shared = realmRoute(scope, "manager");

@@ -7,7 +7,6 @@ import { AnyQuery } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
 import { html } from "./html.ts";
 
-/** Files of the package swagger-ui-dist that the host provides. */
 export const RENDERER_FILES = {
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
   "swagger-ui.css": "text/css; charset=utf-8",

@@ -1,4 +1,3 @@
-/** Escapes every value in HTML templates. */
 const ESCAPES: Record<string, string> = {
   "&": "&amp;",
   "<": "&lt;",
@@ -7,7 +6,6 @@ const ESCAPES: Record<string, string> = {
   "'": "&#39;",
 };
 
-/** Markup that is safe to insert. */
 export interface Html {
   readonly markup: string;
 }

@@ -1,4 +1,3 @@
-/** Serves the sign-in pages and their files. */
 import { z } from "@hono/zod-openapi";
 import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/kernel/errors.ts";

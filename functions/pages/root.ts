@@ -1,4 +1,4 @@
-/** The bare address: browsers are redirected to the API page, programs get the addresses to continue with. */
+/** Redirects browsers from `/` to the documentation. Programs get a list of URLs instead. */
 import { z } from "@hono/zod-openapi";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

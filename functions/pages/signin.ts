@@ -26,10 +26,7 @@ const POLICY = [
 
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "0.0.0.0"]);
 
-/**
- * Redirects from a loopback address such as 127.0.0.1 to the host name, because passkeys need one.
- * @returns null if no redirect is needed
- */
+/** Passkeys need a host name, so redirect from addresses such as 127.0.0.1. */
 export function byName(c: Context<AppEnv>): Response | null {
   const asked = new URL(c.req.url);
   const known = new URL(c.var.deps.config.publicUrl);
@@ -37,7 +34,6 @@ export function byName(c: Context<AppEnv>): Response | null {
   return c.redirect(`${known.origin}${asked.pathname}${asked.search}`, 302);
 }
 
-/** Title and text of the page if an invitation cannot be used. */
 const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>> = {
   invitation_not_found: [
     "This invitation is not valid",
@@ -64,7 +60,7 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (told === undefined) throw error;
-    // Browsers show the page as usual. Programs look at the status.
+    // Browsers show the page as usual, and programs look at the status.
     c.error = error as AppError;
     const [title, words] = told;
     return { kind: "refused", title, words, login: true };
@@ -81,7 +77,7 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
     throw error;
   });
   if (actor !== null && actor.kind !== "anonymous") {
-    // A session keeps the name that the account had at sign-in.
+    // The session has the name from the sign-in, which may have changed.
     const account = await readAccount(deps, realm, actor.sub);
     return { kind: "login", name: account?.value.name ?? null };
   }

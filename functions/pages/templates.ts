@@ -1,4 +1,3 @@
-/** The HTML of the sign-in page. The script only shows and hides elements. */
 import type { Realm } from "../../shared/access/realms.ts";
 import { scriptName, styleName } from "./assets.generated.ts";
 import { type Html, html, nothing } from "./html.ts";
@@ -121,7 +120,7 @@ ${realm.name === "platform" ? COPY : nothing}${said("token")}${next(realm, state
     </section>`;
 }
 
-/** @param origins other web applications that the page may return to */
+/** @param origins trusted web applications that the page may return to */
 export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
   const heading = title(state);
   const enter = html`

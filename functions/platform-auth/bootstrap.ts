@@ -5,7 +5,6 @@ import { platformRealm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Codes of an attempt in the log: the access, or the reason of its refusal. */
 function detailOf(c: Context<AppEnv>, access: string): string {
   const { error } = c;
   if (error instanceof AppError) return error.code;
@@ -15,16 +14,14 @@ function detailOf(c: Context<AppEnv>, access: string): string {
 }
 
 /**
- * Wraps every way to sign in to the platform. While the platform has no admin, every attempt is logged, whatever its
- * result. The audit log has all but those that exceed a rate limit, which would fill it, and those that failed because
- * of the broker. If there is an admin, this costs no round trip, except for the request that completes a registration:
- * the new account must not count as an existing one.
+ * Logs every attempt to sign in while the platform has no admin. The audit log omits attempts that exceed a rate limit
+ * or fail because of the broker.
  * @param access name of the access in the audit log
  */
 export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const { deps } = c.var;
-    // Undefined while the broker is away: then it is unknown whether this was an attempt in bootstrap mode.
+    // Undefined if the broker is unavailable.
     const owned = hasOwner(deps, platformRealm).catch(() => undefined);
     if (access === "completed") await owned;
     await next();

@@ -18,7 +18,6 @@ const scope: Scope = {
   attempt: bootstrapAccess,
 };
 
-/** All account routes except the sign-in page. */
 export function platformAuthRoutes() {
   const router = newRouter();
   router.route("/", passkeyRoutes(scope));

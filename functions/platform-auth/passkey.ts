@@ -27,7 +27,6 @@ const CompleteSchema = z
   })
   .refine((body) => (body.credential === undefined) !== (body.assertion === undefined), { message: EITHER });
 
-/** Registers passkeys and signs admins in. */
 export function passkeyRoutes(scope: Scope) {
   const { begin, complete } = ceremonyRoutes(scope);
   const beginRoute = defineRoute({

@@ -1,4 +1,3 @@
-/** Routes of the signed-in account: profile, passkeys and sign-out. */
 import { z } from "@hono/zod-openapi";
 import { audit } from "../../shared/access/audit.ts";
 import { listPasskeys, removePasskey, renamePasskey } from "../../shared/access/passkeys.ts";

@@ -10,7 +10,6 @@ import type { AppEnv } from "../request/context.ts";
 import { BeginSchema, InviteQuery, optionsResponse } from "./schemas.ts";
 import { accountsOf, pathParams, realmRoute, type Scope, setSessionCookie } from "./scope.ts";
 
-/** Common settings of the two routes that use passkeys. */
 export function ceremonyRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const params = z.object(pathParams(prefix));
@@ -39,7 +38,6 @@ export function ceremonyRoutes(scope: Scope) {
   };
 }
 
-/** Begins to register, to sign in or to add a passkey. */
 export async function beginCeremony(
   c: Context<AppEnv>,
   query: z.infer<typeof InviteQuery>,
@@ -54,7 +52,6 @@ export async function beginCeremony(
   return { ...begun, publicKey: optionsResponse(publicKey) };
 }
 
-/** Verifies the passkey and sets the session cookie. */
 export async function completeCeremony(
   c: Context<AppEnv>,
   sessionId: string,

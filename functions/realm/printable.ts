@@ -1,9 +1,6 @@
-/**
- * Pattern for text on one line, without control and format characters. It matches the same texts with and without the
- * flag `u`, because clients may compile it either way.
- */
+/** A pattern for one line of text. It means the same with and without the flag `u`, because clients may use either. */
 
-/** Control and format characters and surrogates below U+10000. */
+/** Control characters, format characters and surrogates below U+10000. */
 const PLAIN =
   "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff";
 

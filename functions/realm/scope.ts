@@ -1,4 +1,3 @@
-/** Code that the account routes of users and of platform admins share. */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
@@ -14,16 +13,13 @@ import type { AppEnv } from "../request/context.ts";
 
 type Account = Exclude<Role, "public">;
 
-/** Which accounts a set of routes manages, and under which prefix. */
 export interface Scope {
-  /** `/api/_auth`, `/api/auth` or `/api/{orbId}`. */
   prefix: string;
   /** Suffix that makes operation ids unique in the OpenAPI document. */
   name: "Platform" | "Shared" | "Orb";
   tag: string;
   /** What accounts are called, and their roles. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
-  /** @throws AppError not_found if the orb has no user accounts */
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
   /** Wraps all routes for signing in. @param access name of the access in the audit log */
   attempt?: (access: string) => MiddlewareHandler<AppEnv>;
@@ -33,10 +29,7 @@ export function pathParams(prefix: string): { orbId?: z.ZodString } {
   return prefix.includes("{orbId}") ? { orbId: z.string() } : {};
 }
 
-/**
- * Browsers require `Secure` and the path `/` for cookies named `__Host-…`. Some reject Secure cookies from
- * http://localhost, so it is omitted there.
- */
+/** Browsers require `Secure` for cookies named `__Host-…`. Some reject Secure cookies from http://localhost. */
 const placeOf = ({ publicUrl }: { publicUrl: string }) =>
   publicUrl.startsWith("https:") ? { secure: true, path: "/" } : { secure: false, path: "/api" };
 
@@ -56,7 +49,6 @@ export function clearSessionCookie(c: Context<AppEnv>, realm: Realm): void {
   deleteCookie(c, cookieName(config, realm.name), placeOf(config));
 }
 
-/** Which tokens identify an account of these routes. */
 export function accountsOf(realm: Realm): { platform: boolean; realms: string[] } {
   return realm.name === PLATFORM_REALM
     ? { platform: true, realms: [] }
@@ -67,7 +59,7 @@ export function accountsOf(realm: Realm): { platform: boolean; realms: string[] 
 type Callers = "anyone" | "account" | "manager";
 
 /**
- * Common settings of account routes. Their middleware rejects callers before it validates the request.
+ * Rejects callers before the request is validated.
  * @param handler handler of the service `access` that the orb must use
  * @param attempt name of the access in the audit log
  */

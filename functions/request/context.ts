@@ -8,7 +8,7 @@ import type { Metric } from "../../shared/kernel/metrics.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import { namesOf } from "./log.ts";
 
-/** A request body that was received before authentication, or the error. */
+/** The body, received before authentication, or the error. */
 export type Received = { bytes: Uint8Array } | { error: unknown };
 
 export interface AppEnv {
@@ -23,11 +23,10 @@ export interface AppEnv {
     received: Received | undefined;
     /** Pattern of the matched route, for logs and metrics. */
     route: string;
-    /** Query parameters that the matched route accepts. */
     parameters: readonly string[] | undefined;
     /** Set if the response already has all default headers. */
     whole: Response | undefined;
-    /** Set by a streaming response, which releases the connection itself: {@link holdConnection}. */
+    /** Set by a streaming response, which releases the broker connection itself. */
     releaseStore: (() => void) | undefined;
   };
 }
@@ -36,15 +35,11 @@ export interface AppEnv {
 export interface Host {
   config: Config;
   log: (base: Record<string, unknown>) => Log;
-  /** Returns a store for one request and a function that releases it. */
   lend: (c: Context<AppEnv>) => Pick<Deps, "store" | "expires"> & { release: () => Promise<void> };
-  /** Returns the client's network address, as reliably as the host knows it. */
   client: (c: Context<AppEnv>) => string;
   /** A faster way to read a body than the request's stream. */
   body?: (c: Context<AppEnv>, limit: number) => Promise<Uint8Array>;
-  /** Returns a static file of a page. */
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
-  /** Receives every finished request, for metrics. */
   observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
   metrics?: () => Metric[];
 }
@@ -60,7 +55,6 @@ export function holdConnection(c: Context<AppEnv>): () => void {
   return release;
 }
 
-/** Creates the dependencies of a request, writes one log line, and releases the broker connection. */
 export function context(hostOf: (env: Record<string, unknown>) => Host): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const started = Date.now();
@@ -90,7 +84,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
     try {
       await next();
     } finally {
-      // Release in the background, so that it does not delay the response. Deferred work still has the connection.
+      // Do not delay the response. Work after it still needs the connection.
       const finish = (async () => {
         for (let work = pending.shift(); work !== undefined; work = pending.shift()) await work;
         await release();
@@ -113,7 +107,6 @@ export function logOf(host: Host, requestId: string, traceparent: string): Log {
   return host.log({ requestId, trace: traceparent.slice(3, 35) });
 }
 
-/** Reports a finished request to the log and the metrics. */
 export function recordFinished(
   host: Host,
   log: Log,
@@ -143,7 +136,7 @@ function waitUntil(c: Context<AppEnv>, work: Promise<unknown>): void {
   try {
     c.executionCtx.waitUntil(work);
   } catch {
-    // Tests send requests without an execution context. The work then continues without it.
+    // Tests have no execution context. The work continues without one.
     work.catch(() => undefined);
   }
 }

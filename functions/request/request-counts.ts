@@ -1,4 +1,3 @@
-/** Counts requests and their latencies in long-lived processes. */
 import { Histogram, type Metric, metric, type Sample } from "../../shared/kernel/metrics.ts";
 
 /** Upper bounds of the latency buckets, in milliseconds. */

@@ -4,7 +4,6 @@ import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { joinNames } from "../../shared/kernel/faults.ts";
 import { methodsOf } from "./definitions.ts";
 
-/** Operations on entries that have their own URL. */
 const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -14,7 +13,6 @@ export type Address =
   | { kind: "entry"; schema: CompiledSchema; id: string }
   | { kind: "operation"; schema: CompiledSchema; id: string; operation: Operation };
 
-/** Supported methods, for `Allow`. */
 export const METHODS: Record<Address["kind"], readonly string[]> = {
   handler: ["POST"],
   collection: methodsOf(["list", "create"]),
@@ -22,7 +20,7 @@ export const METHODS: Record<Address["kind"], readonly string[]> = {
   operation: methodsOf(OPERATIONS),
 };
 
-/** Alternatives for modules whose entries have no URLs. */
+/** Advice for modules whose entries have no URLs. */
 const INSTEAD: Record<string, string> = {
   RULES:
     "write rules at /api/admin/orbs/{orb}/entries as a platform admin, and run them with the handler rules.evaluate",
@@ -49,10 +47,6 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
   );
 }
 
-/**
- * Resolves the path segments after /api/{orbId}.
- * @throws AppError not_found
- */
 export function addressOf(compiled: CompiledOrb, segments: readonly string[]): Address {
   const [first = "", ...rest] = segments;
   if (first === "call" && rest.length === 1) {

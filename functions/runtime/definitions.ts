@@ -1,7 +1,4 @@
-/**
- * Defines the routes of entries once for all orbs.
- * Entry values are not validated here: the schema of the orb does it, to report all errors at once.
- */
+/** Defines the routes of entries once for all orbs. The definition of the orb validates their values later. */
 import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
@@ -23,7 +20,6 @@ import {
 const flag = z.enum(["true", "false"]).optional();
 const moment = z.unknown().openapi(MOMENT);
 
-/** An entry with values in one language and market. */
 const RuntimeEntry = EntrySchema.extend({
   values: ValuesSchema,
   expand: z.record(z.string(), z.unknown()).optional().openapi({
@@ -215,7 +211,6 @@ export function parameterNames(definition: Defined): string[] {
   return Object.keys(definition.request.query.shape);
 }
 
-/** Query parameters in addition to those of every list. */
 export function furtherNames(definition: Defined): string[] {
   const common: readonly string[] = LIST_PARAMETERS;
   return parameterNames(definition).filter((name) => !common.includes(name));
@@ -223,7 +218,6 @@ export function furtherNames(definition: Defined): string[] {
 
 export const bodies = { create: RuntimeNew, update: RuntimeChange } as const;
 
-/** Returns the methods of several operations, for `Allow`. */
 export function methodsOf(operations: readonly (keyof typeof definitions)[]): string[] {
   const methods = operations.map((name) => definitions[name].method.toUpperCase());
   if (methods.includes("GET")) methods.push("HEAD");

@@ -1,7 +1,4 @@
-/**
- * Routes of entries in published orbs. The paths are generic, and the orb's definition tells what each one addresses
- * ({@link addressOf}).
- */
+/** The paths are generic. The definition of the orb tells what each one addresses. */
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
 import { isOrbId } from "../../shared/definition/document/ids.ts";
@@ -22,7 +19,7 @@ const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 
 const isRead = (c: Context<AppEnv>) => c.req.method === "GET" || c.req.method === "HEAD";
 
-/** Reads the stream's last sequence number while the definition is read, for lists that start with the newest entry. */
+/** Reads the stream's last sequence number early, for lists that start with the newest entry. */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
   if (!isRead(c) || c.get("deps").store.isCached === true) return undefined;
   const { search } = new URL(c.req.url);
@@ -32,7 +29,6 @@ function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined>
   return last;
 }
 
-/** Route patterns for logs and metrics. */
 const ROUTES: Record<Address["kind"], string> = {
   handler: "/api/{orbId}/{handler}",
   collection: definitions.list.path,
@@ -40,16 +36,12 @@ const ROUTES: Record<Address["kind"], string> = {
   operation: "/api/{orbId}/{moduleId}/{schemaId}/{id}/{operation}",
 };
 
-/** An anonymous read that started before the definition was confirmed. */
 interface SpeculativeRead {
   live: LiveOrb;
   answer: Promise<Response>;
 }
 
-/**
- * Speculative read: answers with the last known definition while the current one is read. It rarely changes, so this
- * saves a round trip.
- */
+/** Speculative read: answers with the last known definition while the current one is read, to save a round trip. */
 function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
   if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
@@ -70,7 +62,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "cached" : "stale");
   if (suspicion !== undefined) {
     if (live === suspicion.live) return suspicion.answer;
-    // The definition has changed. Wait for the speculative read to finish before starting another.
+    // The definition has changed. Wait for the speculative read before starting another.
     await suspicion.answer.catch(() => undefined);
   }
   if (live === null) throw noLiveOrb();
@@ -111,7 +103,7 @@ function answer(
   }
 }
 
-/** Mount these routes last, because their paths match all others below /api/{orbId}. */
+/** Mount these routes last, because they match all other URLs of an orb. */
 export function runtimeRoutes() {
   const router = newRouter();
   for (const definition of [callRoute, ...Object.values(definitions)])

@@ -1,9 +1,7 @@
 /**
- * HTTP handlers. They get the request itself and return a response, for any method and also below their name
- * (`/api/{orbId}/{handler}/…`, or `/api/{orbId}/call/{handler}/…`). Those of `access` are in functions/orb-auth; all others are here.
- * To add one, such as an OAuth callback: declare it in shared/handlers/contract/http.ts (`oauth.callback`, kind `http`,
- * its `auth`), and add its code to {@link CODE} under the same name, which the compiler enforces. Orbs that list it in
- * `uses` have it from their next publication on.
+ * HTTP handlers receive the request and return a response, for any method and for all paths below their name.
+ *
+ * To add one, declare it in shared/handlers/contract/http.ts and add its code to {@link CODE} under the same name.
  */
 import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Actor, Role } from "../../shared/access/actor.ts";
@@ -18,7 +16,6 @@ import { countCall } from "../../shared/quotas/quotas.ts";
 import { actorFor } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** The caller already meets the handler's `auth`. */
 export interface HttpCall {
   c: Context<AppEnv>;
   live: LiveOrb;
@@ -26,7 +23,6 @@ export interface HttpCall {
   role: Role;
 }
 
-/** Errors become problem documents. */
 export type HttpCode = (call: HttpCall) => Response | Promise<Response>;
 
 export interface MountedHandler {
@@ -41,7 +37,7 @@ export const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler
   return run === undefined ? [] : [{ handler, run }];
 });
 
-/** Serves requests to HTTP handlers that the orb uses. Passes all other requests on. */
+/** Serves requests to HTTP handlers that the orb uses, and passes all others on. */
 export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHandler<AppEnv> {
   const byName = new Map(mounted.map((each) => [each.handler.name, each] as const));
   const shorts = new Set([...byName.keys()].map((name) => name.slice(name.indexOf(".") + 1)));

@@ -35,7 +35,6 @@ interface Call {
 
 type Middleware = (call: Call, next: () => Promise<Response>) => Promise<Response>;
 
-/** Logs each call, in addition to the request. */
 const logging: Middleware = async (call, next) => {
   const { deps } = call.c.var;
   const started = deps.clock.now();
@@ -67,13 +66,11 @@ const role: Middleware = async (call, next) => {
   return next();
 };
 
-/** Counts the call after the access check and before the service does any work. */
 const quota: Middleware = async (call, next) => {
   await countCall(call.c.var.deps, call.actor, call.live.orb);
   return next();
 };
 
-/** Handlers get no query parameters. */
 const input: Middleware = async (call, next) => {
   const { c } = call;
   parseExtras(parametersOf(c), []);
@@ -82,7 +79,6 @@ const input: Middleware = async (call, next) => {
   return next();
 };
 
-/** The steps of a call, outermost first. */
 function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
   return handler.auth === "None" ? [logging, jwt, quota, input] : [logging, jwt, role, quota, input];
 }
@@ -96,7 +92,6 @@ const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<
   return c.body(JSON.stringify(result ?? null), 200, { "content-type": "application/json" });
 };
 
-/** Calls a handler with the request's body as input. @param name full name */
 export async function callHandler(
   c: Context<AppEnv>,
   live: LiveOrb,
@@ -113,7 +108,7 @@ export async function callHandler(
   try {
     return await run(0);
   } catch (error) {
-    // A service may respond with statuses that the platform itself does not use.
+    // A service may use statuses that the platform itself does not use.
     if (!(error instanceof ServiceRefusal)) throw error;
     const { status, code, detail, errors } = error;
     const headers: Record<string, string> =

@@ -1,4 +1,3 @@
-/** Reads entries of published orbs. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
@@ -28,7 +27,7 @@ export function parametersOf(c: Context<AppEnv>): URLSearchParams {
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
 }
 
-/** Returns whether the request wants the newest revision instead of the published one. Only writers may see it. */
+/** Only writers may see the newest revision instead of the published one. */
 function latestOf({ c, live, schema, actor }: Reading): boolean {
   const revision = c.req.query("revision");
   const latest = revision === "latest";
@@ -41,7 +40,6 @@ function latestOf({ c, live, schema, actor }: Reading): boolean {
   return latest;
 }
 
-/** Chooses the language and market of a response. */
 export function choiceOf(
   c: Context<AppEnv>,
   schema: CompiledSchema,
@@ -50,14 +48,13 @@ export function choiceOf(
   return choose(schema, { ...extra, acceptLanguage: c.req.header("accept-language") });
 }
 
-/** What determines the cache headers of a response. */
 export interface ResponseFacts {
   schema: CompiledSchema;
   actor: Actor;
   choice: Choice;
   /** Whether only writers may see it: a draft, or the result of a write. */
   private: boolean;
-  /** Whether it contains referenced entries of other schemas. */
+  /** Whether it contains referenced entries. */
   expanded: boolean;
   languages: readonly string[];
 }
@@ -79,7 +76,6 @@ export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   };
 }
 
-/** @param last last sequence number of the orb's stream, if already known */
 export async function list(
   reading: Reading,
   last: Promise<number | undefined> | undefined,

@@ -1,4 +1,4 @@
-/** Writes entries of published orbs. Responses use the caller's language. */
+/** Responds in the language that the caller prefers. */
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
@@ -45,7 +45,7 @@ async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promi
   return result.data;
 }
 
-/** Rejects callers that may not write any entry of the schema, before the body is read. */
+/** Rejects callers without write access before it reads the body. */
 function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
   const role = roleIn(actor, live.orb, live.compiled);
   requireMay(actor, role, operation, { access: schema.access, own: true });
@@ -62,7 +62,7 @@ function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   };
 }
 
-/** The canonical path. Requests may omit the schema. */
+/** The full path. Requests may omit the schema. */
 function collectionPath({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.id}`;
 }

@@ -13,13 +13,13 @@ import { IfNoneMatch, json } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
-/** Maximum size of a page. Workers limit the processor time of a request. */
+/** Workers limit the processor time of a request, so pages are small. */
 const PAGE_LIMIT = { messages: 2000, bytes: 1_000_000 };
 
 /** Milliseconds. The runtime may notice a disconnected client only when it writes. */
 const KEEP_ALIVE_MS = 2_000;
 
-/** A parameter that shared/streams validates, so that both hosts report the same errors. */
+/** Accepts anything. shared/streams validates it, so that both hosts report the same errors. */
 const parameter = (description: string, example?: string) =>
   z
     .unknown()
@@ -63,7 +63,6 @@ const redirect = {
     "Redirect to the streams process. Follow `Location` within a minute. An EventSource can reconnect to it with `Last-Event-ID` while the session lasts",
 };
 
-/** Adds `Vary` to all responses, including errors. */
 const varies: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   c.res.headers.append("vary", STREAM_VARY);
@@ -150,7 +149,6 @@ export function streamsRoutes() {
     const { name } = c.req.valid("param");
     if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, name);
     const { signal, method, url } = c.req.raw;
-    /** Functions that remove this request from the counts of open streams. */
     const readers: (() => Promise<void>)[] = [];
     const hub = new Hub(deps.store, {
       limits: { page: PAGE_LIMIT },

@@ -47,7 +47,6 @@ async function send(
   return answer;
 }
 
-/** Client for the account routes at `base`. The platform's routes use another format. */
 export function realmApi(base: string) {
   const platform = base === "/api/_auth";
   async function begin<T>(body: Json): Promise<Ceremony<T>> {

@@ -1,4 +1,3 @@
-/** Lists passkeys, renames them in place, and removes them after a confirmation. */
 import type { Passkey, realmApi } from "./api.ts";
 
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
@@ -18,7 +17,6 @@ function told(passkey: Passkey): string {
 }
 
 /**
- * Renders the list again after every change.
  * @param attempt runs an action and shows its error
  * @param say shows a success message
  */
@@ -41,7 +39,7 @@ export async function showPasskeys(
         remove.textContent = again ? `Remove ${passkey.name} for good?` : `Remove ${passkey.name}`;
       };
       ask(false);
-      // Keep the list as it is, so that keyboard users keep their position.
+      // Do not render the list again, so that keyboard users keep their position.
       name.addEventListener("change", () => {
         const wanted = name.value.trim();
         void attempt(async () => {

@@ -1,4 +1,4 @@
-/** The script of the sign-in page. The HTML contains all elements, and the script shows and hides them. */
+/** The HTML contains all elements, and this script shows and hides them. */
 import { browserSupportsWebAuthn, startAuthentication, startRegistration } from "@simplewebauthn/browser";
 import { realmApi, type Session } from "./api.ts";
 import { showPasskeys } from "./passkeys.ts";
@@ -36,7 +36,6 @@ function speakAt(next: Place): void {
 /** Whether the user has pressed a button and waits for the result. */
 let working = false;
 
-/** The focused button. Disabling it removes the focus, so it is restored later. */
 let pressed: Element | null = null;
 
 function busy(on: boolean): void {
@@ -49,7 +48,6 @@ function busy(on: boolean): void {
   if (!on && lost && pressed instanceof HTMLButtonElement) pressed.focus();
 }
 
-/** Trusted origins of other web applications, from the server. */
 const trusted = (page.origins ?? "").split(" ").filter((origin) => origin !== "");
 
 /**
@@ -71,7 +69,6 @@ function returnAddress(): URL | null {
   }
 }
 
-/** Returns " to <site>" if the URL leads to another site. */
 const siteOf = (url: URL) => (url.origin === location.origin ? "" : ` to ${url.host}`);
 
 function signedIn(session: Session): void {
@@ -91,7 +88,6 @@ function signedIn(session: Session): void {
   history.replaceState(null, "", location.pathname);
   document.title = `Signed in · ${page.title ?? ""}`;
   byId("account-title")?.focus();
-  // The page is useful without the list of passkeys.
   passkeys().catch(() => undefined);
   say("status", page.state === "register" ? "Your passkey was created." : "Welcome back.");
 }

@@ -1,7 +1,5 @@
-/** Error messages for users. */
 import { WebAuthnError } from "@simplewebauthn/browser";
 
-/** An error response of the server. */
 export class Refused extends Error {
   readonly code: string;
   constructor(code: string) {
