@@ -47,7 +47,7 @@ export async function beginCeremony(
   const { deps, realm } = c.var;
   const { publicKey, ...begun } =
     add === true
-      ? await beginAdding(deps, await identify(c, accountsOf(realm)), realm)
+      ? await beginAdding(deps, await identify(c, accountsOf(realm)), { realm, name, email })
       : await begin(deps, { realm, invite: query.invite ?? invite, name, email });
   return { ...begun, publicKey: optionsResponse(publicKey) };
 }

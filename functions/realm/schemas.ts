@@ -107,11 +107,10 @@ export const ProfileSchema = z.strictObject({
 
 export const BeginSchema = z.strictObject({
   invite: z.string().max(200).optional().openapi({ description: "Invitation code for a registration" }),
-  email: z
-    .string()
-    .max(254)
-    .optional()
-    .openapi({ description: "Registration: email of the new account. A sign-in ignores it." }),
+  email: z.string().max(254).optional().openapi({
+    description:
+      "Registration: email of the new account. Sign-in: only the account with this email can complete it.",
+  }),
   name: displayName.optional().openapi({ description: "Registration: name of the new account" }),
   add: z.boolean().optional().openapi({ description: "true: adds a passkey to the signed-in account" }),
 });

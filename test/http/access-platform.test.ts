@@ -227,6 +227,16 @@ describe("platform admin", () => {
     expect(page.body).toContain("You are signed in as <strong>Grace</strong>");
     const again = await signIn(platform, BASE, first.authenticator);
     expect(payloadOf(again.token)).toMatchObject({ name: "Grace", email: "grace@example.com" });
+    // A sign-in with an email is for the account that has it.
+    const signInAs = async (email: string) => {
+      const { sessionId, publicKey } = await begin(platform, BASE, { body: { email } });
+      return complete(platform, BASE, sessionId, first.authenticator.get(publicKey));
+    };
+    expect((await signInAs("Grace@example.com")).status).toBe(200);
+    expect(await signInAs("ada@example.com")).toMatchObject({
+      status: 401,
+      body: { code: "email_mismatch" },
+    });
     for (const name of ["a\u202eb", "a\ud800b"]) {
       const wrong = await call(platform, "PUT", `${BASE}/me`, { token, body: { name, role: "x" } });
       expect(wrong.status).toBe(422);
@@ -369,7 +379,8 @@ describe("platform admin", () => {
     const refused = await ask("filter[outcome]=refused&filter[action]=signin");
     expect(refused.body.items.length).toBeGreaterThan(0);
     for (const item of refused.body.items) {
-      expect(item).toMatchObject({ realm: "platform", action: "signin", detail: "passkey_refused" });
+      expect(item).toMatchObject({ realm: "platform", action: "signin" });
+      expect(["passkey_refused", "email_mismatch"]).toContain(item.detail);
     }
     expect((await ask("filter[realm]=nowhere")).body).toEqual({ items: [], nextCursor: null });
     expect((await ask("filter[realm]=*")).body.items).toEqual([]);

@@ -168,6 +168,25 @@ const MISTAKES: [who: string, method: string, path: string, body: unknown, statu
     ["user", "POST", "/api/kiosk/set", { values: {}, scope: "application" }, 403, "It needs the role admin."],
     ["user", "POST", "/api/auth/invitations", {}, 403, "It needs the role admin."],
     ["user", "PUT", "/api/auth/me", { name: "" }, 422, "must be at least 1 character long"],
+    ["admin", "POST", ENTRIES, { module: "prefs", values: {} }, 409, "settings.set"],
+    [
+      "admin",
+      "POST",
+      "/api/admin/orbs",
+      { id: "kiosk2", session: { ttl: 60 } },
+      422,
+      "Add the service access",
+    ],
+    ["anonymous", "POST", "/api/auth/passkey/begin", { name: "Ada" }, 422, "belongs to a registration"],
+    ["anonymous", "POST", "/api/_auth/passkey/begin", { email: "ada" }, 422, "must be an email address"],
+    [
+      "user",
+      "POST",
+      "/api/auth/passkey/begin",
+      { add: true, email: "a@b.de" },
+      422,
+      "belongs to a registration",
+    ],
     ["anonymous", "POST", "/api/auth/passkey/complete", {}, 400, "is required (header sessionid)"],
   ];
 

@@ -176,7 +176,7 @@ describe("a session ends while it adds a passkey", () => {
       const invitation = await createInvitation(deps(), system, { realm, role: "user" });
       const { session, account } = await register(store, realm, invitation.token, new Authenticator(ORIGIN));
       const actor = await authenticate(deps(), { bearer: session.token }, { realms: ["auth"] });
-      const { sessionId, publicKey } = await beginAdding(deps(), actor, realm);
+      const { sessionId, publicKey } = await beginAdding(deps(), actor, { realm });
       const device = new Authenticator(ORIGIN);
       let ended: Promise<void> | undefined;
       const racing = countingStore(store, (_, index) => {

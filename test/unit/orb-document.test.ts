@@ -280,7 +280,12 @@ describe("languages, markets, session", () => {
     [60.5, ["/session/ttl type"]],
     ["24h", ["/session/ttl type"]],
   ])("session.ttl of %j seconds reports %j", (ttl, expected) => {
-    expect(faults({ id: "shop", session: { ttl } })).toEqual(expected);
+    const uses = [{ service: "access", handlers: ["passkey"] }];
+    expect(faults({ id: "shop", uses, session: { ttl } })).toEqual(expected);
+  });
+
+  test("refuses session without the service access, where it has no effect", () => {
+    expect(faults({ id: "shop", session: { ttl: 60 } })).toEqual(["/session needs_access"]);
   });
 });
 

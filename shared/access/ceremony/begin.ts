@@ -7,7 +7,7 @@ import {
 } from "@simplewebauthn/server";
 import { z } from "zod";
 import type { Deps } from "../../deps.ts";
-import { AppError, invalid } from "../../kernel/errors.ts";
+import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { type AccountRecord, readAccount, readCredential } from "../accounts.ts";
 import { type Actor, anonymous } from "../actor.ts";
 import { audit } from "../audit.ts";
@@ -34,17 +34,29 @@ export interface BeginInput {
   invite?: string | undefined;
   /** Name of the new account; generated if missing. */
   name?: string | undefined;
+  /** Email of the new account. A sign-in with it succeeds only for the account that has it. */
   email?: string | undefined;
 }
 
 /** Begins a registration if there is an invitation, otherwise a sign-in without a username. */
 export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
-  return input.invite === undefined
-    ? beginLogin(deps, input.realm)
-    : beginRegistration(deps, input, input.invite);
+  if (input.email !== undefined && !z.email().safeParse(input.email).success) {
+    throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
+  }
+  return input.invite === undefined ? beginLogin(deps, input) : beginRegistration(deps, input, input.invite);
 }
 
-async function beginLogin(deps: Deps, realm: Realm): Promise<CeremonyStart> {
+/** @throws AppError invalid if a ceremony that creates no account gets a property of a new account */
+function refuseAccount(given: Pick<BeginInput, "name" | "email">): void {
+  const faults = Object.entries(given).flatMap(([name, value]): Fault[] => {
+    const message = "belongs to a registration. Send it with an invitation.";
+    return value === undefined ? [] : [{ path: `/${name}`, code: "not_a_registration", message }];
+  });
+  if (faults.length > 0) throw invalid(faults);
+}
+
+async function beginLogin(deps: Deps, { realm, name, email }: BeginInput): Promise<CeremonyStart> {
+  refuseAccount({ name });
   await enforceRateLimit(deps, "begin");
   const publicKey = await generateAuthenticationOptions({
     rpID: relyingParty(deps.config).id,
@@ -59,7 +71,7 @@ async function beginLogin(deps: Deps, realm: Realm): Promise<CeremonyStart> {
     account: null,
     session: null,
     name: null,
-    email: null,
+    email: email ?? null,
   });
   return { sessionId, publicKey, isRegistration: false };
 }
@@ -67,9 +79,6 @@ async function beginLogin(deps: Deps, realm: Realm): Promise<CeremonyStart> {
 async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<CeremonyStart> {
   const { realm } = input;
   // A registration stores the email. A sign-in ignores it, so any text is accepted there.
-  if (input.email !== undefined && !z.email().safeParse(input.email).success) {
-    throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
-  }
   const [found] = await Promise.all([findInvitation(deps, realm, invite), enforceRateLimit(deps, "begin")]);
   try {
     requireUsable(found, deps.clock.now());
@@ -97,8 +106,13 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   return registration(deps, realm, account, { purpose: "register", invitation, session: null });
 }
 
-export async function beginAdding(deps: Deps, actor: Actor, realm: Realm): Promise<CeremonyStart> {
+export async function beginAdding(
+  deps: Deps,
+  actor: Actor,
+  { realm, name, email }: BeginInput,
+): Promise<CeremonyStart> {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+  refuseAccount({ name, email });
   const [account] = await Promise.all([readAccount(deps, realm, actor.sub), enforceRateLimit(deps, "begin")]);
   if (account === null) throw refusal(actor);
   if (account.value.credentials.length >= PASSKEY_LIMIT) {

@@ -26,6 +26,7 @@ export interface Challenge {
   /** The session that adds a passkey. The challenge becomes invalid when the session ends. */
   session: string | null;
   name: string | null;
+  /** Email of the new account, or the one that the account that signs in must have. */
   email: string | null;
   /** Milliseconds since the epoch. */
   expiresAt: number;

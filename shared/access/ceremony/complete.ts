@@ -69,6 +69,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "passkey_refused",
   "passkey_known",
   "account_disabled",
+  "email_mismatch",
   "session_used",
   "invitation_not_found",
   "invitation_used",

@@ -52,6 +52,13 @@ export async function login(
   if (usable === null || !usable.credentials.includes(credential.value.id)) throw passkeyRefused();
   // The caller has proven possession of the passkey, so revealing the account's state is safe.
   if (usable.status !== "active") throw disabled();
+  if (challenge.email !== null && challenge.email.toLowerCase() !== usable.email?.toLowerCase()) {
+    throw new AppError(
+      "unauthenticated",
+      "email_mismatch",
+      "The passkey belongs to an account with another email or without one. Use the passkey of that account, or begin without email.",
+    );
+  }
 
   const [session] = await Promise.all([
     startSession(deps, sessionFor(realm, usable, credential.value.id)),

@@ -31,6 +31,14 @@ export function checkDocument(input: unknown, more: readonly Fault[] = []): { do
   const parsed = orbDocumentSchema.safeParse(input);
   if (!parsed.success) addZodIssues(faults, parsed.error.issues, input);
   const loose = readLoosely(input);
+  if (
+    Reflect.get(input, "session") !== undefined &&
+    !loose.uses.some(({ service }) => service === "access")
+  ) {
+    const message =
+      "has no effect without accounts of the orb's own. Add the service access to uses, or remove it.";
+    faults.add("/session", "needs_access", message);
+  }
   checkNames(loose, faults);
   checkFields(loose, faults);
   if (!parsed.success || faults.any) throw invalid(faults.list());

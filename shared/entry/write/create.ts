@@ -43,6 +43,7 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   const found = context.compiled.schema(module, schema);
   if (found !== undefined) {
     refuseRecords(found.subjectType);
+    if (found.subjectType === "settings") throw settingsOnly();
     return found;
   }
   const { modules } = context.compiled;
@@ -65,6 +66,15 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
           message: `must be a schema of the module: ${names}`,
         },
   ]);
+}
+
+/** `settings.get` finds entries by ids that `settings.set` derives from their accounts. It would never read another. */
+function settingsOnly(): AppError {
+  return new AppError(
+    "conflict",
+    "settings_only",
+    "Settings belong to an account or to the application. Create them with the handler settings.set.",
+  );
 }
 
 export interface NewEntryWrite extends EntryWrite {
