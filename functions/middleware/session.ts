@@ -9,7 +9,7 @@ import {
   isSessionCookie,
 } from "../../shared/access/authenticate.ts";
 import { realmOf, refusal, SHARED_REALM } from "../../shared/access/authorize.ts";
-import { claimedRealm, verifyToken } from "../../shared/access/tokens.ts";
+import { verifyToken } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Consistency } from "../../shared/store/types.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -49,7 +49,7 @@ export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
       : [BEARER.exec(header)?.[1] ?? ""];
   const checks = tokens.map(async (token) => {
     try {
-      await verifyToken(config, token, [claimedRealm(token) ?? ""], clock.now());
+      await verifyToken(config, token, clock.now());
       return true;
     } catch {
       return false;

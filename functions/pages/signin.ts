@@ -72,8 +72,9 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   const invite = c.req.query("invite");
   if (invite !== undefined) return invited(c, realm, invite);
   const actor = await identify(c, accountsOf(realm)).catch((error: unknown) => {
-    // An invalid or expired session is a reason to show the sign-in form, not an error.
-    if (error instanceof AppError && error.kind === "unauthenticated") return null;
+    // An invalid session, or one of another realm, is a reason to show the sign-in form, not an error.
+    if (error instanceof AppError && (error.kind === "unauthenticated" || error.kind === "forbidden"))
+      return null;
     throw error;
   });
   if (actor !== null && actor.kind !== "anonymous") {

@@ -1,7 +1,9 @@
 import { z } from "@hono/zod-openapi";
+import { anonymous } from "../../shared/access/actor.ts";
 import { refusal } from "../../shared/access/authorize.ts";
 import { listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { listInvitations } from "../../shared/access/invitations.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, SESSION } from "../http/schemas.ts";
 import { identify } from "../middleware/session.ts";
@@ -30,6 +32,8 @@ export function invitationList(scope: Scope) {
     }
     const open = await listInBootstrapMode(deps);
     if (open !== null) return c.json(open.map(invitationResponse), 200);
+    // 401 for every token that is not a platform admin's, also for a valid one of another realm.
+    if (actor instanceof AppError && actor.kind === "forbidden") throw refusal(anonymous, "platform admin");
     throw actor instanceof Error ? actor : refusal(actor, "platform admin");
   });
 }

@@ -24,7 +24,7 @@ export function accountRoutes(scope: Scope) {
     summary: "Get the signed-in account",
     request: { params },
     responses: { 200: json("The account", UserSchema) },
-    problems: [401],
+    problems: [401, 403],
   });
   const change = defineRoute({
     ...shared,
@@ -56,7 +56,7 @@ export function accountRoutes(scope: Scope) {
     summary: "List passkeys of the signed-in account",
     request: { params },
     responses: { 200: json("The passkeys", z.array(PasskeySchema)) },
-    problems: [401],
+    problems: [401, 403],
   });
   const rename = defineRoute({
     ...shared,

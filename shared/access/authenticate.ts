@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
 import type { Consistency } from "../store/types.ts";
 import { type Actor, anonymous } from "./actor.ts";
-import { PLATFORM_REALM } from "./authorize.ts";
+import { PLATFORM_REALM, realmRefusal } from "./authorize.ts";
 import { readSession } from "./sessions.ts";
 import { badToken, claimedRealm, verifyToken } from "./tokens.ts";
 
@@ -33,6 +33,7 @@ export function isSessionCookie(config: { publicUrl: string }, name: string): bo
  * An invalid bearer token is an error. An invalid cookie is ignored, so that an expired session does not block public
  * pages.
  * @param consistency use `leader` if the decision outlives the request
+ * @throws AppError unauthenticated `invalid_token`; forbidden `other_realm`
  */
 export async function authenticate(
   deps: Deps,
@@ -64,10 +65,11 @@ async function actorOf(
   realms: readonly string[],
   consistency: Consistency,
 ): Promise<Actor> {
-  const claims = await verifyToken(deps.config, jwt, realms, deps.clock.now());
+  const claims = await verifyToken(deps.config, jwt, deps.clock.now());
   const { realm, sub, sid, exp } = claims;
   const session = await readSession(deps, realm, sub, sid, consistency);
   if (session === null) throw badToken();
+  if (!realms.includes(realm)) throw realmRefusal(realm, realms);
   const { name, email, role } = session;
   return realm === PLATFORM_REALM
     ? { kind: "platform", sub, sid, exp, name, email }

@@ -192,6 +192,16 @@ export function refusal(actor: Actor, needed?: Needed): AppError {
   return new AppError("forbidden", "forbidden", `You may not do this.${why}`);
 }
 
+/**
+ * Returns the error for a valid token of a realm that an address does not accept. It is 403, because clients sign their
+ * user out at 401.
+ */
+export function realmRefusal(realm: string, accepted: readonly string[]): AppError {
+  const names = accepted.length === 0 ? "another realm" : `the realm ${accepted.join(" or ")}`;
+  const detail = `The token is valid, but it is of the realm ${realm}. Send a token of ${names}.`;
+  return new AppError("forbidden", "other_realm", detail);
+}
+
 const MEMBERS = ["user", "admin", "owner"] as const;
 
 /** Returns 401 or 403. The message names the lowest role that may perform the operation. */

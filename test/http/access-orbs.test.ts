@@ -51,7 +51,7 @@ describe("accounts of an orb", () => {
         ...(token === undefined ? {} : { token }),
       });
     expect((await write()).status).toBe(401);
-    expect((await write(stranger.token)).status).toBe(401);
+    expect((await write(stranger.token)).status).toBe(403);
     const made = await write(one.token);
     expect(made.status).toBe(201);
     expect(made.body).toMatchObject({ createdBy: one.id });

@@ -228,8 +228,13 @@ describe("orb that uses the access service", () => {
       "/api/_auth/me",
       "/api/_auth/admins",
     ]) {
-      expect((await ask(path, shopper.token)).status).toBe(401);
+      const { status, body } = await ask(path, shopper.token);
+      expect([path, status, body.code]).toEqual([path, 403, "other_realm"]);
+      expect(body.detail).toContain("of the realm shop");
     }
+    // The specification wants 401 here for everything but a platform admin's token.
+    expect((await ask("/api/_auth/invitations", shopper.token)).status).toBe(401);
+    expect((await ask("/api/shop/me", shopper.token)).status).toBe(200);
     await expect(signIn(platform, "/api/bank", shopper.authenticator)).rejects.toThrow("passkey_refused");
     const cookie = `session_shop=${banker.token}; session_bank=${shopper.token}`;
     expect((await call(platform, "GET", "/api/bank/me", { headers: { cookie } })).status).toBe(401);

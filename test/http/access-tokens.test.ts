@@ -78,15 +78,17 @@ describe("tokens", () => {
       { ...platformClaims, exp: now - 60 },
       { ...platformClaims, type: "orb", orb: "platform", role: "owner" },
       { ...platformClaims, type: "orb", orb: "auth", role: "owner" },
+      { ...userClaims, sub: operator.id },
       { ...platformClaims, type: undefined },
       { ...platformClaims, sid: undefined },
       { ...platformClaims, exp: undefined },
       { ...userClaims, type: "platform" },
-      userClaims,
     ];
     for (const claims of refusedAtPlatform) expect((await me(await make(claims))).status).toBe(401);
+    // A valid session of another realm is no reason to sign out.
+    expect((await me(await make(userClaims))).status).toBe(403);
+    expect((await me(await make(platformClaims), AUTH)).status).toBe(403);
     const refusedAtAuth: Record<string, unknown>[] = [
-      platformClaims,
       { ...userClaims, orb: "shop" },
       { ...userClaims, orb: undefined },
       { ...userClaims, role: "god" },

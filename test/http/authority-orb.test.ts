@@ -133,7 +133,7 @@ const OF_ACCOUNT: Refusals = {
 /** An owner may still write. The recreated orb knows the owner only if its accounts are those that orbs share. */
 const byOwner = ({ realm }: Place, inAnother?: number): Refusals => ({
   ...OFFLINE,
-  ...(realm === "own" ? { "gives up its own accounts": 401, "is deleted and recreated": 401 } : {}),
+  ...(realm === "own" ? { "gives up its own accounts": 403, "is deleted and recreated": 401 } : {}),
   ...(realm === "shared" && inAnother !== undefined ? { "is deleted and recreated": inAnother } : {}),
 });
 /** A member may no longer write. */

@@ -23,7 +23,7 @@ describe("entries on the management API", () => {
     expect((await call(platform, "POST", ENTRIES, { body: {} })).status).toBe(401);
     const someone = await user(platform, "auth", "owner");
     // A token of an orb user is not a credential here.
-    expect((await call(platform, "POST", ENTRIES, { body: {}, token: someone.token })).status).toBe(401);
+    expect((await call(platform, "POST", ENTRIES, { body: {}, token: someone.token })).status).toBe(403);
   });
 
   it("are created, changed, published and deleted, with ETags", async () => {

@@ -173,7 +173,7 @@ describe("registry", () => {
     expect(faulty("lonely")).toMatchObject([{ code: "key" }]);
     expect(platform.logs.join("\n")).toContain("invalid handler registration ignored");
     expect((await call(platform, "GET", "/api/admin/registry")).status).toBe(401);
-    expect((await call(platform, "GET", "/api/admin/registry", { token: ann.token })).status).toBe(401);
+    expect((await call(platform, "GET", "/api/admin/registry", { token: ann.token })).status).toBe(403);
     expect((await call(platform, "GET", "/api/admin/registry/nobody", { token: admin })).status).toBe(404);
   });
 

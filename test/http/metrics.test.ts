@@ -26,7 +26,7 @@ test("serves metrics to platform admins and the scrape token, and logs requests 
 
   expect((await scrape(platform.url)).status).toBe(401);
   expect((await scrape(platform.url, `${SCRAPE}x`)).status).toBe(401);
-  expect((await scrape(platform.url, (await user(platform, "shop", "owner")).token)).status).toBe(401);
+  expect((await scrape(platform.url, (await user(platform, "shop", "owner")).token)).status).toBe(403);
   for (const bearer of [SCRAPE, token]) {
     const { status, type, text } = await scrape(platform.url, bearer);
     expect([status, type]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8"]);
