@@ -73,7 +73,7 @@ export async function usesFaults(
         {
           path,
           code: "unknown_handler",
-          message: `names the handler ${name}, which is not registered. Start its service or correct the name.`,
+          message: `names the handler ${name}, which is not registered. Start the service, so that it registers its handlers, then publish the orb; or correct the name.`,
         },
       ];
     }
