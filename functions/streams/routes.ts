@@ -38,6 +38,9 @@ const StreamQuery = z.object({
   ),
   live: parameter("`sse` or `long-poll`; requires `offset`"),
   cursor: parameter("The `Stream-Cursor` of the last response"),
+  event: parameter(
+    "`message`: names the events that carry messages `message` instead of `data`, so that `EventSource.onmessage` receives them",
+  ),
   ...RealmQuery.shape,
 });
 

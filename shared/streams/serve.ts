@@ -51,7 +51,7 @@ export function callerOf(actor: Actor): Caller {
     throw new AppError(
       "unauthenticated",
       "authentication_required",
-      "Streams need authentication. Send a bearer token or sign in.",
+      "Streams need authentication. Send a bearer token or sign in. To use the session cookie of an orb with accounts of its own, add ?realm= with the orb's id.",
     );
   return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: actor.exp * 1000 };
 }
@@ -209,7 +209,7 @@ async function live(
         const reader = new Reader({
           hub,
           sink,
-          form: query.mode === "sse" ? "sse" : "events",
+          form: `${query.mode === "sse" ? "sse" : "events"} ${query.event}`,
           stream,
           filter,
           position,

@@ -92,10 +92,10 @@ describe.each(["functions", "process"])("EventSource with a session cookie, serv
       const kept = globalThis as unknown as Seen;
       kept.seen = [];
       const source = new EventSource(url, { withCredentials: true });
-      source.addEventListener("data", (event) => {
-        kept.seen.push(JSON.parse((event as MessageEvent<string>).data) as number);
-      });
-    }, `${base}/api/streams/news`);
+      source.onmessage = ({ data }: MessageEvent<string>) => {
+        kept.seen.push(JSON.parse(data) as number);
+      };
+    }, `${base}/api/streams/news?event=message`);
     for (let n = 5; n < total; n++) {
       await publish(`news.${sub}.a`, String(n));
       // Responses of the functions last a minute, so there the broker is restarted.

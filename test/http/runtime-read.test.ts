@@ -35,6 +35,7 @@ const DOCUMENT = {
             { name: "count", type: "integer" },
             { name: "secret", type: "string", sensitive: true },
             { name: "tags", type: "string", list: true },
+            { name: "sizes", type: "string", list: true, enum: ["S", "M"] },
             { name: "author", type: "reference", ref: "shop/catalog/author" },
           ],
         },
@@ -294,6 +295,20 @@ describe("lists", () => {
     const answer = await get(`/api/shop/catalog/product?${query}`);
     expect(answer.status).toBe(400);
     expect((answer.body as { errors: { code: string }[] }).errors.map((error) => error.code)).toEqual([code]);
+  });
+
+  it("name the allowed values when a filter on an enum has another one, on both APIs", async () => {
+    for (const path of [
+      "/api/shop/catalog/product?",
+      "/api/admin/orbs/shop/entries?module=catalog&schema=product&",
+    ])
+      for (const query of ["filter[state]=nonsense", "filter[state][in]=new,nonsense"]) {
+        const { status, body } = await call(platform, "GET", path + query, { token });
+        expect([status, body.errors[0].code]).toEqual([400, "invalid_value"]);
+        expect(body.errors[0].message).toBe('must be one of new, used (is "nonsense")');
+      }
+    expect((await get("/api/shop/catalog/product?filter[sizes][contains]=S")).status).toBe(200);
+    expect((await get("/api/shop/catalog/product?filter[sizes][contains]=XL")).status).toBe(400);
   });
 
   it("hide entries that are unpublished, archived, expired or not yet valid", async () => {

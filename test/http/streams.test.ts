@@ -60,7 +60,7 @@ describe("mappings", () => {
   test("are created, read, replaced and removed by platform admins only", async () => {
     const user = await signIn(platform, { realm: "auth", sub: "user1" });
     const url = `${platform.origin}/api/admin/streams/managed`;
-    expect((await map("managed", "NEWS", "news.x", user)).status).toBe(401);
+    expect((await map("managed", "NEWS", "news.x", user)).status).toBe(403);
     expect((await fetch(url)).status).toBe(401);
     expect((await map("managed", "NEWS", "news.x")).status).toBe(201);
     expect((await map("managed", "NEWS", "news.y")).status).toBe(200);
@@ -143,7 +143,9 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
       // This name is mapped, but the broker has no such stream: reading it is 404.
       expect(streams.map(({ name }) => name)).not.toContain("missing");
     }
-    expect(await problemOf(await get("", {}))).toEqual([401, "authentication_required"]);
+    const anonymous = await get("", {});
+    expect(await anonymous.clone().text()).toContain("?realm=");
+    expect(await problemOf(anonymous)).toEqual([401, "authentication_required"]);
   });
 
   test("refuses unknown query parameters on every path except a stream's own", async () => {
@@ -326,6 +328,9 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     ["heartbeat?offset=abc", 400, "invalid_offset"],
     ["heartbeat?offset=1%2C2", 400, "invalid_offset"],
     ["heartbeat?offset=99999999999999999999", 400, "invalid_offset"],
+    ["heartbeat?offset=5", 400, "invalid_offset"],
+    ["heartbeat?event=news", 400, "invalid_event"],
+    ["heartbeat?offset=-1&event=message", 400, "invalid_event"],
     ["heartbeat?live=sse", 400, "offset_required"],
     ["heartbeat?live=long-poll", 400, "offset_required"],
     ["heartbeat?offset=-1&live=maybe", 400, "invalid_live"],
@@ -340,6 +345,18 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
     const response = await get(path, path.includes("a.b") ? {} : auth(admin));
     expect(await problemOf(response)).toEqual([status, code]);
   });
+
+  test.each(["", "offset=-1&live=sse&"])(
+    "names the events of ?%sevent=message for onmessage",
+    async (query) => {
+      const name = own(query === "" ? "named" : "namedarrays");
+      await ownStream(name, ["1", "2"]);
+      const events = await readUntil(await get(`${name}?${query}event=message`), ({ data }) =>
+        data.includes('"upToDate":true'),
+      );
+      expect(new Set(events.map(({ type }) => type))).toEqual(new Set(["message", "control"]));
+    },
+  );
 
   test("refuses a repeated offset parameter", async () => {
     expect((await get("heartbeat?offset=-1&offset=-1")).status).toBe(400);
@@ -491,7 +508,7 @@ test("300 readers that reconnect at different offsets at once all continue", asy
   await broker.connection.flush();
   const begun = await Promise.all(
     Array.from({ length: 300 }, async (_, n) => {
-      const url = `${bases.process}/api/streams/crowded?offset=${n + 1}&live=sse`;
+      const url = `${bases.process}/api/streams/crowded?offset=${offset(n + 1)}&live=sse`;
       const response = await fetch(url, { headers: auth(admin) });
       const events = await readUntil(response, ({ type }) => type === "data");
       return events.at(-1)?.type;

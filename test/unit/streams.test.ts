@@ -111,14 +111,16 @@ describe("messages", () => {
 
   test("are encoded once for all readers at the same position", () => {
     const batch = new Batch(2, 9, messages, true, 100);
-    expect(batch.bytes("sse", 2, 50)).toBe(batch.bytes("sse", 0, 100));
-    expect(text(batch.bytes("sse", 2, 50))).toBe(
+    expect(batch.bytes("sse data", 2, 50)).toBe(batch.bytes("sse data", 0, 100));
+    expect(text(batch.bytes("sse data", 2, 50))).toBe(
       'event: data\ndata:[1,{"a": 2},"text"]\nid:00000000000000000009\n\n' +
         'event: control\ndata:{"streamNextOffset":"00000000000000000009","streamCursor":"100","upToDate":true}\nid:00000000000000000009\n\n',
     );
-    expect(text(batch.bytes("sse", 5, 50))).toContain('data:["text"]\n');
-    expect(text(batch.bytes("sse", 2, 107))).toContain('"streamCursor":"107"');
-    expect(text(batch.bytes("events", 5, 50))).toMatch(/^event: data\ndata:"text"\nid:0+9\n\nevent: control/);
+    expect(text(batch.bytes("sse data", 5, 50))).toContain('data:["text"]\n');
+    expect(text(batch.bytes("sse data", 2, 107))).toContain('"streamCursor":"107"');
+    expect(text(batch.bytes("events data", 5, 50))).toMatch(
+      /^event: data\ndata:"text"\nid:0+9\n\nevent: control/,
+    );
   });
 });
 

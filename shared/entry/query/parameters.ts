@@ -140,6 +140,14 @@ export function readCondition(
     return undefined;
   }
   const parsed = values.map((text) => parseValue(subject, operator, text));
+  const field = subject.kind === "field" ? subject.field : undefined;
+  const whole = NAMING.has(operator) || (operator === "contains" && field?.list === true);
+  const other = whole ? values.find((_, i) => !isAllowed(subject, parsed[i])) : undefined;
+  if (other !== undefined) {
+    const allowed = joinNames((field?.definition.enum ?? []).map(String));
+    reader.fault(parameter, "invalid_value", `must be one of ${allowed} (is "${clip(other)}")`);
+    return undefined;
+  }
   const wrong = parsed.indexOf(undefined);
   if (wrong >= 0) {
     const text = values[wrong] ?? "";
@@ -200,6 +208,15 @@ function parseValue(subject: Subject, operator: FilterOperator, text: string): J
   if (operator === "null") return text === "true" ? true : text === "false" ? false : undefined;
   if (subject.kind === "property" && subject.name === "id") return isEntryId(text) ? text : undefined;
   return subject.type.fromText(text);
+}
+
+/** Operators that take whole values of a field. On a list, `contains` takes a whole item. */
+const NAMING: ReadonlySet<FilterOperator> = new Set(["eq", "ne", "in"]);
+
+/** Whether a parsed value is one that the field's `enum` allows. True if it did not parse: that is another fault. */
+function isAllowed(subject: Subject, value: Json | undefined): boolean {
+  if (value === undefined || subject.kind === "property" || subject.field.allowed === undefined) return true;
+  return subject.field.allowed.has(subject.type.token(value) ?? "");
 }
 
 const WRITTEN: ReadonlySet<string> = new Set<FieldType["name"]>(["date", "datetime", "reference"]);

@@ -9,8 +9,7 @@ export class Batch {
   readonly upToDate: boolean;
   /** The protocol cursor at the time of creation. */
   readonly cursor: number;
-  #events: Uint8Array | undefined;
-  #sse: Uint8Array | undefined;
+  readonly #encoded = new Map<Form, Uint8Array>();
 
   constructor(from: number, to: number, messages: Messages, upToDate: boolean, cursor: number) {
     this.from = from;
@@ -29,11 +28,10 @@ export class Batch {
       const messages = messagesAfter(this.messages, position);
       return eventsOf(form, messages, this.to, Math.max(cursor, this.cursor), this.upToDate);
     }
-    if (form === "sse") {
-      this.#sse ??= eventsOf(form, this.messages, this.to, this.cursor, this.upToDate);
-      return this.#sse;
-    }
-    this.#events ??= eventsOf(form, this.messages, this.to, this.cursor, this.upToDate);
-    return this.#events;
+    const known = this.#encoded.get(form);
+    if (known !== undefined) return known;
+    const made = eventsOf(form, this.messages, this.to, this.cursor, this.upToDate);
+    this.#encoded.set(form, made);
+    return made;
   }
 }

@@ -2,14 +2,18 @@ import { concatBytes } from "../../kernel/ids.ts";
 import type { Messages } from "./messages.ts";
 import { formatOffset } from "./offset.ts";
 
-/** `events` sends one JSON object per event; `sse` sends a JSON array, as the Durable Streams protocol requires. */
-export type Form = "events" | "sse";
+/** Names of the events that carry messages. An EventSource passes `message` events to `onmessage`. */
+export const EVENT_NAMES = ["data", "message"] as const;
+
+/**
+ * `events` sends one JSON object per event; `sse` sends a JSON array, as the Durable Streams protocol requires. The second
+ * word is the name of the events.
+ */
+export type Form = `${"events" | "sse"} ${(typeof EVENT_NAMES)[number]}`;
 
 const encoder = new TextEncoder();
 const ARRAY_START = encoder.encode("[");
 const ARRAY_END = encoder.encode("]");
-const DATA = encoder.encode("event: data\ndata:");
-const DATA_ARRAY = encoder.encode("event: data\ndata:[");
 
 /** Proxies keep a quiet connection open if they see this comment from time to time. */
 export const KEEP_ALIVE = encoder.encode(": heartbeat\n\n");
@@ -39,15 +43,17 @@ export function eventsOf(
 ): Uint8Array {
   const last = controlEvent(position, cursor, upToDate);
   if (messages.seqs.length === 0) return last;
-  if (form === "sse") {
+  const [mode, name] = form.split(" ");
+  const begin = encoder.encode(`event: ${name}\ndata:`);
+  if (mode === "sse") {
     const tail = encoder.encode(`]\nid:${formatOffset(position)}\n\n`);
-    return concatBytes([DATA_ARRAY, messages.joined, tail, last]);
+    return concatBytes([begin, ARRAY_START, messages.joined, tail, last]);
   }
   const parts: Uint8Array[] = [];
   let from = 0;
   messages.ends.forEach((end, i) => {
     const seq = messages.seqs[i] ?? position;
-    parts.push(DATA, messages.joined.subarray(from, end), encoder.encode(`\nid:${formatOffset(seq)}\n\n`));
+    parts.push(begin, messages.joined.subarray(from, end), encoder.encode(`\nid:${formatOffset(seq)}\n\n`));
     parts.push(i === messages.ends.length - 1 ? last : controlEvent(seq, cursor, false));
     from = end + 1;
   });

@@ -2,7 +2,7 @@
 import { AppError } from "../../kernel/errors.ts";
 
 const DIGITS = 20;
-const OFFSET = /^\d{1,20}$/;
+const OFFSET = /^\d{20}$/;
 /** Length of a cursor interval in milliseconds. */
 const CURSOR_INTERVAL_MS = 20_000;
 /** Maximum intervals that a cursor jumps ahead (180 × 20 s = 1 hour). */
@@ -25,7 +25,7 @@ export function parseOffset(text: string): Start {
     throw new AppError(
       "malformed",
       "invalid_offset",
-      "The offset is not valid. Use -1 (start), now (end), or an offset from an earlier response.",
+      `The offset is not valid. Use -1 (start), now (end), or an offset of ${DIGITS} digits from an earlier response.`,
     );
   }
   return { at: "after", position };

@@ -1,5 +1,6 @@
 import { AppError, invalidParameters } from "../../kernel/errors.ts";
 import { escapeSegment, Faults, knownParameters } from "../../kernel/faults.ts";
+import { EVENT_NAMES } from "./events.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
 /** How the client reads. `events` is our own format; the other modes are those of the Durable Streams protocol. */
@@ -10,6 +11,8 @@ export interface Query {
   start: Start;
   /** The cursor from the previous response. */
   cursor: string | undefined;
+  /** Name of the events that carry messages. */
+  event: (typeof EVENT_NAMES)[number];
 }
 
 function malformed(code: string, detail: string): AppError {
@@ -50,6 +53,15 @@ export function parseQuery(params: URLSearchParams, lastEventId: string | undefi
   const offset = single(params, "offset");
   const live = single(params, "live");
   const cursor = single(params, "cursor");
+  const named = single(params, "event");
+  const event = EVENT_NAMES.find((name) => name === (named ?? "data"));
+  if (event === undefined)
+    throw malformed("invalid_event", `The parameter event must be ${EVENT_NAMES.join(" or ")}.`);
+  if (named !== undefined && offset !== undefined && live !== "sse")
+    throw malformed(
+      "invalid_event",
+      "The parameter event names server-sent events. Add live=sse, or leave out offset or event.",
+    );
   if (live !== undefined && live !== "sse" && live !== "long-poll")
     throw malformed(
       "invalid_live",
@@ -62,11 +74,11 @@ export function parseQuery(params: URLSearchParams, lastEventId: string | undefi
         `live=${live} needs the parameter offset: -1 (start), now (end), or an offset from an earlier response.`,
       );
     const start = lastEventId === undefined || lastEventId === "" ? undefined : parseOffset(lastEventId);
-    return { mode: "events", start: start ?? { at: "beginning" }, cursor };
+    return { mode: "events", start: start ?? { at: "beginning" }, cursor, event };
   }
   const start = parseOffset(offset);
   // An EventSource reconnects to its original address and sends its position in a header, so the header wins.
   if (live === "sse" && lastEventId !== undefined && lastEventId !== "")
-    return { mode: "sse", start: parseOffset(lastEventId), cursor };
-  return { mode: live ?? "catch-up", start, cursor };
+    return { mode: "sse", start: parseOffset(lastEventId), cursor, event };
+  return { mode: live ?? "catch-up", start, cursor, event };
 }
