@@ -22,7 +22,7 @@ export interface Quotas {
   orbWrites: number;
   accountCalls: number;
   orbCalls: number;
-  /** Maximum bytes of values per account in a long period. */
+  /** Maximum bytes that an account may write per long period. */
   accountBytes: number;
   /** Maximum bytes stored per orb. */
   orbBytes: number;
@@ -75,7 +75,7 @@ export interface Deps {
   /** Creates a URL-safe id that sorts by time. */
   newId: () => string;
   randomToken: (bytes: number) => string;
-  /** Continues work after the response, with the request's broker connection. */
+  /** Continues work after the response and keeps the request's broker connection open for it. */
   afterwards: (work: Promise<unknown>) => void;
   /** Tells caches when the response becomes outdated without a write, in milliseconds since 1970. */
   expires?: (time: number) => void;

@@ -59,7 +59,7 @@ export function operationsOf(
 export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths" | "components"> {
   const made = router.getOpenAPIDocument({ openapi: "3.0.3", info: { title: "", version: "" } });
   const { paths = {}, components = {} } = JSON.parse(JSON.stringify(made)) as Partial<ApiDocument>;
-  // Schemas that are registered without a router still have properties that only a router uses.
+  // Middleware does not belong in an OpenAPI document.
   for (const { operation } of operationsOf(paths)) Reflect.deleteProperty(operation, "middleware");
   return {
     paths,

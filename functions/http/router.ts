@@ -9,7 +9,7 @@ import type { AppEnv } from "../request/context.ts";
 import { faultsOf, noRouteDetail, problem, TITLES, wrongMethod } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
-/** Changes the message to speak of a query parameter or header instead of a property. */
+/** Rewords an error for a query parameter or header. */
 function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
   if (fault.code === "required") {
     const message = target === "header" ? `is required (header ${fault.path.slice(1)})` : "is required";

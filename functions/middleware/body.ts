@@ -9,7 +9,7 @@ import { bodyAborted, noBody, notJson, tooLarge, tooSlow } from "./body-errors.t
 /** A JSON body must be smaller than this many bytes. */
 export const BODY_LIMIT = 512 * 1024;
 
-/** Maximum milliseconds for a whole body, and without any data. */
+/** Maximum milliseconds for the whole body, and between two chunks. */
 interface Patience {
   totalMs: number;
   idleMs: number;

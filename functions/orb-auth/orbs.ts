@@ -1,6 +1,6 @@
 /**
- * Account routes of orbs. A module may have the same path, so only the orb's definition can decide. This middleware
- * therefore runs before the other routes.
+ * Account routes of orbs. They run before other routes, and only the orb's definition can tell whether a path is theirs
+ * or a module's.
  */
 
 import { z } from "@hono/zod-openapi";

@@ -30,7 +30,6 @@ export interface CompiledField {
   readonly operators: readonly FilterOperator[];
   /** The schema that a reference field points to. */
   readonly target: { orb: string; module: string; schema: string } | undefined;
-  /** Allowed values, as index keys. */
   readonly allowed: ReadonlySet<string> | undefined;
   readonly rules: Rule;
 }

@@ -45,7 +45,7 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
   return meaning;
 }
 
-/** Lists how fields and schemas that are added again affect stored entries. */
+/** Lists how added fields and schemas affect stored entries that once belonged to them. */
 export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
   const places = placesOf(to);
   return retired.flatMap((one): SchemaChange[] => {

@@ -15,7 +15,7 @@ export const MAX_ITEMS = 1_000;
 export type Values = { [field: string]: Json };
 
 export interface ValidateOptions {
-  /** The newest revision's values. A mask in the input keeps a sensitive one. */
+  /** The newest revision's values, for fields whose input is the mask. */
   existing?: Readonly<Values> | undefined;
   /** JSON Pointer of the values in the request. Default: `/values`. */
   base?: string;
@@ -23,7 +23,7 @@ export interface ValidateOptions {
 
 export interface Validated {
   values: Values;
-  /** Paths of masks: field, then market and language if the field has them. */
+  /** Positions of masks: field, then market and language if the field has them. */
   masked: string[][];
   /** Store the values only if this list is empty. */
   faults: Fault[];
@@ -101,7 +101,7 @@ function languagesOf(at: ValuePath, raw: unknown): Json | undefined {
   return mapOf(at, raw, at.schema.languages, "language", leaf);
 }
 
-/** An empty map counts as no value. */
+/** Validates a map by market or language. An empty map counts as no value. */
 function mapOf(
   at: ValuePath,
   raw: unknown,

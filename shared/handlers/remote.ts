@@ -83,7 +83,7 @@ export async function askRemote(
   return answerOf(deps, handler, reply);
 }
 
-/** The headers that NATS clients send. */
+/** Matches headers in the form in which NATS clients send them. */
 const WELL_FORMED = /^NATS\/1\.0[^\r\n]*\r\n(?:[!-9;-~]+:[^\r\n]*\r\n)*\r\n$/;
 
 function faulty(handler: RemoteHandler): AppError {

@@ -22,7 +22,6 @@ interface StoredDefinition extends DefinitionBody {
   removed?: true;
 }
 
-/** A version in a response. */
 export type DefinitionView = Omit<StoredDefinition, "v" | "removed">;
 
 function viewOf(message: StoredMessage): DefinitionView | null {
@@ -30,16 +29,13 @@ function viewOf(message: StoredMessage): DefinitionView | null {
   return removed === true ? null : view;
 }
 
-/** Maximum number of versions per read. */
 const DEFINITIONS_PER_READ = 100;
 
-/** Advice for a list that exceeds the read budget. */
 const ONE_BY_ONE = "Read the definitions one by one.";
 
 /**
- * Returns the newest version of every definition of a kind, including removed ones. The broker looks up
- * 1,024 at once. If there are more, this reads all versions.
- * @throws AppError invalid `too_broad` if that is more than a request may read
+ * Returns the newest versions of all definitions, including removed ones. The broker can look up 1,024 at once. For
+ * more, this reads all versions.
  */
 async function newestOf({ store }: Pick<Deps, "store">, kind: DefinitionKind): Promise<StoredMessage[]> {
   const filter = subjects.definitions(kind);
@@ -62,8 +58,8 @@ async function newestOf({ store }: Pick<Deps, "store">, kind: DefinitionKind): P
 }
 
 /**
- * Returns every definition of a kind, ordered by id.
- * @throws AppError invalid `too_broad` if that is more than a request may read
+ * Returns all definitions of a kind, ordered by id.
+ * @throws AppError `too_broad` if there are too many
  */
 export async function listDefinitions(
   deps: Pick<Deps, "store">,
@@ -76,7 +72,6 @@ export async function listDefinitions(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Returns the newest version, or a given one. @throws AppError not_found */
 export async function getDefinition(
   deps: Pick<Deps, "store">,
   kind: DefinitionKind,
@@ -91,7 +86,6 @@ export async function getDefinition(
   return view;
 }
 
-/** Finds the message of a version. @param newest the last message of the definition */
 async function findVersion(
   { store }: Pick<Deps, "store">,
   newest: StoredMessage,
@@ -115,10 +109,6 @@ export interface PutDefinition {
   ifMatch?: number | undefined;
 }
 
-/**
- * Stores a new version.
- * @throws AppError validation_failed with all errors, revision_mismatch or write_conflict
- */
 export async function putDefinition(
   deps: Deps,
   actor: Actor,
@@ -134,7 +124,7 @@ export async function putDefinition(
   return append(deps, actor, kind, id, read, ifMatch);
 }
 
-/** Removes a definition. Its versions stay readable. @throws AppError not_found, revision_mismatch or write_conflict */
+/** Removes a definition but keeps its versions. */
 export async function deleteDefinition(
   deps: Deps,
   actor: Actor,

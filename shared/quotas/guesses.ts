@@ -41,7 +41,7 @@ function refund(deps: Deps, { counters }: Guess, units: number): void {
   );
 }
 
-/** Counts the new values of unique sensitive fields, whether or not they are free. */
+/** Counts an attempt to guess, whether or not the values are free. */
 export async function countGuess(
   deps: Deps,
   actor: Actor,
@@ -87,7 +87,7 @@ export function releaseGuess(deps: Deps, error?: unknown): void {
   refund(deps, guess, TAKEN - 1);
 }
 
-/** An unknown outcome counts as if it revealed a value. */
+/** Returns whether an error reveals another entry's value. Unknown errors count as if they did. */
 function reveals({ fields }: Guess, error: unknown): boolean {
   if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "timeout") return true;
   if (error.code !== "unique_conflict") return false;

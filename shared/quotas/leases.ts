@@ -18,15 +18,15 @@ export interface Limit {
 
 interface Lease {
   window: number;
-  /** Units left to spend. Negative if spent before the lease arrived. */
+  /** Units left to spend. Negative if spent in advance. */
   left: number;
   spent: number;
-  /** Whether no units are left at the broker. */
+  /** Whether the rate limit is used up at the broker. */
   last: boolean;
   renewing: boolean;
 }
 
-/** A lease takes at most 1/n of a limit, so that other processes get some. */
+/** One lease takes at most 1/n of the rate limit, so that other processes get some. */
 const SHARE = 20;
 const REMEMBERED = 20_000;
 

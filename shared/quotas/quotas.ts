@@ -7,7 +7,7 @@ import { streams } from "../store/subjects.ts";
 import { type Limit, spendLease } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
-/** Usage that a process may allow before its first lease arrives. */
+/** Requests and bytes that a process may allow before the broker answers. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
 /** Never more than 1/n of the limit, so that small limits are exact. */
 const AHEAD_SHARE = 100;
@@ -15,7 +15,7 @@ const AHEAD_SHARE = 100;
 /** The account, client address or orb that a limit applies to. */
 export interface Spender {
   scope: Scope;
-  /** Tokens joined by dots. */
+  /** Parts of a message subject, joined by dots. */
   key: string;
 }
 
@@ -55,7 +55,7 @@ export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise
   await spendQuota(deps, orbSpender(orb), "writes", orbWrites);
 }
 
-/** Authorize the caller first. */
+/** Authorize the caller first, so that rejected calls do not use up the orb's limit. */
 export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
   const { accountCalls, orbCalls } = deps.config.quotas;

@@ -4,7 +4,7 @@ import { streams } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 import { orbFull } from "./refusals.ts";
 
-/** Milliseconds between two questions for the size. */
+/** Milliseconds until a process asks for the size again. */
 const LOOK_MS = 2_000;
 /** A process may write 1/n of the free space before it asks again. */
 const SHARE = 20;
@@ -46,7 +46,7 @@ async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Pr
   return take(room, bytes);
 }
 
-/** Concurrent processes may exceed the quota a little. */
+/** Rejects a write if the orb is full. Concurrent processes may exceed the quota a little. */
 export async function requireStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
   const { orbBytes } = deps.config.quotas;
   if (orbBytes === 0) return;
@@ -56,7 +56,7 @@ export async function requireStorage(deps: Deps, orb: string, bytes: number): Pr
     rooms.set(deps.config, orb, { left: ahead, taken: 0, until: 0, full: false });
   const stale = deps.clock.now() >= room.until;
   if (stale && room.left >= bytes) {
-    // Use the old share while the broker answers.
+    // Use what is left of the old share while the broker answers.
     room.left = Math.min(room.left, Math.max(ahead, bytes));
     deps.afterwards(look(deps, orb, room, 0));
   }

@@ -14,7 +14,7 @@ function show(id: string, visible: boolean): void {
   if (element !== null) element.hidden = !visible;
 }
 
-/** A place for messages, next to what the user pressed. */
+/** Messages appear next to the button that the user pressed. */
 type Place = "enter" | "token" | "passkeys";
 let place: Place = "enter";
 
@@ -26,7 +26,7 @@ function say(kind: "status" | "error", text: string): void {
   if (text !== "") element.scrollIntoView({ block: "nearest" });
 }
 
-/** Removes the messages, and shows the next ones at another place. */
+/** Clears all messages, and shows the next ones next to another element. */
 function speakAt(next: Place): void {
   say("status", "");
   say("error", "");

@@ -78,7 +78,7 @@ function alignedList(
   return operations;
 }
 
-/** Compares arrays only at their end: the library needs minutes for two of a thousand items. */
+/** Compares arrays only at their end, because the library needs minutes for a thousand items. */
 function plainList(input: readonly unknown[], output: readonly unknown[], path: string): Operation[] {
   if (JSON.stringify(input) === JSON.stringify(output)) return [];
   const common = Math.min(input.length, output.length);

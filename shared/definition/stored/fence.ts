@@ -32,7 +32,7 @@ function partOf(orb: string, fence: Fence, part: number): { subject: string; seq
   };
 }
 
-/** Returns the condition that a write must meet. */
+/** Returns the condition that lets the broker reject an outdated write. */
 export function fenceGuard(orb: string, fence: Fence = UNFENCED): { subject: string; seq: number } {
   next = (next + 1) % PARTS;
   return partOf(orb, fence, next);

@@ -26,7 +26,7 @@ export type OrbOperation =
 
 export interface OrbRecord {
   v: 1;
-  /** Continues to count if a deleted orb is created again. */
+  /** Keeps counting if a deleted orb is created again. */
   revision: number;
   operation: OrbOperation;
   by: string;
@@ -43,14 +43,14 @@ export interface OrbRecord {
   /** Revision of the document that stored entries were last validated against. */
   basis: number;
   retired?: Retired[] | undefined;
-  /** Updates of stored entries that publishing this revision requires. They are idempotent. */
+  /** Updates of stored entries that must follow the publication. They are idempotent. */
   work?: EntryWork | undefined;
 }
 
 export interface EntryWork {
   /** Schemas whose entries need new index keys. */
   claims: Home[];
-  /** Published copies that move to another audience. Null means none. */
+  /** Published copies that move from one audience to another. Null means no audience. */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
 }
 
@@ -132,7 +132,7 @@ export async function findRevision(
   if (revision === head.revision) return head;
   if (!Number.isSafeInteger(revision) || revision < 1 || revision > head.revision) return null;
   let low = 1;
-  // Each later revision has its own message, which limits where this one can be.
+  // Every later revision has its own message, so this one cannot be closer to the newest.
   let high = head.seq - (head.revision - revision);
   let guess = high;
   while (low <= high) {

@@ -29,8 +29,8 @@ export function startHeartbeat(deps: Pick<Deps, "store" | "log">, orb: string, b
 }
 
 /**
- * Each batch of an import expects and replaces this message. The broker thus rejects a batch if the stream was created
- * again.
+ * Each batch of an import must find and replace this message. The broker rejects it if the stream was deleted and
+ * created again.
  */
 export class ImportMark {
   readonly #store: Deps["store"];
@@ -48,7 +48,7 @@ export class ImportMark {
   static async set(deps: Pick<Deps, "store">, orb: string, begun: OrbHead): Promise<ImportMark> {
     const mark = new ImportMark(deps, orb, begun);
     mark.#seq = await deps.store.append(mark.#stream, mark.#next());
-    // A later cancellation deletes this stream with the mark.
+    // If the import is cancelled later, the stream is deleted together with the mark.
     const head = await orbHead(deps, orb);
     if (head?.seq === begun.seq) return mark;
     await mark.erase();
@@ -60,8 +60,8 @@ export class ImportMark {
   }
 
   /**
-   * Writes several batches. They need not be atomic, because an orb is invisible until its import ends.
-   * @throws Conflict if the stream was created again
+   * Writes messages in several batches. An orb is invisible until its import ends, so they need not be atomic.
+   * @throws Conflict if the stream was deleted and created again
    */
   async write(messages: readonly Append[]): Promise<number[]> {
     const sequences: number[] = [];
@@ -75,7 +75,7 @@ export class ImportMark {
     return sequences;
   }
 
-  /** Returns whether the stream still contains the mark. */
+  /** Returns whether the stream is still the one that the import started with. */
   async holds(): Promise<boolean> {
     return (await this.#store.get(this.#stream, this.#subject))?.seq === this.#seq;
   }

@@ -18,7 +18,7 @@ export interface StoredLiveRecord {
 }
 export type CurrentLiveRecord = StoredLiveRecord | null;
 
-/** Treats damaged data as an empty record. */
+/** Returns the stored definition. Damaged data counts as an empty one. */
 export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<CurrentLiveRecord> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
@@ -110,7 +110,7 @@ async function put(
   return revision === null ? null : { record, revision };
 }
 
-/** Needs no fence, because the stream is deleted next. */
+/** Records a deletion. The fence need not move, because the stream is deleted next. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {

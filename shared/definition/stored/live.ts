@@ -30,7 +30,7 @@ export interface LiveRecord {
   fence?: Fence | undefined;
 }
 
-/** The message fits unpublished orbs too, to not reveal whether one exists. */
+/** The same error for missing and unpublished orbs, so that it reveals nothing. */
 export function noLiveOrb(): AppError {
   return notFound("orb", "There is no such orb, or it is not published.");
 }
@@ -44,10 +44,7 @@ interface Recent {
   fence: Fence | undefined;
 }
 
-/**
- * Returns the definition of the last read, for speculative reads. {@link liveOrb} returns the same object if nothing
- * changed.
- */
+/** Returns the definition of the last read, for speculative reads while the current one is read. */
 export function lastLive(orb: string): LiveOrb | undefined {
   return recent.get(orb)?.live ?? undefined;
 }
@@ -139,7 +136,7 @@ function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
   }
 }
 
-/** Replaces a damaged record. The repair overwrites revision 0. */
+/** Replaces damaged data. Its revision 0 makes the repair overwrite it. */
 const NOTHING_KNOWN = { v: 1, revision: 0, at: "", document: null } as const;
 
 /** Returns the stored definition, or a placeholder if it is damaged. */
@@ -156,7 +153,7 @@ export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveO
   return (await liveDefinitions(deps)).orbs;
 }
 
-/** Definitions that stored entries of unpublished orbs were last validated against. */
+/** Definitions of unpublished orbs that stored entries were last validated against. */
 const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
 /** Ignores a newer draft that was never validated against stored entries. */
@@ -171,8 +168,8 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
 }
 
 /**
- * Returns the definition that entries are validated against: the published one, or else the last one that was. Null if
- * the orb does not exist.
+ * Returns the definition that entries are validated against: the published one, or else the newest one that stored
+ * entries passed. Null if the orb does not exist.
  */
 export async function definitionFor(
   deps: Pick<Deps, "store">,

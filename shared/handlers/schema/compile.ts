@@ -47,7 +47,7 @@ class Compiler {
     return this.#nodes.values();
   }
 
-  /** {@link Compiler.finish} adds the rules later. */
+  /** Returns an empty node for a new schema. {@link Compiler.finish} fills it later. */
   node(schema: Inner): Node {
     if (schema === true) return emptyNode();
     if (schema === false) {

@@ -137,7 +137,7 @@ class Engine extends LogicEngine {
     if (++this.#depth > RUN_LIMITS.depth) this.#exceed("too_deep");
     try {
       const result: unknown = super.run(logic, data, options);
-      // Charge for the size of the value, because the next operator may read all of it.
+      // Large values cost more steps, because the next operator may read all of them.
       if (typeof result === "string") this.#spend(result.length >> 8);
       else if (Array.isArray(result)) this.#spend(result.length >> 2);
       if (typeof logic === "object" && logic !== null) this.#tell(logic, result);

@@ -1,6 +1,6 @@
 /**
- * Limits the operators of json-logic-engine. Otherwise a client could make it loop for long, with a huge `length` or a
- * long path.
+ * Limits the operators of json-logic-engine. Otherwise a client could make them loop for long, with a huge `length` or
+ * a long path.
  */
 import { defaultMethods } from "json-logic-engine";
 import { isOperator } from "../../definition/rule.ts";

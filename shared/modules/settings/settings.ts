@@ -113,7 +113,7 @@ export async function setSettings(
     const entry = parseEntry(last);
     const stored = entry === null || entry.head.status === "DELETED" ? {} : entry.head.values;
     const values = merged(schema, stored, given);
-    // A message without an entry marks an entry that was deleted permanently a moment ago.
+    // A message without an entry is the tombstone of an entry that was just deleted.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
@@ -205,8 +205,7 @@ async function change(
     faults: [],
   });
   const now = deps.clock.now();
-  // The stored values may have expired, which counts as a revision. Another entry may since have taken their unique
-  // values.
+  // Expiry of the settings counts as a revision. Another entry may have taken their unique values since.
   const base = effective(head, now);
   const at = new Date(now).toISOString();
   const revision = base.revision + 1;
