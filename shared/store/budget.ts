@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 
 /** Maximum bytes of one read of entries. */
 export const READ_BYTES = 2 * MIB;
-/** Reads up to this size skip the queue in `client/read-semaphore.ts`. Most lists fit. */
+/** Reads up to this many bytes start immediately. Larger ones wait for each other (`client/read-semaphore.ts`). */
 export const SMALL_BYTES = MIB / 2;
 const INDEX_BYTES = 4 * MIB;
 const INDEX_MESSAGE_BYTES = 512;
@@ -75,7 +75,7 @@ export class ReadBudget {
             return found;
           },
           (error: unknown) => {
-            // The broker sent these bytes even though the read failed.
+            // The broker has sent these bytes although the read failed.
             if (error instanceof TooMuch) this.charge(args[2].maxBytes);
             throw error;
           },
@@ -86,7 +86,6 @@ export class ReadBudget {
           return page;
         }),
     };
-    // Read no other property: the store may be a proxy that records which methods are used.
     return new Proxy(store, {
       get: (target, name) =>
         Object.hasOwn(reads, name) ? Reflect.get(reads, name) : Reflect.get(target, name),

@@ -30,21 +30,19 @@ export function placeAfter({ number, seq }: Place): Place {
 interface Log<T> {
   stream: string;
   subject: string;
-  /** The last message according to the stream's leader. */
   last: Place;
-  /** Returns null for a message without a number. */
   parse(message: StoredMessage): { number: number; value: T } | null;
 }
 
 /** Maximum messages and bytes of one read while searching. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
-/** Aim this many numbers too low, so that one read usually includes the wanted number. */
+/** The search aims this many numbers too low, so that its read usually includes the wanted number. */
 const FIRST_LEAD = 100;
 /** Every third step of the search bisects, which bounds the number of reads. */
 const BISECT_EVERY = 3;
 
-/** Retries while a replica lags, and the milliseconds between them. */
+/** Maximum retries while a replica lags, and the milliseconds between them. */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 10;
 
@@ -118,7 +116,6 @@ export class NumberedLog<T> {
     return this.#start;
   }
 
-  /** Reads up to `wanted` messages directly before a position. Returns `more` if they are too large. */
   async #run(wanted: number, below: Place): Promise<NumberedPage<T>> {
     const items = await this.#search(below.number - wanted, below.number - Math.ceil(wanted / 2), below);
     for (;;) {
@@ -134,8 +131,8 @@ export class NumberedLog<T> {
   }
 
   /**
-   * Interpolation search for a message whose number is between `least` and `most`. Returns it and those after it in the
-   * same read. Without a match, starts at the next higher number.
+   * Interpolation search for a message whose number is between `least` and `most`. Returns it and the messages after it
+   * in the same read, or starts at the next higher number.
    */
   async #search(least: number, most: number, below: Place): Promise<Numbered<T>[]> {
     let low: Place = { number: 0, seq: 0 };
@@ -144,7 +141,6 @@ export class NumberedLog<T> {
     let found: Numbered<T>[] = [];
     for (let turn = 1; low.seq + 1 < high.seq; turn++) {
       const range = high.seq - low.seq;
-      // Each number takes at least one sequence, so ignore larger gaps in the numbers.
       const from = Math.max(low.number, high.number - range);
       const share = ((least + most) / 2 - 0.5 - this.#lead - from) / (high.number - from);
       const guess = Math.floor(range * (turn % BISECT_EVERY === 0 ? 0.5 : share));

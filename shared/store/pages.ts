@@ -1,7 +1,7 @@
 import { pause } from "../kernel/pause.ts";
 import { Conflict, type Page, type StoredMessage } from "./types.ts";
 
-/** Retries while a replica lags. Limited, because the missing message may have expired. */
+/** Maximum retries while a replica lags. The missing message may have expired, so do not retry forever. */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 20;
 

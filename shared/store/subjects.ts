@@ -1,6 +1,6 @@
 /**
- * Names of streams, subjects and key-value buckets in the broker. Every value from a client must pass {@link
- * token}: an injected wildcard would match the keys of other users.
+ * Names of streams, subjects and buckets in the broker. Every value from a client must pass {@link token}, because an
+ * injected wildcard could match other users' data.
  */
 import { notFound } from "../kernel/errors.ts";
 
@@ -85,14 +85,13 @@ export const subjects = {
   /** Written when an orb is created, so that orbs can be listed by age. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
-  /** Written before writes to an orb are allowed again after a failed publication. */
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
-  /** Heartbeat of the import that created this revision. */
+  /** Written regularly by an import while it runs. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,
-  /** Written once the unique values of all stored entries are indexed in normalized form. */
+  /** Written once all unique values are stored in normalized form. */
   claimForms: "platform.claims.forms",
   /** Audit log of one realm and action, such as `platform.audit.shop.signin`. */
   audit: (realm: string, action: string) =>
@@ -120,7 +119,6 @@ export const subjects = {
   schemaLogs: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}.${a.type}.owner.${token(a.schema, "schema")}.*`,
   allLogs: (orb: string) => `${token(orb, "orb")}.*.owner.>`,
-  /** Finds an entry's log when only its id is known. */
   anyEntryLog: (orb: string, id: string) => `${token(orb, "orb")}.*.owner.*.${token(id, "entry")}`,
   /** Written when an entry is created, so that entries can be listed by age. */
   entryIndex: (a: EntryAddress) =>
@@ -128,7 +126,7 @@ export const subjects = {
   schemaIndex: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._ix.${a.type}.${token(a.schema, "schema")}.*`,
   orbIndex: (orb: string) => `${token(orb, "orb")}._ix.>`,
-  /** Equality index: the entry has this value, or had it earlier. Readers must verify it. */
+  /** Equality index: the entry has this value, or had it earlier. */
   equality: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
@@ -138,7 +136,7 @@ export const subjects = {
    */
   schemaOrder: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
-  /** Marks values that an entry got after its creation, because their index messages are out of order. */
+  /** Marks values that an entry got after its creation. Their messages are not in order of creation. */
   late: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   lateOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
@@ -156,7 +154,7 @@ export const subjects = {
   referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
   /** Written with each new reference to `target`, so that deleting `target` at the same time conflicts. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
-  /** Carries an expectation about another subject within an atomic batch. Expires after a second. */
+  /** A message that only carries an expectation about another subject. Expires after a second. */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /** Fencing: every write expects one of these messages unchanged, and a new definition replaces them. */
@@ -166,14 +164,14 @@ export const subjects = {
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
   /** Idempotency record, written in the same atomic batch as the change. */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
-  /** The broker's schedule that shows or hides a published revision at `validFrom` or `validTo`. */
+  /** The broker's schedule that shows an entry at `validFrom` or hides it at `validTo`. */
   schedule: (orb: string, id: string, revision: number, edge: "open" | "close") =>
     `${token(orb, "orb")}._at.${token(id, "entry")}.${revision}.${edge}`,
   schedulesOf: (orb: string, id: string) => `${token(orb, "orb")}._at.${token(id, "entry")}.>`,
-  /** Ids of one account's entries in order of creation. Readers must verify them. */
+  /** Ids of one account's entries in order of creation, including deleted ones. */
   ownOrder: (a: Omit<EntryAddress, "id">, owner: string) =>
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
-  /** The broker traces a message on this subject to its subscribers without delivering it. */
+  /** Subject for trace messages, which the broker does not deliver. */
   probe: (id: string, index: number) => `_probe.${token(id, "probe")}.${index}`,
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
 } as const;
@@ -198,7 +196,7 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._def\.\d+\.0|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/** Returns whether only the last message of a subject counts, as for entries and keys. */
+/** Returns whether only the last message of a subject matters, as for entries and keys. */
 export function isStateSubject(subject: string): boolean {
   return STATE.test(subject);
 }

@@ -55,7 +55,7 @@ export interface Bounded {
 
 export interface Page {
   messages: StoredMessage[];
-  /** Number of matching messages after the page. */
+  /** Number of matching messages that follow the page. */
   pending: number;
   lastSeq: number;
 }
@@ -123,7 +123,7 @@ export interface Subscription {
 
 /** The message broker (NATS). Every method throws AppError `unavailable` if it does not respond. */
 export interface Store {
-  /** Whether reads of published data are answered from memory. */
+  /** Whether published data is cached in memory. */
   readonly isCached?: boolean;
   /** Reads the last message that matches a subject, or null. Wildcards are allowed. */
   get(stream: string, subject: string, options?: ReadOptions): Promise<StoredMessage | null>;
@@ -187,7 +187,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Another process wrote first, so an expectation failed. Nothing was written. */
+/** Another process wrote first, so the expected sequence was outdated. Nothing was written. */
 export class Conflict extends Error {
   constructor() {
     super("another process wrote first");
@@ -204,7 +204,7 @@ export class StreamMissing extends Error {
   }
 }
 
-/** The subject already has its maximum number of messages. Rate limits rely on this. */
+/** The subject already has its maximum number of messages, which enforces rate limits. */
 export class SubjectFull extends Error {
   constructor() {
     super("the subject is full");

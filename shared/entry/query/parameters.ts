@@ -192,7 +192,9 @@ function splitValues(text: string): string[] {
       const list: unknown = JSON.parse(text);
       if (Array.isArray(list))
         return list.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
-    } catch {}
+    } catch {
+      // Not JSON, only text that begins with a bracket.
+    }
   }
   return text.split(",");
 }

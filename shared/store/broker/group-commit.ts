@@ -9,7 +9,7 @@ import { RejectedWrite } from "./write.ts";
 
 /** Maximum bytes of message bodies in one group. */
 const MOST_BYTES = 1024 * 1024;
-/** Clients often write again at once. Waiting up to 20 ms for them avoids two alternating groups. */
+/** Maximum milliseconds to wait for further writes, because clients often write again at once. */
 const MOST_GATHER_MS = 20;
 /** Milliseconds until the next group starts although the previous one has not finished. */
 const PATIENCE_MS = 50;
@@ -21,7 +21,7 @@ interface Waiting {
   failed: (error: unknown) => void;
 }
 
-/** Keeps two writes out of one group if one changes a subject whose last sequence the other expects. */
+/** Two writes must not share a batch if one changes a subject whose last sequence the other expects. */
 class Subjects {
   readonly #touched = new Set<string>();
   readonly #bound = new Map<string, number | undefined>();
@@ -39,7 +39,6 @@ class Subjects {
     }
     for (const [subject, seq] of bound) {
       if (this.#touched.has(subject)) return false;
-      // Several writes can expect the same sequence of a subject that none of them changes.
       const same = seq !== undefined && this.#bound.get(subject) === seq;
       if (this.#bound.has(subject) && !same) return false;
     }
@@ -51,7 +50,6 @@ class Subjects {
   }
 }
 
-/** Returns the messages of a group without duplicate expectations, which the broker would reject. */
 function messagesOf(group: readonly Waiting[]): Append[] {
   const expected = new Set<string>();
   return group.flatMap(({ messages }) =>
@@ -147,7 +145,6 @@ export function withGroupCommit(store: OpenStore): OpenStore {
       const left = queue.waiting.length;
       const began = Date.now();
       await within(PATIENCE_MS, write(stream, group));
-      // Do not delay writes that have already waited for a whole batch.
       if (left === 0) await queue.gather(group.length, Date.now() - began);
     }
     queues.delete(stream);

@@ -8,7 +8,7 @@ import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
 
-/** Rate limits: the broker itself counts the messages of this many seconds and deletes older ones. */
+/** Rate limits: seconds that the broker keeps each counted attempt. */
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
@@ -31,7 +31,6 @@ export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   };
 }
 
-/** Returns the subject on which a stream announces messages stored on `subject`. */
 export function feedSubject(subject: string): string {
   return `_feed.${subject}`;
 }
@@ -85,7 +84,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     counters(streams.quotas, QUOTA_SECONDS, replicas),
     counters(streams.longQuotas, LONG_QUOTA_SECONDS, replicas),
-    // No max_age, because it would also delete the schedule. Each heartbeat has a TTL.
+    // A max_age would also delete the schedule of the heartbeats.
     {
       ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),
       allow_msg_schedules: true,
@@ -146,7 +145,7 @@ export const DEFAULT_MAPPINGS = [
 async function mapStreams(store: Store): Promise<void> {
   const bucket = buckets.streamMappings;
   for (const { name, ...mapping } of DEFAULT_MAPPINGS) {
-    // Skip mappings that an operator removed. Their deletion markers remain.
+    // An operator may have removed the mapping, which leaves a deletion marker.
     if ((await store.get(streams.kv(bucket), kvSubject(bucket, name))) !== null) continue;
     await nullOnConflict(store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 }));
   }
@@ -154,7 +153,7 @@ async function mapStreams(store: Store): Promise<void> {
 
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
-/** Creates a stream. An existing one gets only the current `republish` setting, and a byte limit if it has none. */
+/** Creates a stream. An existing one keeps its settings, except `republish` and a missing byte limit. */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);

@@ -24,7 +24,7 @@ export async function inspect(connection: Connection, stream: string): Promise<S
     : unavailable(answer.error.description);
 }
 
-/** A request without responders means that the stream is missing, or that the broker is restarting. Returns which. */
+/** Returns whether the stream is missing or only unavailable, for example because the broker is restarting. */
 export async function streamMissing(connection: Connection, stream: string): Promise<Error> {
   return inspect(connection, stream).then(
     () => unavailable("the stream does not respond"),
@@ -127,7 +127,7 @@ export function collect(connection: Connection, stream: string, body: string): P
   return page.finally(() => connection.hold(-held, 0));
 }
 
-/** The broker cuts a response at 64 MiB, even if the request allows more. Smaller responses are never cut. */
+/** Responses up to this size are safe from the broker's own limit of 64 MiB. */
 const WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
@@ -198,10 +198,9 @@ export async function directMany(
   return found;
 }
 
-/** Concurrent requests to the leader. The number grows if messages turn out to be small. */
 const FIRST_AT_ONCE = 16;
 const MOST_AT_ONCE = 256;
-/** Maximum bytes in flight, estimated from the size of earlier messages. */
+/** Maximum bytes of concurrent responses, estimated from the size of earlier messages. */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /** Reads the last message of each subject from the leader, with one request per subject. */

@@ -28,7 +28,6 @@ export async function scan(
   return leaderScan(connection, stream, filter, options, state.last_seq);
 }
 
-/** Limits for one page from the leader, where each request returns only one message. */
 const MAX_ROUNDS = 64;
 
 const MAX_PARALLEL = 16;

@@ -14,7 +14,7 @@ interface Ack {
   error?: { code: number; err_code: number; description: string };
 }
 
-/** The broker rejected a message as invalid. Nothing of its batch was stored. */
+/** The broker rejected a message as invalid, so the whole batch was not stored. */
 export class RejectedWrite extends AppError {
   constructor(cause: string) {
     const { kind, code, detail, retryAfter = 1 } = unavailable();

@@ -7,7 +7,7 @@ export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
-/** One version of an index. It has no reference to the index, so a cached response does not keep that in memory. */
+/** One version of an index. Cached responses refer to it instead of to the index, so the index can be evicted. */
 class State implements Dependency {
   readonly #epoch: Epoch;
   #replaced = false;
@@ -24,7 +24,7 @@ class State implements Dependency {
   }
 }
 
-/** One index in memory. Stores columns instead of objects, so 100,000 messages take about 10 MB. */
+/** One index in memory, stored in columns, so that 100,000 messages take only about 10 MB. */
 export class CachedIndex {
   readonly #prefix: string;
   readonly #literal: boolean;

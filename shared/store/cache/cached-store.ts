@@ -97,7 +97,7 @@ export function cachedStore(
     ...reads(),
     isCached: true,
     stats: () => cache.stats(),
-    // Requests share the connection, so a single request must not close it.
+    // All requests share the connection, so a single request must not close it.
     tracked: (tracker) => marking({ ...cached, ...reads(tracker), close: async () => undefined }, tracker),
     async append(stream, message) {
       const seq = await store.append(stream, message);
@@ -146,7 +146,7 @@ export function cachedStore(
   return { store: cached, broken: () => cache.broken() };
 }
 
-/** Any other method makes the response uncacheable. */
+/** Any other method makes the response uncacheable, because its result is not tracked. */
 const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "isCached"]);
 
 function marking(store: Store, tracker: DependencyTracker): Store {

@@ -4,31 +4,30 @@
  */
 import { DEFINITIONS } from "../subjects.ts";
 
-/** A period in which no change of a stream was missed. Values that were cached in it are invalid when it ends. */
+/** A period in which no change of a stream was missed. When it ends, cached values become invalid. */
 export interface Epoch {
   ended: boolean;
 }
 
 export interface Dependency {
-  /** Whether the value was neither replaced nor evicted, and no change of its stream was missed. */
+  /** Whether the cached value is still current. */
   readonly valid: boolean;
   readonly message?: { readonly subject: string; readonly seq: number; readonly epoch: Epoch };
 }
 
 export interface Source {
   readonly stream: string;
-  /** Milliseconds since the epoch. Streams that are not used for long are no longer followed. */
+  /** Milliseconds since the epoch. */
   lastUse: number;
-  /** Returns a dependency that any write to the stream invalidates. */
   dependency(): Dependency;
 }
 
-/** Maximum dependencies per stream. Checking more would cost as much as making the response again. */
+/** Maximum dependencies of a response on one stream. Checking more would be slower than making the response again. */
 const MOST = 512;
 
 interface StreamDependencies {
   source: Source;
-  /** Used if an uncached value was read: any write to the stream invalidates it. */
+  /** Used after an uncached read: any write to the stream invalidates it. */
   whole: Dependency | undefined;
   fine: Dependency[] | undefined;
 }
@@ -45,7 +44,6 @@ export class DependencyTracker {
   #until = Number.POSITIVE_INFINITY;
   #uncacheable = false;
 
-  /** Call this before the first read from a stream. */
   begin(source: Source, replicas: number): void {
     if (this.#streams.has(source.stream)) return;
     this.#streams.set(source.stream, {
@@ -75,7 +73,6 @@ export class DependencyTracker {
     this.#until = Math.min(this.#until, time);
   }
 
-  /** Returns the dependencies if they are exactly one published definition and one message. */
   entryDependencies(): EntryDependencies | undefined {
     if (this.#uncacheable || this.#until !== Number.POSITIVE_INFINITY || this.#streams.size !== 2)
       return undefined;

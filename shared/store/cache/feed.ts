@@ -10,12 +10,12 @@ import type { Dependency, Epoch } from "./dependencies.ts";
 
 export interface Listener {
   stored(feed: Feed, message: Message): void;
-  /** Called when a message was missed: everything cached from the stream is invalid. */
+  /** Called when a message was missed, so that everything cached from the stream is invalid. */
   reset(feed: Feed): void;
 }
 
 export interface FeedOptions {
-  /** Milliseconds to wait for the feed's copy of an acknowledged write. */
+  /** Milliseconds to wait until the feed has delivered an acknowledged write. */
   patienceMs: number;
 }
 
@@ -31,9 +31,8 @@ export class Feed {
   readonly #options: FeedOptions;
   #subscription: Subscription | undefined;
   #state: "starting" | "live" | "off" = "starting";
-  /** Messages up to this sequence may have been in flight when the subscription started. */
   #baseline = 0;
-  /** A stream that was restored from a backup has a different creation time. */
+  /** Creation time of the stream, which reveals a stream that was restored from a backup. */
   #created = "";
   #waiting: { seq: number; done: () => void }[] = [];
 
@@ -94,7 +93,7 @@ export class Feed {
       return;
     }
     if (seq !== this.position + 1) {
-      // Ignore messages from before the subscription, except sequence 1 of a recreated stream.
+      // Ignore messages from before the subscription. Sequence 1 means that the stream was created again.
       if (seq <= this.#baseline && seq > 1) return;
       this.#baseline = 0;
       this.acknowledged = Math.min(this.acknowledged, seq);
@@ -149,7 +148,7 @@ export class Feed {
     const { epoch, position } = this;
     const info = await this.#store.streamInfo(this.stream);
     const last = info?.state.last_seq ?? 0;
-    // The message may be in flight. After one more round trip, it has either arrived or is lost.
+    // The message may still arrive. After one more round trip, it is lost.
     if (last > this.position) await this.#store.ping();
     if (!this.live || this.epoch !== epoch) return;
     if (info === null) this.stop();

@@ -13,7 +13,7 @@ const LOAD_PAGE = 2_000;
 /** Minimum milliseconds between two reads of an index, because reading all of it is expensive. */
 const RELOAD_MS = 5_000;
 const REFUSED_MS = 600_000;
-/** Maximum number of indexes, including empty ones: a query for an unused value creates one. */
+/** Maximum number of indexes. A query for a value without entries also creates one. */
 const MOST_INDEXES = 2_000;
 
 class Slot implements Evictable {
@@ -44,7 +44,7 @@ export class IndexCache {
   readonly #loads = new BoundedMap<string, number>(10_000);
   #size = 0;
 
-  /** @param maxIndexMessages limit over all indexes; an index that exceeds it is not cached */
+  /** @param maxIndexMessages maximum messages in all indexes together */
   constructor(store: OpenStore, maxIndexMessages: number) {
     this.#store = store;
     this.#maxIndexMessages = maxIndexMessages;
@@ -87,7 +87,6 @@ export class IndexCache {
       if (known?.state === "loading") known.queued.push(message);
       else if (known?.state === "known") {
         const fits = this.#modify(known, () => known.index.apply(message));
-        // The next query reads the index again if there is room.
         if (!fits) this.#known.delete(filter);
       }
     }

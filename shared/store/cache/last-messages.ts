@@ -1,7 +1,4 @@
-/**
- * Cache of the last message of each subject. A read can return an older message than the change feed has already
- * delivered. So the higher sequence wins.
- */
+/** Cache of the last message of each subject. If a read and the change feed disagree, the higher sequence wins. */
 
 import type { OpenStore } from "../broker/store.ts";
 import { PAIR_BYTES } from "../budget.ts";
@@ -19,7 +16,7 @@ export const SESSIONS = streams.kv(buckets.sessions);
 const MOST_CACHED = 256;
 
 export interface LastMessagesOptions {
-  /** With more than one, responses of replicas that lag behind are discarded. */
+  /** With several replicas, responses of those that lag behind are discarded. */
   replicas: number;
   maxBytes: number;
   freeze: boolean;
@@ -59,7 +56,7 @@ export class LastMessages {
   }
 
   /**
-   * Returns the cached message of a subject as a dependency of responses, or undefined if it changed.
+   * Returns the cached message as a dependency of a response.
    * @param seq sequence of the message that the response was made from; 0 for none
    */
   dependency(subject: string, epoch: Epoch, seq?: number): Dependency | undefined {
@@ -80,7 +77,7 @@ export class LastMessages {
     this.#acknowledged.delete(stream);
   }
 
-  /** Detects a new stream of the same name: its last sequence is lower than an acknowledged one. */
+  /** Detects that a stream was deleted and created again, because its last sequence is lower than an earlier one. */
   reconcile(stream: string, seq: number): void {
     if (seq < (this.#acknowledged.get(stream) ?? 0)) this.streamDeleted(stream);
   }
@@ -94,7 +91,7 @@ export class LastMessages {
     if ((seq ?? 0) < message.seq) this.#put(subject, message, feed);
   }
 
-  /** Caches a message. Messages with a TTL are not cached, because the feed does not report when they expire. */
+  /** Caches a message, unless it has a TTL, because the change feed does not report when messages expire. */
   #put(subject: string, message: Message | null, feed: Feed): void {
     if (message !== null && isExpiring(message) && feed.stream !== SESSIONS) this.#cache.delete(subject);
     else this.#cache.set(subject, message && CachedMessage.of(message, this.#options.freeze), feed.epoch);
@@ -132,7 +129,6 @@ export class LastMessages {
     const inFlight = subjects.map((subject) => this.#beginRead(subject));
     try {
       const page = await this.#read(feed.stream, subjects, options, sizeOf(found));
-      // The replica lags behind the feed, so do not use its response.
       if (this.#options.replicas > 1 && page.lastSeq < minSeq) {
         const { messages } = await this.#leader(feed.stream, subjects, options, sizeOf(found));
         for (const message of messages) found.set(message.subject, message);
@@ -142,14 +138,13 @@ export class LastMessages {
       for (const [i, subject] of subjects.entries()) {
         const message = read.get(subject);
         const newest = inFlight[i]?.newest;
-        // Ignore feed messages from before this read, because they may have been deleted since.
         if (newest !== undefined && newest.seq > position && newest.seq >= (message?.seq ?? 0)) {
           found.set(subject, newest);
           continue;
         }
         if (message !== undefined) found.set(subject, message);
         if (subjects.length > MOST_CACHED || feed.epoch !== epoch) continue;
-        // Another read may have started later and finished earlier.
+        // Another read of the same subject may have started later and finished earlier.
         if ((this.#cache.seqOf(subject, epoch) ?? -1) < (message?.seq ?? 0))
           this.#put(subject, message instanceof Message ? message : null, feed);
       }

@@ -2,9 +2,9 @@ import type { CachedMessage } from "../client/message.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
-/** Estimated bytes per cached subject besides its name and body. */
+/** Estimated bytes of memory per cached message, besides its subject and body. */
 const OVERHEAD = 350;
-/** Parsed JSON takes about three times the memory of its text, which is kept too. */
+/** Estimated size of parsed JSON relative to its text, which is kept in memory too. */
 const JSON_FACTOR = 3;
 
 const parsed = (message: CachedMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
@@ -39,7 +39,7 @@ class CachedSubject implements Dependency, Evictable {
   }
   removed(): void {
     this.#gone = true;
-    // Cached responses still refer to this object, so release its message.
+    // Cached responses still refer to this object, so release the memory of its message.
     this.last = null;
   }
 }
@@ -75,7 +75,6 @@ export class MessageCache {
       slot.used = true;
       const more = parsed(message);
       slot.bytes += more;
-      // May evict this very message.
       this.#slots.grow(more);
     }
     return message;
@@ -94,7 +93,7 @@ export class MessageCache {
 
   set(subject: string, message: CachedMessage | null, epoch: Epoch): void {
     const slot = new CachedSubject(subject, message, epoch, this.#slots.get(subject)?.used ?? false);
-    // A single message must not evict all others.
+    // A single large message must not evict all others.
     if (slot.bytes + parsed(message) > this.#maxBytes / 8) this.#slots.delete(subject);
     else this.#slots.set(subject, slot);
   }

@@ -1,5 +1,5 @@
 export interface CacheOptions {
-  /** With more than one, responses of replicas that lag behind are discarded. */
+  /** With several replicas, responses of those that lag behind are discarded. */
   replicas: number;
   /** Approximate bytes of heap for cached messages. Default 16 MiB. */
   maxBytes?: number;
@@ -7,9 +7,9 @@ export interface CacheOptions {
   maxIndexMessages?: number;
   /** Milliseconds between two health checks of the broker. Default 1,000. */
   checkMs?: number;
-  /** Milliseconds that a write waits for its copy in the change feed. Default 2,000. */
+  /** Milliseconds that a write waits until the change feed has delivered it. Default 2,000. */
   patienceMs?: number;
-  /** Whether to freeze shared JSON, so that tests find code that changes it. */
+  /** Whether to freeze cached JSON, so that tests find code that changes it. */
   freeze?: boolean;
   /** Called with the subject of each message that is stored in a followed stream. */
   onStored?: (subject: string) => void;

@@ -2,7 +2,7 @@ export interface Evictable {
   /** The visited bit of SIEVE. Readers set it; the eviction hand clears it. */
   used: boolean;
   bytes: number;
-  /** Called when the hand spares the value. May free what can be computed again, and lower `bytes`. */
+  /** Called when a value is not evicted because it was used. Frees what can be computed again. */
   shrink?(): void;
   /** Called when the value is evicted, deleted or replaced. */
   removed?(): void;
@@ -15,7 +15,7 @@ export interface Evictable {
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();
   readonly #maxBytes: number;
-  /** Keep the hand's position, because starting over would pass all slots of removed values again. */
+  /** Position of the eviction hand. Keep it, because each restart would pass all removed values again. */
   #hand: MapIterator<[string, V]> | undefined;
   #bytes = 0;
 

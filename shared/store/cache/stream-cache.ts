@@ -103,7 +103,7 @@ export class StreamCache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
-    // The feed of definitions reports when another stream is deleted, so it must run first.
+    // The change feed of definitions reports when another stream is deleted, so it must run first.
     if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
@@ -126,7 +126,7 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
     this.#indexes.apply(message);
-    // A changed definition may mean that the orb's stream was replaced, which its own feed would not report.
+    // The change feed of a stream does not report that the stream was replaced. A changed definition does.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);
   }
@@ -161,7 +161,7 @@ export class StreamCache implements Listener {
         continue;
       }
       if (known !== null) found.set(subject, known);
-      // The cached value may change during an await, so add the dependency before.
+      // The cached value may change during an await, so record the dependency before.
       tracker?.add(stream, this.#lastMessages.dependency(subject, epoch));
     }
     this.#hits += subjects.length - missing.length;
@@ -190,7 +190,7 @@ export class StreamCache implements Listener {
   }
 
   #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
-    // A page does not show whether its replica lags, so do not cache indexes of replicated streams.
+    // A replica may lag without any sign, so do not cache indexes of replicated streams.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#followed(stream);
     if (feed === undefined) return undefined;
@@ -252,7 +252,7 @@ export class StreamCache implements Listener {
   }
 
   async #audit(): Promise<void> {
-    // Operators can delete a session in the broker, which the feed does not report.
+    // Operators can delete a session in the broker, which the change feed does not report.
     this.invalidate(SESSIONS);
     const now = Date.now();
     for (const feed of [...this.#feeds.values()]) {

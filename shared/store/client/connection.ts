@@ -27,7 +27,7 @@ export class Connection {
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
   #informed: Promise<void> = Promise.resolve();
-  /** Messages up to this many bytes are sent immediately. Larger ones wait for the broker's limit. */
+  /** Messages up to this many bytes are sent before the broker has announced its limit. */
   #atOnce = ASSUMED_MAX_PAYLOAD;
   #closed = false;
   /** Whether the connection is lost and reconnecting. Requests fail until it is back. */
@@ -37,7 +37,6 @@ export class Connection {
   #inbox = "";
   #liveness: Liveness;
   #held = 0;
-  /** Undefined for a long-lived process, whose sockets may have buffers of their own. */
   readonly #frames: Frames | undefined;
 
   constructor(options: ConnectOptions) {
@@ -132,7 +131,7 @@ export class Connection {
     }
   }
 
-  /** Handles a silent broker. A request's own connection closes. A long-lived one waits for the broker. */
+  /** Closes the connection of a single request. A long-lived connection waits until the broker responds again. */
   #markSilent(): void {
     if (!this.#options.reconnect) {
       const silent = this.#connection;

@@ -21,9 +21,9 @@ export interface ConnectOptions {
   requestTimeoutMs?: number;
   /** Fail all pending requests after this many milliseconds of silence. Default 3,000. */
   silentMs?: number;
-  /** Extra milliseconds while a live broker still works on many earlier requests. Default 0. */
+  /** Extra milliseconds until a timeout while the broker still works on earlier requests. Default 0. */
   queueMs?: number;
-  /** Maximum bytes of incomplete responses. Default: unlimited. */
+  /** Maximum bytes of memory for incomplete responses. Default: unlimited. */
   maxHeldBytes?: number;
   room?: ReadSemaphore;
   /**
@@ -46,7 +46,7 @@ export async function dial(
 ): Promise<Dialed> {
   const urls = o.url.split(",").map((url) => url.trim());
   const queueMs = o.queueMs ?? 0;
-  // A busy process may read late from the socket, so allow more silence.
+  // This process may be too busy to read the response immediately, so allow more silence.
   const silenceMs = (o.connectTimeoutMs ?? 1500) + Math.min(queueMs / 4, 2500);
   const patienceMs = 2 * silenceMs + queueMs;
   const encrypted = (url: string | undefined) => url?.startsWith("wss:") === true;
@@ -82,7 +82,7 @@ export async function dial(
     },
   };
   let introduced = Promise.resolve();
-  // Send requests before the broker's INFO arrives. Credentials prevent that, because they sign a nonce of INFO.
+  // Send requests before the broker's INFO message arrives. Credentials need a nonce from INFO.
   const eager = !o.reconnect && o.creds === undefined;
   if (eager) {
     const socket = new EagerSocket(inPreferredOrder(urls), { silenceMs, patienceMs }, towards);

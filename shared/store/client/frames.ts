@@ -5,7 +5,6 @@
 
 /** A frame of at least this many bytes is freed, so nothing may refer to it once it is parsed. */
 const LARGE_BYTES = 64 * 1024;
-/** Accepts only text that encodes to the same bytes again. */
 const lossless = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const BYTE_ORDER_MARK = 0xfeff;
 
@@ -14,9 +13,11 @@ export function keptBody(part: Uint8Array): string | Uint8Array {
   if (part.buffer.byteLength < LARGE_BYTES) return part;
   try {
     const text = lossless.decode(part);
-    // Other decoders would drop the mark.
+    // Decoders drop a leading byte order mark, so such text must remain bytes.
     if (text.charCodeAt(0) !== BYTE_ORDER_MARK) return text;
-  } catch {}
+  } catch {
+    // Not text.
+  }
   return part.slice();
 }
 
@@ -24,15 +25,14 @@ export function keptBody(part: Uint8Array): string | Uint8Array {
 export class Frames {
   #current: ArrayBufferLike | undefined;
 
-  /** Call this for each message. Frees the previous frame if the message came in a later one. */
+  /** Frees the previous frame when the first message of another frame arrives. */
   received({ buffer }: Uint8Array): void {
-    // An empty message may have a buffer of its own.
     if (buffer === this.#current || buffer.byteLength === 0) return;
     this.free();
     this.#current = buffer;
   }
 
-  /** Frees the last frame. It must have been parsed. */
+  /** Frees the last frame. Its messages must have been parsed. */
   free(): void {
     const frame = this.#current;
     this.#current = undefined;

@@ -6,7 +6,6 @@
 /** Facts about one server. In Workers, requests may share only plain numbers. */
 export interface Liveness {
   heard: number;
-  /** The value of `heard` when the server last failed. */
   heardAtFailure: number;
   avoidedUntil: number;
 }
@@ -29,7 +28,7 @@ export function markFailed(liveness: Liveness): void {
   liveness.avoidedUntil = Date.now() + AVOID_MS;
 }
 
-/** Returns servers in random order, those that failed recently last. */
+/** Returns servers in random order. Those that failed recently come last. */
 export function inPreferredOrder(urls: readonly string[]): string[] {
   const now = Date.now();
   const silent = ({ heard, heardAtFailure, avoidedUntil }: Liveness) =>
@@ -42,7 +41,9 @@ export function inPreferredOrder(urls: readonly string[]): string[] {
 
 export const CHECK_MS = 250;
 
-/** Measures how long a server is silent. Counts checks instead of time, in case this process was too busy to read. */
+/**
+ * Measures how long a server is silent. Counts checks instead of time, because this process may be too busy to read.
+ */
 export class SilenceTimer {
   #liveness: Liveness;
   #heard: number;

@@ -7,7 +7,7 @@ const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
-/** Returns a message's headers as text. Parsing each one, like the client library, would cost more than the read. */
+/** Returns a message's headers as text, because the client library's parser is slower than the whole read. */
 function headersOf(message: Msg & { size?: () => number }): string {
   const { data } = message;
   const length =
@@ -41,7 +41,6 @@ export class ResponseHeaders {
     return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
   }
 
-  /** Returns the publisher's headers. Caching all headers would take many times the memory. */
   own(): ResponseHeaders | undefined {
     const lines = this.text.split("\r\n").slice(1, -2);
     const own = lines.filter((line) => !line.startsWith("Nats-") || line.startsWith("Nats-Marker-Reason:"));
@@ -66,7 +65,7 @@ export class ResponseHeaders {
 
 export class Message implements StoredMessage {
   readonly headers: ResponseHeaders;
-  /** The body; as text if it came in a large frame. */
+  /** The body, decoded to text if it came in a large frame. */
   readonly body: string | Uint8Array;
   readonly size: number;
   readonly seq: number;
@@ -78,7 +77,6 @@ export class Message implements StoredMessage {
     this.seq = Number(headers.last("Nats-Sequence"));
   }
 
-  /** Takes the body of a direct get response out of its frame. */
   static of(headers: ResponseHeaders, { data }: Msg): Message {
     return new Message(headers, keptBody(data), data.length);
   }
@@ -104,7 +102,7 @@ export class Message implements StoredMessage {
   }
 }
 
-/** The JSON response of `STREAM.MSG.GET`. Its data and headers are base64. */
+/** The JSON response of `STREAM.MSG.GET`, with data and headers in base64. */
 export interface LeaderAnswer {
   message?: { subject: string; seq: number; time: string; data?: string; hdrs?: string };
   error?: { code: number; err_code: number; description: string };
@@ -190,7 +188,6 @@ export class CachedMessage implements StoredMessage {
   }
 }
 
-/** A message from a subscription or a reply. The broker's headers come last and override the sender's. */
 export class ReceivedMessage implements Delivery {
   readonly #message: Msg;
   readonly #body: string | Uint8Array;
@@ -201,7 +198,6 @@ export class ReceivedMessage implements Delivery {
     const { data } = message;
     this.#body = keptBody(data);
     if (this.#body === data) return;
-    // The library decodes subject and reply at the first use, and keeps them.
     void [message.subject, message.reply];
     this.#headers = ResponseHeaders.of(message);
   }

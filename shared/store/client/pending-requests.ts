@@ -3,7 +3,7 @@ import { AppError } from "../../kernel/errors.ts";
 import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";
 
 const SILENT_MS = 3_000;
-/** Ping the broker after a third of that time. A broker that is only busy answers. */
+/** Fraction of the maximum silence after which the broker is pinged. A broker that is only busy answers. */
 const UNASKED = 1 / 3;
 
 export interface MonitoredConnection {

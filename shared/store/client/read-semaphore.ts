@@ -3,10 +3,9 @@ import { AppError } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { SMALL_BYTES } from "../budget.ts";
 
-/** Milliseconds between two checks of a waiting read, and its maximum wait. */
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
-/** A cancelled request cannot release its turn, so turns expire after this many milliseconds. */
+/** A cancelled request cannot release its place in the queue, so places expire after this many milliseconds. */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
 

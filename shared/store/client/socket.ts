@@ -8,7 +8,7 @@
 import { concatBytes } from "../../kernel/ids.ts";
 import { CHECK_MS, type Liveness, livenessOf, markFailed, SilenceTimer } from "./liveness.ts";
 
-/** Maximum message size in the made-up INFO, until the broker sends its real limit. */
+/** Maximum bytes of a message until the broker has announced its limit. */
 export const ASSUMED_MAX_PAYLOAD = 1024 * 1024;
 const encoder = new TextEncoder();
 const INTRODUCTION = encoder.encode(
@@ -19,13 +19,13 @@ const PING_LENGTH = 6;
 const LETTER_P = 80;
 const LETTER_I = 73;
 
-/** Milliseconds of silence until the next server is tried. */
+/** Milliseconds of silence until the client tries the next server. */
 const NEXT_MS = 500;
 
 export interface Limits {
-  /** Milliseconds without a frame from the server on any connection. */
+  /** Maximum milliseconds without a frame from the server. */
   silenceMs: number;
-  /** Milliseconds in total, even if the server is alive. */
+  /** Maximum milliseconds in total, even if the server sends frames. */
   patienceMs: number;
 }
 
@@ -35,7 +35,7 @@ export function watchedSocket(url: string): WebSocket {
   socket.addEventListener("message", () => {
     pulse.heard++;
   });
-  // Otherwise the client library waits for a silent server to accept all data before it closes the socket.
+  // The client library would wait for a silent server to accept all data before it closes the socket.
   Object.defineProperty(socket, "bufferedAmount", { value: 0 });
   return socket;
 }
@@ -104,7 +104,7 @@ export class EagerSocket implements BrokerSocket {
         this.#end("connecting took too long");
         return;
       }
-      // This server has received nothing, so it is safe to try another one.
+      // This server has received nothing, so another one can safely take the requests.
       if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
         if (this.#pulse !== undefined) markFailed(this.#pulse);
         this.#socket?.close();
@@ -163,7 +163,7 @@ export class EagerSocket implements BrokerSocket {
     };
     const lost = () => {
       if (!current()) return;
-      // A server that has received nothing can be replaced. After that, the outcome of requests is unknown.
+      // Only a server that has received nothing can be replaced. Otherwise the outcome of requests is unknown.
       if (this.#open) this.#end("the connection broke");
       else this.#dial();
     };
@@ -195,7 +195,9 @@ export class EagerSocket implements BrokerSocket {
     this.#refused(new Error("the connection ended"));
     try {
       this.#socket?.close(code, reason);
-    } catch {}
+    } catch {
+      // Already closed.
+    }
   }
 
   #end(reason: string): void {

@@ -31,7 +31,6 @@ export function subscribeOn(
       },
     });
   };
-  // The connection may close as soon as it opens.
   connected.then(listen).catch(over);
   return {
     unsubscribe: () => {

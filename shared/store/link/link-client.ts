@@ -16,7 +16,7 @@ export interface LinkStub {
 /** Milliseconds until a call times out, longer than every timeout inside the Durable Object. */
 const PATIENCE_MS = 15_000;
 
-/** Returns a store that calls the Durable Object. Subscriptions outlive a call, so they use a separate connection. */
+/** Returns a store that calls the Durable Object. Subscriptions use a separate connection to the broker. */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {
   let session: LinkSession | undefined;
   let own: Store | undefined;
@@ -50,7 +50,6 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
     ...linked,
     subscribe: (subject, deliver, lost) => ownConnection().subscribe(subject, deliver, lost),
     publish: (subject, data, headers, reply) => ownConnection().publish(subject, data, headers, reply),
-    // A subscriber pings to wait until the broker has registered its subscription.
     ping: () => (own === undefined ? linked.ping() : own.ping()),
     close: async () => {
       session?.[Symbol.dispose]();

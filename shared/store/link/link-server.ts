@@ -19,7 +19,7 @@ export interface LinkServerOptions {
   maxCalls?: number;
   /** Close the connection after this many milliseconds without a call. Default 30,000. */
   idleMs?: number;
-  /** Whether the cluster has other brokers to try if one is silent. Default false. */
+  /** Whether there are other brokers to try if one is silent. Default false. */
   others?: boolean;
 }
 
@@ -48,7 +48,7 @@ export class LinkServer {
   readonly #others: boolean;
   #store: OpenStore | undefined;
   #underWay = 0;
-  /** Concurrent requests to services. They may be slow, so they get only half of the calls. */
+  /** Requests to services may be slow, so they get only half of the concurrent calls. */
   #services = 0;
   #called = false;
   #breaks = 0;
@@ -94,7 +94,7 @@ export class LinkServer {
       return await this.#ask(call, args);
     } catch (error) {
       if (this.#breaks === breaks || !REPEATABLE.has(call)) throw error;
-      // The call has already waited for a silent broker. Repeat it only if there is another broker.
+      // The call has already waited for a silent broker, so repeat it only if there is another broker.
       if (!this.#others && error instanceof AppError && error.kind === "timeout") throw error;
       return this.#ask(call, args);
     }

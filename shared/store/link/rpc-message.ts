@@ -46,8 +46,8 @@ export type Call = (typeof CALLS)[number];
 export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
 
 /**
- * Text bodies are strings. All other bodies share one array, because copying one array per message takes several times
- * as long. Cloudflare copies at most 32 MiB per value; reads allow at most 8 MiB.
+ * Bodies that are not text share one array, because copying one array per message takes several times as long.
+ * Cloudflare copies at most 32 MiB per value; reads allow at most 8 MiB.
  */
 interface Messages {
   headers: string[];
