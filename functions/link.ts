@@ -19,7 +19,7 @@ const SILENT_MS = 1_500;
 /** A Durable Object has 128 MB of memory, and forwarding a page needs three times its size. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
-/** Large reads wait for each other instead of exceeding the memory limit. */
+/** Large reads wait for each other before they reach `MAX_HELD_BYTES`, beyond which they fail. */
 const ROOM_BYTES = 4 * 1024 * 1024;
 
 function linkServer(env: Record<string, unknown>): LinkServer {

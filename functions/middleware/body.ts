@@ -144,7 +144,7 @@ export const readToEnd: MiddlewareHandler<AppEnv> = (c, next) =>
 async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
   await next();
   const received = c.get("received");
-  // On some hosts, accessing a received body would create a stream first.
+  // Skip a body that was received completely, because some hosts would create a stream for it.
   if (received === undefined || "error" in received) await discardBody(c.req.raw);
 }
 

@@ -53,7 +53,7 @@ export function capturedFault(
   return { path, code: "faulty_handler", message: words };
 }
 
-/** Finds unknown handlers, invalid registrations, and subjects whose messages a stream stores. */
+/** Finds handlers that are unknown, invalid, or on a subject whose messages a stream stores. */
 export async function usesFaults(
   deps: Lookup,
   uses: readonly { service: string; handlers: readonly string[] }[],

@@ -40,7 +40,7 @@ export class ServiceRefusal extends AppError {
   }
 }
 
-/** For speculative checks only. The registration always decides. */
+/** The last known subjects save a round trip. The registration always decides. */
 const lastSubjects = new BoundedMap<string, string>(1_000);
 
 export interface SpeculativeCheck {

@@ -52,7 +52,7 @@ export async function open(keysJson: string, sealed: string, binding: string): P
   }
 }
 
-/** Returns whether the first key encrypted the value. After a key rotation, it did not. */
+/** Returns whether the first key encrypted the value. If not, a key rotation has made it outdated. */
 export function isCurrent(keysJson: string, sealed: string): boolean {
   try {
     return decodeProtectedHeader(sealed).kid === keysOf(keysJson)[0]?.kid;

@@ -12,7 +12,7 @@ export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** A reference to a schema: `orbId/moduleId/schemaId`. */
 export const REF = /^[a-z][a-z0-9-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
 
-/** Reserved, because `/api/{name}` is a route of the platform. */
+/** Orb ids that the specification reserves or that the platform's routes use. */
 const ROUTES: ReadonlySet<string> = new Set([
   "admin",
   "openapi",

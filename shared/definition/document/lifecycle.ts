@@ -3,7 +3,7 @@ import { AppError } from "../../kernel/errors.ts";
 export const STATUSES = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** `update` keeps the state, and all other operations change it. */
+/** Only `update` never changes the state. */
 export type Operation = "create" | "update" | "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 export type Next = Status | "gone";

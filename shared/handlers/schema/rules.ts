@@ -9,7 +9,7 @@ import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, nam
 /** Maximum characters of the allowed values in a message. */
 const MAX_LISTED = 200;
 
-/** Keys that a keyword has evaluated. Undefined if no keyword needs them. */
+/** Properties and items that a keyword has evaluated. Undefined if no keyword needs them. */
 export type EvaluatedKeys = Set<string | number> | undefined;
 
 export type Rule<T> = (value: T, run: Run, seen: EvaluatedKeys) => boolean;

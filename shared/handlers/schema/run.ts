@@ -3,10 +3,7 @@ import { pointer } from "../../kernel/faults.ts";
 
 const MAX_FAULTS = 50;
 
-/**
- * Steps of 50 to 150 ns, so a malicious value stops validation within half a second. A normal body of 512 KiB needs a
- * tenth of the steps.
- */
+/** Maximum steps of one validation, at 50 to 150 ns each. A normal body of 512 KiB needs a tenth of them. */
 const STEPS = 3_000_000;
 
 export class TooMuchWork extends Error {}
