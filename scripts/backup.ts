@@ -1,7 +1,4 @@
-/**
- * `npm run backup -- <folder>` saves every stream and bucket of a running platform. Keep the encryption keys elsewhere:
- * without them, encrypted values in a backup are unreadable.
- */
+/** `npm run backup -- <folder>` saves all data of a running platform, except the keys that encrypted values need. */
 import { createHash } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -18,10 +15,7 @@ import { exitWith, Failure } from "./process/failure.ts";
 /** Milliseconds without data after which a snapshot has failed. */
 const SILENCE_MS = 30_000;
 
-/**
- * Saves one stream. The broker sends the next piece only after we acknowledge the last one, so acknowledge after
- * writing.
- */
+/** The broker sends the next piece when we acknowledge the last one, so acknowledge only after writing. */
 async function snapshot(
   store: Store,
   stream: string,

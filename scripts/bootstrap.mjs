@@ -151,8 +151,8 @@ const STOP_LIMIT_MS = 15_000 + 1000 * (Number(process.env.HOST_DRAIN_SECONDS) ||
 const born = ancestors();
 let stoppingSince;
 /**
- * Forwards a signal. One Ctrl-C arrives twice, from npm and from the terminal. A second one after more than a second
- * means that the user does not want to wait.
+ * One Ctrl-C arrives twice, from npm and from the terminal. If it arrives again after a second, the user does not want
+ * to wait.
  */
 function stop(signal) {
   if (stoppingSince !== undefined) {

@@ -1,7 +1,4 @@
-/**
- * `npm run build:pages` bundles the browser code into `functions/pages/assets.generated.ts`, so that every bundler and
- * Node itself can import it. A test fails if that file is out of date.
- */
+/** `npm run build:pages` bundles the browser code. A test fails if the output is out of date. */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

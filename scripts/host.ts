@@ -1,7 +1,4 @@
-/**
- * `npm run host` runs the platform in a long-lived Node process instead of a Workers runtime. If a platform already
- * runs with the same DATA_DIR, both share its broker.
- */
+/** `npm run host` runs the platform in a long-lived Node process, next to a running platform or alone. */
 import { join } from "node:path";
 import { type Running, readRunning } from "./config/data-dir.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
@@ -27,7 +24,6 @@ interface Serving {
   stop(): Promise<void>;
 }
 
-/** Serves next to a platform that is already running. */
 async function serveNextTo(settings: Settings, running: Running): Promise<Serving> {
   const { dataDir, host, port } = settings;
   await requirePort(port, "PORT", host);
@@ -55,7 +51,6 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
   return { stop, announce: () => console.log(`\nReady at ${url}, on the running platform's broker`) };
 }
 
-/** Starts everything, with a Node process instead of the Workers runtime. */
 async function serveAll(settings: Settings, signal: AbortSignal): Promise<Serving> {
   const platform = await startPlatform(settings, {
     natsServer: process.env.NATS_SERVER_BIN,

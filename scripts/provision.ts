@@ -1,7 +1,4 @@
-/**
- * `npm run provision` creates missing streams and buckets on an external broker, and prints the first admin's sign-in
- * URL.
- */
+/** `npm run provision` prepares an external broker, and prints the first admin's sign-in URL. */
 import { recoverySteps, unfinishedRestore } from "./backup/swap.ts";
 import { prepareDataDir } from "./config/data-dir.ts";
 import { loadSecrets } from "./config/secrets.ts";

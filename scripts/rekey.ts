@@ -1,7 +1,4 @@
-/**
- * `npm run rekey`: after a change of ENCRYPTION_KEYS or CLAIM_KEY, encrypts every entry with the new keys. Run it next
- * to a running platform. Safe to repeat.
- */
+/** `npm run rekey` encrypts every entry with the new keys, after a change of ENCRYPTION_KEYS or CLAIM_KEY. */
 import { system } from "../shared/access/actor.ts";
 import { definitionFor } from "../shared/definition/stored/live.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";

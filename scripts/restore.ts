@@ -1,7 +1,4 @@
-/**
- * `npm run restore -- <folder>` restores a backup. Before it changes a stream, it verifies the whole backup and makes a
- * safety copy. Orbs that are not in the backup are deleted.
- */
+/** `npm run restore -- <folder>` verifies the whole backup, makes a safety copy, and then replaces all data. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Deps } from "../shared/deps.ts";
@@ -30,10 +27,7 @@ import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
-/**
- * Streams that contain data before the first sign-in, or data that expires within minutes. A restore may replace them
- * without asking.
- */
+/** These streams contain data before the first sign-in, so a restore may replace them without asking. */
 const FILLED_BY_ITSELF: readonly string[] = [
   streams.platform,
   streams.limits,
@@ -84,10 +78,7 @@ async function stage(
   writeFileSync(join(staged, MANIFEST), JSON.stringify(manifest), { mode: 0o600, flush: true });
 }
 
-/**
- * Restores a backup, finishes an interrupted restore, or undoes a restore from its safety copy.
- * @throws Failure if the backup is damaged or not authentic, or would replace messages without `--replace`
- */
+/** Restores a backup, finishes an interrupted restore, or undoes a restore from its safety copy. */
 export async function restore(
   settings: Settings,
   folder: string,

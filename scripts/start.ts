@@ -1,4 +1,3 @@
-/** `npm start` runs the whole platform on this machine until it is stopped. */
 import { readSettings } from "./config/settings.ts";
 import { announce } from "./platform/announce.ts";
 import { startPlatform } from "./platform/platform.ts";

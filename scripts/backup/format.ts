@@ -3,7 +3,6 @@ import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 
-/** The file that lists the content of a backup. */
 export const MANIFEST = "manifest.json";
 
 /** Prefix of the streams in which a restore tests snapshots. Backups never contain them. */
@@ -36,17 +35,13 @@ const streamSchema = z
     "This stream belongs to a restore and cannot be part of a backup.",
   );
 
-/**
- * Streams that a backup must contain. Without them the platform would lose all accounts, and its first visitor would
- * become its admin.
- */
+/** A restore without accounts would make the first visitor a platform admin, so a backup must contain them. */
 const REQUIRED = [streams.platform, streams.kv(buckets.platformAdmins), streams.kv(buckets.orbUsers)];
 
 export const manifestSchema = z.object({
   v: z.literal(1),
   /** Start time, ISO 8601. */
   at: z.string(),
-  /** Version of the source broker. */
   broker: z.string(),
   streams: z
     .array(streamSchema)
@@ -64,10 +59,7 @@ interface ApiAnswer {
   [member: string]: unknown;
 }
 
-/**
- * Sends a request to the broker's JetStream API. Errors contain the broker's own message, because only operators see
- * it.
- */
+/** Calls the broker's JetStream API. Errors contain the broker's own message, because only operators see it. */
 export async function api(store: Store, subject: string, body: unknown): Promise<ApiAnswer> {
   const reply = await store.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body), {
     timeoutMs: 30_000,
@@ -77,7 +69,6 @@ export async function api(store: Store, subject: string, body: unknown): Promise
   return answer;
 }
 
-/** Returns the names of all streams except those of restores. */
 export async function allStreams(store: Store): Promise<string[]> {
   return (await streamNames(store)).filter((name) => !isOfRestore(name));
 }

@@ -43,7 +43,7 @@ async function send(store: Store, path: string, subject: string): Promise<void> 
   }
 }
 
-/** Restores a snapshot as a new stream. @returns the number of messages in the stream */
+/** Restores a snapshot as a new stream. @returns the number of messages */
 async function put(
   store: Store,
   folder: string,
@@ -62,9 +62,8 @@ const ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
 /**
- * Deletes a stream and restores a snapshot in its place. Retries for two reasons: 2% of the attempts fail while the
- * broker still deletes files, and a concurrent write may create the stream again.
- * @returns the number of messages in the stream
+ * Retries for two reasons: 2% of the attempts fail while the broker still deletes files, and a concurrent write may
+ * create the stream again.
  */
 export async function restoreStream(
   store: Store,
@@ -87,11 +86,7 @@ export async function removeTrialStreams(store: Store): Promise<void> {
   for (const name of await streamNames(store)) if (isOfRestore(name)) await store.deleteStream(name);
 }
 
-/**
- * Tests whether the broker can restore a snapshot, in a new stream that is deleted afterwards. Each test needs a new
- * name: the broker may reject one that was just deleted.
- * @throws Failure if the broker cannot restore it
- */
+/** Tests a snapshot in a new stream. Each test needs a new name: the broker may reject one that was just deleted. */
 export async function trialRestore(store: Store, folder: string, stream: SavedStream): Promise<void> {
   const name = TRIAL + crypto.randomUUID();
   const {

@@ -50,10 +50,7 @@ export interface Read {
   bytes: Uint8Array;
 }
 
-/**
- * Reads a backup's manifest, and checks that its files exist.
- * @throws Failure if something is missing, damaged or of a newer version
- */
+/** Reads a backup's manifest, and checks that its files exist. */
 export function readManifest(folder: string): Read {
   const bytes = readOwn(folder, MANIFEST) ?? Buffer.of();
   let value: unknown;
@@ -79,10 +76,7 @@ export function readManifest(folder: string): Read {
   return { manifest: parsed.data, bytes };
 }
 
-/**
- * Verifies the signature of a manifest.
- * @param unsigned accepts a missing or unverifiable signature, but never a wrong one
- */
+/** @param unsigned accepts a missing or unverifiable signature, but never a wrong one */
 export function requireAuthentic(
   folder: string,
   { bytes }: Read,
@@ -112,11 +106,7 @@ function openSnapshot(folder: string, { file }: SavedStream): number {
   }
 }
 
-/**
- * Verifies a snapshot's size and checksum.
- * @param into folder for a copy of exactly the verified bytes
- * @throws Failure if the file does not match the manifest
- */
+/** Verifies a snapshot's size and checksum. @param into folder for a copy of exactly the verified bytes */
 export function checkSnapshot(folder: string, stream: SavedStream, into?: string): void {
   const { file, bytes } = stream;
   const from = openSnapshot(folder, stream);

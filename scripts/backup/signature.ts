@@ -1,7 +1,4 @@
-/**
- * A backup's manifest is signed (HMAC), so an attacker who can write to the folder cannot change what a restore brings
- * back.
- */
+/** Signs backups (HMAC), so an attacker who can write to the folder cannot change what a restore brings back. */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 

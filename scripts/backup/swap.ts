@@ -19,13 +19,11 @@ import { allStreams, MANIFEST, MARK, type Manifest, manifestSchema } from "./for
 import { removeTrialStreams, restoreStream } from "./put.ts";
 import { checkSnapshot } from "./read.ts";
 
-/** Folder below the data folder with the working copies and safety copies of restores. */
 export const RESTORES = "restores";
 const JOURNAL = "unfinished.json";
 
 const journalSchema = z.object({
   v: z.literal(1),
-  /** The backup's folder, as given to the command. */
   from: z.string(),
   /** Folder with the verified copies of the backup's files. */
   staged: z.string(),
@@ -59,15 +57,11 @@ export function writeJournal(dataDir: string, journal: Journal): void {
 
 export const newRestoreMark = () => MARK + crypto.randomUUID();
 
-/**
- * Marks the broker, because a data folder may be used with several brokers. A restore must not be finished at another
- * one.
- */
+/** Marks the broker: a data folder may be used with several, and another one must not finish the restore. */
 export function writeMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
   return store.createStream(baseConfig(mark, [`_${mark}.>`], config.replicas));
 }
 
-/** Returns whether a restore was interrupted at this broker. */
 export const isMarked = async (store: Store, { mark }: Journal) => (await store.streamInfo(mark)) !== null;
 
 export const wrongBroker = (dataDir: string, { from }: Journal) =>
@@ -75,14 +69,10 @@ export const wrongBroker = (dataDir: string, { from }: Journal) =>
     `A restore of ${from} was interrupted at another broker. Finish it there first, or remove ${journalPath(dataDir)} to give it up.`,
   );
 
-/** Tells the operator how to continue after an interruption. */
 export const recoverySteps = ({ from, before }: Journal) =>
   `Finish it with: npm run restore -- ${from} --replace. Or undo it with: npm run restore -- ${before} --replace`;
 
-/**
- * Streams that a restore does not touch: used challenges and counts of attempts. Their older state would allow replayed
- * sign-ins and more guessing.
- */
+/** Restoring used challenges and counts of attempts would allow replayed sign-ins and more guessing. */
 const UNTOUCHED: readonly string[] = [
   streams.kv(buckets.challenges),
   streams.limits,
@@ -94,10 +84,7 @@ const SESSIONS = streams.kv(buckets.sessions);
 /** Without these streams every registration and sign-in fails. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);
 
-/**
- * Returns whether a stream belongs to an orb that the backup does not have. A new orb of that name would inherit its
- * entries.
- */
+/** Returns whether the backup lacks the stream's orb. A new orb of that name would inherit its entries. */
 async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   const orb = orbOf(stream);
   if (orb === undefined || !isToken(orb)) return false;
@@ -105,7 +92,7 @@ async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   return head === null || head.operation === "deleted";
 }
 
-/** Replaces the streams and ends the journal. Safe to repeat after an interruption. */
+/** Safe to repeat after an interruption. */
 export async function swap(
   deps: Deps,
   dataDir: string,

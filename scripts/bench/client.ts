@@ -21,7 +21,6 @@ export interface Job {
   firstKey: number;
 }
 
-/** Latencies in milliseconds. */
 export interface Result {
   requests: number;
   /** Responses other than 2xx, and requests without a response. */

@@ -9,9 +9,7 @@ import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { streams } from "../../shared/store/subjects.ts";
 
-/** Number of values of the indexed field. */
 export const CATEGORIES = 20;
-/** Number of entries in one write. */
 const IN_FLIGHT = 64;
 
 /** One schema with a field of each common type, one of them indexed. */

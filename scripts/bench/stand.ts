@@ -30,7 +30,6 @@ export interface Stand extends AsyncDisposable {
   brokerPid: number | undefined;
   /** Dependencies for calling operations with all rights. */
   deps: HandlerDeps;
-  /** Environment variables of the functions. */
   bindings: Record<string, string>;
 }
 

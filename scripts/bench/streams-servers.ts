@@ -62,7 +62,6 @@ export async function startReference(): Promise<Server> {
   };
 }
 
-/** @param dir folder for the broker's files */
 export async function startOurs(dir: string): Promise<Server> {
   const secrets = await loadSecrets(dir);
   const broker = await launchBroker({

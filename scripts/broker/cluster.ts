@@ -6,12 +6,10 @@ import { type Broker, type LaunchOptions, launchBroker } from "./launch.ts";
 
 export interface Cluster extends AsyncDisposable {
   readonly nodes: readonly Broker[];
-  /** WebSocket addresses of all brokers, separated by commas. */
   readonly wsUrl: string;
   stop(): Promise<void>;
 }
 
-/** Returns the ports of the last start, or free ones if another program uses one of them. */
 async function routePorts(file: string, count: number, reserved: readonly number[]): Promise<number[]> {
   const last = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as number[]) : [];
   const usable = async (port: number) => !reserved.includes(port) && (await isFree(port));
@@ -25,10 +23,7 @@ async function routePorts(file: string, count: number, reserved: readonly number
   return ports;
 }
 
-/**
- * Starts `count` brokers as one cluster on this machine. This adds no safety; it is for trying out the production
- * setup.
- */
+/** Starts a cluster on one machine. This adds no safety; it is for trying out the production setup. */
 export async function launchCluster(
   options: Omit<LaunchOptions, "port" | "wsPort" | "cluster">,
   count: number,

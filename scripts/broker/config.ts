@@ -4,9 +4,7 @@ import { PERMISSIONS } from "./permissions.ts";
 export interface ClusterNode {
   /** Unique name of this broker, to which its data belongs. */
   name: string;
-  /** Port for the other brokers. */
   port: number;
-  /** Ports of all brokers for each other. */
   routes: number[];
 }
 
@@ -45,10 +43,7 @@ function user(name: BrokerUser, password: string): string {
     }`;
 }
 
-/**
- * The broker listens on loopback only. Passwords are in plain text, because checking a bcrypt hash takes tens of
- * milliseconds per connection; only the owner can read the file.
- */
+/** Passwords are in plain text, readable only by the owner: bcrypt would cost each connection tens of milliseconds. */
 export function renderConfig(config: BrokerConfig): string {
   const users = Object.entries(config.passwords).map(([name, password]) =>
     user(name as BrokerUser, password),

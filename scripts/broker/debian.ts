@@ -68,8 +68,7 @@ function mirrors(name: string): string[] {
 }
 
 /**
- * Downloads a newer nats-server of the distribution to `target`, verified by apt. Needs no root: apt works in a
- * temporary folder, and changes nothing on the system.
+ * Downloads a newer nats-server of the distribution. Needs no root: apt works in a temporary folder.
  * @returns one line per failed attempt; empty on success
  */
 export function obtain(target: string): string[] {
@@ -98,7 +97,6 @@ interface Attempt {
   target: string;
 }
 
-/** Returns the reason of a failure, or undefined on success. */
 function tryOne({ address, suite, source, target }: Attempt): string | undefined {
   const work = mkdtempSync(join(tmpdir(), "nats-server-"));
   try {

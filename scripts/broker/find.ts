@@ -24,10 +24,7 @@ function advice(platform: NodeJS.Platform = process.platform): string {
   return `${need} docker run -d -p 127.0.0.1:9222:9222 nats:2.14 (with JetStream and a WebSocket listener configured, then NATS_URL=ws://127.0.0.1:9222), or unpack a release of github.com/nats-io/nats-server and set NATS_SERVER_BIN to its binary.`;
 }
 
-/**
- * Returns the path of a recent nats-server: installed, downloaded earlier, or (on Debian and Ubuntu) downloaded now.
- * @throws Failure if there is none
- */
+/** Returns a recent nats-server: installed, downloaded earlier, or (on Debian and Ubuntu) downloaded now. */
 export function findBroker({ explicit, path, caches, say }: Places): string {
   if (explicit !== undefined && explicit !== "") {
     const version = versionOf(explicit);

@@ -13,7 +13,7 @@ export interface LaunchOptions {
   binary: string;
   /** Folder for the configuration and the broker's data. Stopping does not remove it. */
   dir: string;
-  /** Fixed ports. By default the ports of the last start, or free ones. */
+  /** By default the ports of the last start, or free ones. */
   port?: number | undefined;
   wsPort?: number | undefined;
   /** Ports that the broker must not take, because other processes will use them. */
@@ -32,7 +32,6 @@ export interface Broker extends AsyncDisposable {
   readonly port: number;
   readonly wsPort: number;
   readonly wsUrl: string;
-  /** Process id; undefined while the broker restarts. */
   readonly pid: number | undefined;
   /** Sends a signal, SIGKILL by default, and resolves when the process has ended. */
   kill(signal?: NodeJS.Signals): Promise<void>;
@@ -65,7 +64,6 @@ function lastPorts(file: string): { port?: number; wsPort?: number } {
   }
 }
 
-/** Returns the broker's last error message. */
 function reason(lines: readonly string[]): string | undefined {
   const fatal = lines.filter((line) => /\[(FTL|ERR)\]/.test(line)).at(-1) ?? lines.at(-1);
   return fatal?.replace(/^.*?\[(FTL|ERR)\]\s*/, "");

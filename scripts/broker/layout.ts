@@ -14,8 +14,7 @@ const LAYOUTS = {
 };
 
 /**
- * A single broker and a cluster store their data in different folders, so changing from one to the other shows an empty
- * platform.
+ * A single broker and a cluster store data in different folders, so changing from one to the other shows no data.
  * @returns a warning if the other folder has data
  */
 export function otherLayout(dataDir: string, brokers: number): string | undefined {

@@ -1,7 +1,4 @@
-/**
- * Permissions of the broker's users. Each user receives replies under its own inbox prefix, and cannot read replies to
- * others.
- */
+/** Permissions of the broker's users. No user can read replies to another user's requests. */
 import { buckets, streams } from "../../shared/store/subjects.ts";
 
 export type BrokerUser = "fn" | "streams" | "deploy" | "operator";

@@ -1,7 +1,4 @@
-/**
- * Writes the broker configuration for production. To update it: `node scripts/broker/production.ts >
- * scripts/broker/production.conf`.
- */
+/** Update with `node scripts/broker/production.ts > scripts/broker/production.conf`. */
 import { pathToFileURL } from "node:url";
 import { PERMISSIONS } from "./permissions.ts";
 
@@ -40,8 +37,8 @@ const requests = (service: string) => [
 ];
 
 /**
- * Each service gets its own broker account. The broker does not check reply subjects, so a service in the platform's
- * account could have its registration sent to any subject, and stored as an entry. Accounts isolate subjects.
+ * Each service gets its own broker account, which isolates subjects. In the platform's account, a service could make
+ * the broker send its registration to any subject, and so store it as an entry.
  */
 function service(name: string): string {
   return `  ${accountOf(name)} {
@@ -73,10 +70,7 @@ const exportsTo = (name: string) =>
 const importsFrom = (name: string) =>
   `      { service: { account: ${accountOf(name)}, subject: "${answers(name)}" } }`;
 
-/**
- * Returns the text of `production.conf`.
- * @param services names of services; without any, the output contains a commented example
- */
+/** @param services names of services; without any, the output contains a commented example */
 export function renderProduction(services: readonly string[] = []): string {
   const named = services.length === 0 ? ["shipping"] : services;
   /** Comments out the example. */

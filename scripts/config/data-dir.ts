@@ -56,7 +56,7 @@ function processMark(pid: number): string | undefined {
   if (process.platform === "linux") {
     try {
       const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-      // The command name in parentheses may contain spaces; the start time is the 20th field after it.
+      // The command name may contain spaces; the start time is the 20th field after it.
       const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
       return fields[0] === "Z" ? undefined : `${boot}/${fields[19]}`;
     } catch {
@@ -83,7 +83,6 @@ function living(text: string): Running | undefined {
   }
 }
 
-/** Returns the platform that uses this data folder, if any. */
 export function readRunning(dataDir: string): Running | undefined {
   const found = readState(join(dataDir, "running.json"));
   return found === undefined ? undefined : living(found.text);
@@ -122,8 +121,7 @@ const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(
 const WRITTEN_MS = 1_000;
 
 /**
- * Creates a lock file, or replaces one whose process is dead. A second lock makes sure that only one process replaces
- * it.
+ * Creates a lock file, or replaces one whose process is dead.
  * @returns the living owner, or undefined if this process is the owner now
  */
 function hold(path: string, text: string): Running | undefined {
@@ -152,7 +150,7 @@ function hold(path: string, text: string): Running | undefined {
   }
 }
 
-/** Makes sure that only one restore uses the data folder. @throws Failure if another live process restores */
+/** @throws Failure if another process restores in the same data folder */
 export function claimRestore(dataDir: string): { release(): void } {
   const path = join(dataDir, "restoring.json");
   const other = hold(path, JSON.stringify({ pid: process.pid, mark: processMark(process.pid) ?? "" }));
@@ -163,17 +161,12 @@ export function claimRestore(dataDir: string): { release(): void } {
   );
 }
 
-/** This process's lock on a data folder. */
 export interface Claim {
-  /** Adds facts for other processes to the lock file. */
   tell(more: Omit<Running, "pid" | "mark">): void;
   release(): void;
 }
 
-/**
- * Locks the data folder: two brokers on the same files would destroy them.
- * @throws Failure if another live platform uses it
- */
+/** Two brokers on the same files would destroy them. @throws Failure if another live platform uses the folder */
 export function claimDataDir(dataDir: string): Claim {
   const path = join(dataDir, "running.json");
   let record: Running = { pid: process.pid, mark: processMark(process.pid) ?? "" };

@@ -10,17 +10,14 @@ export interface ExternalBroker {
   user?: string;
   pass?: string;
   token?: string;
-  /** Text of a .creds file. */
   creds?: string;
 }
 
 /** Settings of `npm start`, listed in docs/reference/settings.md. */
 export interface Settings {
-  /** Address to listen on. */
   host: string;
   port: number;
   streamsPort: number;
-  /** Absolute path. */
   dataDir: string;
   /** Origin of the platform, without a trailing slash. */
   publicUrl: string;
@@ -185,10 +182,7 @@ export function readSettings(env: Environment): Settings {
 const OF_THE_PLATFORM =
   /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|QUOTA|HOST_CACHE|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
-/**
- * Removes the platform's settings from the environment of tests, except the number of brokers, the host, and whether
- * Durable Objects hold the broker connection.
- */
+/** Tests choose their own settings, so remove the platform's settings from their environment. */
 export function testEnvironment(env: Environment): Environment {
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !OF_THE_PLATFORM.test(name)));
   const taken = {

@@ -1,9 +1,6 @@
 import { hashOf } from "./hash.ts";
 
-/**
- * Admits a key to a cache on its second request, so that keys that are requested once take no space. Remembers recent
- * keys in a fixed number of bytes.
- */
+/** Admits a key to a cache on its second request, so that keys that are requested once take no space. */
 export class AdmissionFilter {
   readonly #places: Int32Array;
 
@@ -12,7 +9,7 @@ export class AdmissionFilter {
     this.#places = new Int32Array(places);
   }
 
-  /** Returns whether the key was requested before; false positives are very rare. */
+  /** Returns whether the key was requested before. False positives are very rare. */
   admits(key: string): boolean {
     const hash = hashOf(key);
     const place = hash & (this.#places.length - 1);

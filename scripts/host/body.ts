@@ -4,10 +4,7 @@ import { waitForBody } from "../../functions/middleware/body.ts";
 import { bodyAborted, tooLarge, tooSlow } from "../../functions/middleware/body-errors.ts";
 import type { AppError } from "../../shared/kernel/errors.ts";
 
-/**
- * Rejects a body of `limit` or more bytes as soon as its size is known.
- * @throws AppError too_large; malformed if the body ends early or arrives too slowly
- */
+/** Rejects a body of `limit` or more bytes as soon as its size is known. */
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   if (Number(incoming.headers["content-length"] ?? 0) >= limit) return Promise.reject(tooLarge(limit));
   // No event reports a client that disconnected before the listeners were attached.

@@ -1,10 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
 
-/**
- * Returns the address that the nearest proxy wrote. Removes the port, or rate limits would count every connection as
- * another client.
- * @returns undefined if the header ends with no address
- */
+/** Returns the address that the nearest proxy wrote. A port would make rate limits count each connection separately. */
 export function forwardedAddress(header: string): string | undefined {
   const last = header.split(",").at(-1)?.trim() ?? "";
   const bracketed = /^\[(.+)\](:\d+)?$/.exec(last)?.[1];

@@ -17,11 +17,9 @@ import { bundleFunctions, compatibility } from "./bundle.ts";
 export interface FunctionsOptions {
   host: string;
   port: number;
-  /** Environment variables of the functions. */
   bindings: Record<string, string>;
   /** Receives the functions' log lines, one JSON object each. */
   log: (line: string) => void;
-  /** An existing bundle; created if missing. */
   bundle?: string | undefined;
   /** Whether Durable Objects hold the broker connection, instead of each request. */
   link?: boolean;

@@ -1,7 +1,4 @@
-/**
- * Runs the platform in a long-lived Node process: one broker connection for all requests, and a cache that the broker's
- * change notifications keep consistent.
- */
+/** Runs the platform in one Node process. The broker's change notifications keep its cache consistent. */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -36,7 +33,6 @@ const CACHE_MIB = 8;
 /** Default of HOST_CACHE_FILE_MIB: MiB of the file for responses made from one entry. */
 const FILE_MIB = 128;
 
-/** Parses a size in MiB and returns bytes. */
 function bytesOf(name: string, setting: string | undefined, otherwise: number, least: number): number {
   const mib = setting === undefined ? otherwise : Number(setting);
   if (!(mib >= least && mib <= 4096))
@@ -59,8 +55,8 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
 }
 
 /**
- * ASCII host names only. An international name becomes longer in a URL, so the server adapter would cut the path at the
- * wrong place and serve another address. Browsers convert such names themselves.
+ * An international host name becomes longer in a URL, so the server adapter would cut the path at the wrong place.
+ * Browsers send such names in ASCII.
  */
 const HOST_NAME = /^[\w.:[\]-]*$/;
 
@@ -113,10 +109,7 @@ function appListener(host: Host): ReturnType<typeof getRequestListener> {
   );
 }
 
-/**
- * @param options.bindings the functions' variables. Set `TRUST_PROXY=true` only if all requests come through your own
- *   proxy.
- */
+/** Set `TRUST_PROXY=true` only if all requests come through your own proxy. */
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);
   const behindProxy = options.bindings.TRUST_PROXY === "true";
@@ -154,8 +147,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   };
   const listener = appListener(host);
   const server = createServer(
-    // Slow headers must not hold connections indefinitely. The reader of a body limits its time, so that a long upload
-    // is not cut off.
+    // Slow headers must not hold connections. Bodies have their own limit, so that long uploads are not cut off.
     {
       ServerResponse: RecordedResponse,
       requestTimeout: 0,

@@ -42,10 +42,7 @@ async function bundleHost(outfile: string): Promise<void> {
   });
 }
 
-/**
- * Serves the platform from a Node process, and restarts the process if it dies.
- * @throws Failure if it does not start
- */
+/** Serves the platform from a Node process, and restarts the process if it dies. */
 export async function serveProcess(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
   const dir = mkdtempSync(join(tmpdir(), "platform-host-"));

@@ -1,6 +1,6 @@
 /**
- * Caches complete responses to anonymous reads, until something that they depend on changes. Responses made from one
- * entry go to a file; others go to memory on the second request.
+ * Caches responses to anonymous reads, until something that they depend on changes. Responses made from one entry go to
+ * a file; others go to memory on the second request.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
@@ -30,8 +30,8 @@ interface CachedAnswer extends Answer, Evictable {
 }
 
 /**
- * Responses in the file with equal headers and equal definition belong to one generation. When the definition changes,
- * a new generation makes all earlier responses invalid at once, without a search for them.
+ * Responses with equal headers and equal definition are one generation. A new definition makes them all invalid at
+ * once.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
@@ -65,10 +65,7 @@ export class ResponseCache {
   readonly #admission = new AdmissionFilter(ASKED);
   #hits = 0;
 
-  /**
-   * @param maxBytes maximum for all responses in memory
-   * @param file stores responses made from one entry
-   */
+  /** @param file stores responses made from one entry */
   constructor(host: () => Host, maxBytes: number, file?: ResponseFile) {
     this.#host = host;
     this.#maxBytes = maxBytes;
@@ -82,7 +79,6 @@ export class ResponseCache {
     return { answers: this.#cached.size, bytes: this.#cached.bytes, filed, given: this.#hits };
   }
 
-  /** Call this with the subject of each stored message. */
   stored(subject: string): void {
     this.#file?.forget(subject);
   }

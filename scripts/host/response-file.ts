@@ -20,9 +20,7 @@ export interface StoredResponse {
 
 /** Bytes per write. Longer responses are not stored. */
 const BLOCK = 65_535;
-/**
- * The index has one slot for this many bytes of the file. With smaller responses the index fills up before the file.
- */
+/** The index has one slot for this many bytes of the file, so it is full first if responses are smaller. */
 const BYTES_EACH = 768;
 /** Bytes that store the lengths of the key and the ETag. */
 const HEAD = 4;
@@ -105,7 +103,6 @@ export class ResponseFile {
   /**
    * @param bytes size of the file, from two blocks (128 KiB) to 4 GiB
    * @param onFailure called once if the file cannot be used; nothing is stored from then on
-   * @param dir folder of the file; the system's temporary folder by default
    */
   constructor(bytes: number, onFailure: (error: unknown) => void, dir = tmpdir()) {
     this.#onFailure = onFailure;
@@ -134,10 +131,7 @@ export class ResponseFile {
     return this.#file !== undefined;
   }
 
-  /**
-   * @param subject broker subject that the response depends on, for {@link forget}
-   * @returns false if the response is too long
-   */
+  /** @param subject broker subject that the response depends on */
   put(
     key: string,
     subject: string,
@@ -196,7 +190,6 @@ export class ResponseFile {
     this.#removeAll(this.#keys, hashOf(key));
   }
 
-  /** Removes all responses that depend on a subject. */
   forget(subject: string): void {
     if (this.#answers > 0) this.#removeAll(this.#subjects, hashOf(subject));
   }

@@ -8,7 +8,6 @@ const GRACE_MS = 3_000;
 
 const MAX_DRAIN_SECONDS = 60;
 
-/** Parses HOST_DRAIN_SECONDS and returns milliseconds. */
 export function drainMs(setting: string | undefined): number {
   const seconds = Number(setting ?? 0);
   if (!(seconds >= 0 && seconds <= MAX_DRAIN_SECONDS)) {
@@ -47,7 +46,6 @@ export class Shutdown {
     return isReadyProbe(request.url);
   }
 
-  /** Resolves when no connection is open. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;

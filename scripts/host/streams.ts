@@ -23,10 +23,7 @@ export interface Streams extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/**
- * Starts the streams process. Waits until the process itself reports that it is ready, because another program may
- * respond on its port.
- */
+/** Waits for the process's own report that it is ready, because another program may respond on its port. */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
   const { host, port, env, log } = options;
   const { NODE_COMPILE_CACHE } = process.env;

@@ -1,6 +1,5 @@
 import type { Platform } from "./platform.ts";
 
-/** Prints all addresses, and how to sign in for the first time. */
 export function announce({ settings, streamsUrl, bootstrapUrl }: Platform): void {
   const { publicUrl } = settings;
   console.log(

@@ -4,10 +4,7 @@ import { newId, randomToken } from "../../shared/kernel/ids.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import type { Store } from "../../shared/store/types.ts";
 
-/**
- * Returns what a script needs to call the platform's operations.
- * @param variables environment variables of the functions
- */
+/** @param variables environment variables of the functions */
 export function scriptDeps(store: Store, variables: Record<string, string>): HandlerDeps {
   const requestId = newId(Date.now());
   const silent = () => undefined;

@@ -32,13 +32,11 @@ export interface StartOptions {
   natsServer?: string | undefined;
   /** False starts no streams process; the functions serve streams then. */
   streams?: boolean;
-  /** An existing bundle of the functions. */
   bundle?: string;
   /** Serves the functions; workerd by default. */
   serve?: (options: FunctionsOptions) => Promise<Functions>;
   /** Aborts the start, and stops the processes that run already. */
   signal?: AbortSignal;
-  /** Prints a message on the terminal. */
   say: (line: string) => void;
   /** Receives every log line of the functions and of the streams process. */
   log?: (line: string) => void;
@@ -49,7 +47,6 @@ export interface Platform extends AsyncDisposable {
   /** Address where the functions listen. Users see `settings.publicUrl`. */
   readonly url: string;
   readonly streamsUrl: string | undefined;
-  /** The started broker; undefined with an external one. */
   readonly broker: Broker | undefined;
   readonly brokers: readonly Broker[];
   /** Broker access for creating streams. */
@@ -58,7 +55,6 @@ export interface Platform extends AsyncDisposable {
   readonly operatorAccess: ConnectOptions;
   /** Sign-in URL for the first platform admin; null if there is one. */
   readonly bootstrapUrl: string | null;
-  /** Environment variables of the functions. */
   readonly bindings: Record<string, string>;
   stop(): Promise<void>;
 }
@@ -70,10 +66,7 @@ function operatorUrl(broker: Broker, secrets: Secrets): string {
 /** All platforms of this checkout share one downloaded broker. */
 const checkoutCache = join(root, ".data", "bin");
 
-/**
- * Returns the broker's path for tests and benchmarks. A downloaded broker stays in the checkout, because their data
- * folders are temporary.
- */
+/** Tests and benchmarks have temporary data folders, so their downloaded broker stays in the checkout. */
 export function lastingBroker(say?: (line: string) => void): string {
   return findBroker({
     explicit: process.env.NATS_SERVER_BIN,
@@ -91,7 +84,6 @@ async function checkPorts(settings: Settings, withStreams: boolean): Promise<voi
   if (settings.natsWsPort !== undefined) await requirePort(settings.natsWsPort, "NATS_WS_PORT");
 }
 
-/** Variables for both the functions and the streams process. */
 export function commonBindings(settings: Settings, secrets: Secrets): Record<string, string> {
   return {
     NATS_REPLICAS: String(settings.replicas),
@@ -111,7 +103,6 @@ export function brokerVariables(access: ConnectOptions): Record<string, string> 
   );
 }
 
-/** Waits until the functions report that they are healthy. */
 async function healthy(url: string, signal: AbortSignal | undefined): Promise<void> {
   const deadline = Date.now() + READY_LIMIT_MS;
   let last = "no answer";
@@ -129,7 +120,6 @@ async function healthy(url: string, signal: AbortSignal | undefined): Promise<vo
   throw new Failure(`The functions did not become healthy within ${READY_LIMIT_MS / 1000} s (${last}).`);
 }
 
-/** Starts no broker, one, or a cluster. */
 async function startBrokers(
   settings: Settings,
   secrets: Secrets,
@@ -189,10 +179,7 @@ function startStreams(
   return serveStreams({ host, port, env, log });
 }
 
-/**
- * Starts all processes in order. If one fails, stops those that run already.
- * @throws Failure with one line for what the operator can fix
- */
+/** Starts all processes in order. If one fails, stops those that run already. */
 export async function startPlatform(settings: Settings, options: StartOptions): Promise<Platform> {
   const { dataDir, host, port, replicas } = settings;
   const withStreams = options.streams !== false;

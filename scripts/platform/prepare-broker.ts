@@ -55,7 +55,6 @@ export async function withReadyBroker(
 
 /**
  * Checks a broker and creates missing streams and buckets.
- * @param access broker access of a user that may create streams
  * @returns the invitation for the first platform admin, if there is none
  */
 export function prepareBroker(

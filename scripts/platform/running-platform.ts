@@ -15,9 +15,8 @@ export interface RunningPlatform {
 }
 
 /**
- * Returns the broker of a running platform from its lock file, because this script's settings may differ. An external
- * broker comes from the settings.
- * @returns undefined if there is neither
+ * A running platform's lock file names its broker, because this script's settings may differ.
+ * @returns undefined if no platform runs and the settings name no external broker
  */
 export async function runningPlatformOf(
   settings: Settings,
@@ -35,10 +34,7 @@ export async function runningPlatformOf(
   };
 }
 
-/**
- * Gives a script access to the broker of a running platform, or to an external broker.
- * @throws Failure if there is neither
- */
+/** Gives a script access to the broker of a running platform, or to an external broker. */
 export async function withRunningPlatform<T>(
   settings: Settings,
   user: keyof Secrets["broker"],

@@ -7,11 +7,9 @@ export interface Arguments<Name extends string, Flag extends string> {
 }
 
 /**
- * Parses the arguments of a command. `--help` prints the usage and exits.
  * @param usage one line, such as `npm run backup -- <folder>`
  * @param names required arguments, in order
  * @param flags optional flags, without the dashes
- * @throws Failure with the usage for missing, unknown or extra arguments
  */
 export function readArguments<const Name extends string = never, const Flag extends string = never>(
   usage: string,
@@ -44,7 +42,6 @@ export function readArguments<const Name extends string = never, const Flag exte
   };
 }
 
-/** @throws Failure if there are any arguments */
 export function refuseArguments(command: string): void {
   if (process.argv.length > 2)
     throw new Failure(`${command} takes no arguments. Set variables instead, such as PORT=9000 ${command}.`);

@@ -7,9 +7,8 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 const WAIT_MS = 50;
 
 /**
- * Writes a log file of at most 10 MB, next to the previous one (`.1`). Drops lines that cannot be written, for example
- * on a full disk, because logging must never stop the platform.
- * @param say called once when lines start to be dropped
+ * A log file has at most 10 MB; the previous one is kept as `.1`. Lines that cannot be written, for example on a full
+ * disk, are dropped: logging must never stop the platform.
  */
 export function logFile(path: string, say: (line: string) => void): (line: string) => void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

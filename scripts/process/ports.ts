@@ -35,10 +35,7 @@ export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean>
   }
 }
 
-/**
- * @param variable the setting that chose the port, for the message
- * @throws Failure if the port is in use or not allowed
- */
+/** @param variable the setting that chose the port, for the message */
 export async function requirePort(port: number, variable: string, host = "127.0.0.1"): Promise<void> {
   try {
     await probe(port, host);

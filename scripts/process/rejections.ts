@@ -1,9 +1,6 @@
 import type { Log } from "../../shared/deps.ts";
 
-/**
- * Keeps the process running after an unhandled promise rejection. It is a bug, but it affects only one request. The log
- * gets its stack.
- */
+/** An unhandled promise rejection is a bug, but it affects only one request, so keep the process running. */
 export function outliveRejections(log: Log): void {
   process.on("unhandledRejection", (reason) => {
     // Log message and stack only, because an error may carry other data.

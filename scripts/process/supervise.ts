@@ -17,7 +17,6 @@ export interface FailedStart {
   ended: boolean;
 }
 
-/** A program to keep running. */
 export interface Program {
   /** Beginning of the message for a failed start, such as "The host did not start". */
   failure: string;
@@ -28,7 +27,6 @@ export interface Program {
   readyLimitMs: number;
   /** Milliseconds to exit after a stop signal, before the process is killed. */
   graceMs: number;
-  /** Called with each line of output. */
   line?(line: string): void;
   /** Returns why the process exited, from its last lines of output. */
   reason?(lines: readonly string[]): string | undefined;
@@ -36,11 +34,9 @@ export interface Program {
   served?(): Promise<void>;
   /** Returns the milliseconds until the next start; undefined to give up. */
   retryMs(start: FailedStart): number | undefined;
-  /** Called before each restart. */
   restarting(why: string): void;
-  /** Called when the process is ready again. */
   restarted?(): void;
-  /** Called when a process that was ready before is no longer restarted. */
+  /** Called after the last failed restart. */
   givenUp?(failure: Failure): void;
 }
 
@@ -62,7 +58,6 @@ export function backoff(failures: number, firstMs: number, mostMs: number): numb
   return Math.min(firstMs * 2 ** Math.max(0, failures - 1), mostMs);
 }
 
-/** Number of output lines to keep for the reason of an exit. */
 const KEPT_LINES = 50;
 
 class StartFailure extends Failure {
@@ -149,11 +144,7 @@ export function supervise(program: Program): Supervised {
     });
   }
 
-  /**
-   * Tries to start until the process is ready.
-   * @param failure failure of the earlier process that was ready
-   * @throws StartFailure the last one, if no more attempt is made
-   */
+  /** @throws StartFailure the last one, if no more attempt is made */
   async function keepStarting(failure?: StartFailure): Promise<void> {
     const { signal } = stopping;
     let last = failure;

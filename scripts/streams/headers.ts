@@ -11,10 +11,7 @@ import type { Config } from "../../shared/deps.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";
 
-/**
- * Returns whether a web page may read the response. After a redirect, browsers send `Origin: null`; the ticket in the
- * URL then shows that the first host trusted the page.
- */
+/** After a redirect, browsers send `Origin: null`. The ticket in the URL then shows that the page is trusted. */
 function isTrusted(config: Config, origin: string, url: string): boolean {
   if (isTrustedOrigin(config, origin)) return true;
   return origin === "null" && URL.parse(url, "http://streams")?.searchParams.has(TICKET) === true;

@@ -3,7 +3,6 @@ import type { Hub } from "../../shared/streams/read/hub.ts";
 import { processMetrics } from "../process/metrics.ts";
 
 export interface HttpCounts {
-  /** Responses by status. */
   statuses: Map<number, number>;
   /** Ended live responses by reason. */
   ends: Map<string, number>;

@@ -35,7 +35,6 @@ const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics
 /** Ignores several Authorization headers, because it would not be clear which one counts. */
 const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));
 
-/** Decodes a path segment like the functions' router. */
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -90,7 +89,6 @@ export class Requests {
     this.#hub = hub;
   }
 
-  /** Never throws. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const common = commonHeaders(this.#config, request);
     if (isPreflight(request)) {

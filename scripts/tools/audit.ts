@@ -1,7 +1,4 @@
-/**
- * Reports known vulnerabilities of the dependencies, and secrets in tracked files. Fails for every finding, but not if
- * the package registry has no audit data.
- */
+/** Reports known vulnerabilities of the dependencies, and secrets in tracked files. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -10,7 +10,6 @@ const MAC = [
   "/Applications/Chromium.app/Contents/MacOS/Chromium",
 ];
 
-/** Returns the path of an installed Chromium, or undefined. */
 export function findChromium(): string | undefined {
   const explicit = process.env.CHROMIUM_BIN;
   if (explicit !== undefined && explicit !== "") {

@@ -45,7 +45,6 @@ export function installPackages(
 /**
  * Takes one program out of a Debian package without installing it, so that no service of the package starts.
  * @param program its path in the package, such as `usr/bin/caddy`
- * @param target where to put it; kept for later test runs
  */
 export function extractProgram(name: string, program: string, target: string): void {
   const help = `The tests need ${name}, which was not found. Install it`;

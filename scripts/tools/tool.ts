@@ -4,11 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/**
- * Runs a tool from node_modules in the foreground with the pinned Node.
- * @param script path of the tool's script inside node_modules
- * @returns its exit code
- */
+/** Runs a tool from node_modules in the foreground with the pinned Node. @returns its exit code */
 export function runTool(script: string, args: string[], env: Record<string, string> = {}): number {
   const path = join(root, "node_modules", script);
   const result = spawnSync(process.execPath, [path, ...args], {

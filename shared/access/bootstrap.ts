@@ -19,7 +19,9 @@ import {
 import { enforceRateLimit } from "./limits.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
-/** Returns whether an account is active, or would be if its registration had not crashed before the final write. */
+/**
+ * Returns whether an account is active, or would be if its registration had not been interrupted after it committed.
+ */
 export async function isEffective(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
   if (account.status !== "pending") return account.status === "active";
   const invitation = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, account.invitation);

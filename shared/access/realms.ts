@@ -8,7 +8,7 @@ import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 const PLATFORM_SESSION_SECONDS = 12 * 3600;
 const USER_SESSION_SECONDS = 24 * 3600;
 
-/** Handlers of the service `access` that an orb can use. */
+/** Sign-in features that an orb can turn on. */
 export type AccessHandler = "passkey" | "invitations" | "bootstrap";
 
 export interface Realm {
@@ -20,7 +20,7 @@ export interface Realm {
   base: string;
   /** Lifetime of its sessions in seconds. */
   sessionSeconds: number;
-  /** Sign-in features that the orb uses. The platform's realms use all of them. */
+  /** Sign-in features that the orb uses. */
   handlers: ReadonlySet<string>;
   buckets: { accounts: string; credentials: string; invitations: string };
 }
@@ -61,7 +61,7 @@ export interface RealmDocument {
   session?: { ttl?: number | undefined } | undefined;
 }
 
-/** Returns the realm of an orb; null if the orb does not use the service `access`. */
+/** Returns the realm of an orb; null if the orb has no accounts of its own. */
 export function orbRealm(document: RealmDocument): Realm | null {
   const used = document.uses?.find(({ service }) => service === "access");
   if (used === undefined) return null;

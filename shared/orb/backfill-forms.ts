@@ -9,7 +9,6 @@ import { streams, subjects } from "../store/subjects.ts";
 import { listOrbs } from "./read.ts";
 
 const ORBS_PER_PAGE = 200;
-/** Maximum shared values per orb that are written to the audit log. */
 const NAMED = 50;
 
 export interface FormsPass {

@@ -36,7 +36,7 @@ export interface OrbTarget {
 }
 
 export interface Change extends Partial<OrbRecord> {
-  /** Set if writers are stopped until the commit. */
+  /** Set if writes fail until this change commits. */
   closed?: Closed | undefined;
 }
 

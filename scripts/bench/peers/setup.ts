@@ -26,13 +26,10 @@ export interface Requests {
   paths: {
     one: string;
     list: string;
-    /** The list with the total. */
     counted: string;
     /** The most expensive rows with a price of at least {@link DEAR}. */
     dear: string;
-    /** Rows of one category, newest first. */
     category: string;
-    /** Rows of one category, most expensive first. */
     dearOfCategory: string;
     create: string;
     publish?: string;
@@ -57,23 +54,17 @@ export interface Peer extends Requests {
   serve(at: PeerDirectory, port: number): Promise<ChildProcess>;
   /** A path that responds with 2xx without a token. */
   ready: string;
-  /** Returns a token that may create rows. */
   token(at: PeerDirectory, url: string): Promise<string>;
-  /** Creates both tables in an empty database, readable without a token. */
   configure(at: PeerDirectory, url: string): Promise<void>;
-  /** The database file within `data`. */
   file: string;
   row(n: number): Record<string, string | number | null>;
-  /** The row's id in the API. */
   key(n: number): string;
-  /** The column with the creation time. */
   created: string;
 }
 
 export interface PeerDirectory {
   dir: string;
   data: string;
-  /** Folder for keys, passwords and tokens. */
   secret: string;
 }
 

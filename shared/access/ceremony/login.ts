@@ -102,8 +102,8 @@ async function activated(
 }
 
 /**
- * Stores the signature counter. If a concurrent sign-in has stored one, this counter must be higher, unless the
- * authenticator always sends 0.
+ * Stores the passkey's signature counter, which must be higher than one that a concurrent sign-in has stored. Some
+ * authenticators always send 0.
  */
 async function rememberUse(
   deps: Deps,

@@ -36,11 +36,11 @@ export interface Before {
 /** Writers are stopped until the new revision is committed. */
 export interface Closed {
   fence: Fence;
-  /** Makes the commit fail if a waiting writer has allowed writes again. */
+  /** Makes the commit fail if writes were allowed again too early. */
   guard: Append;
 }
 
-/** Returns whether a change requires that no entry is stored. */
+/** Returns whether a change is safe only while no entries exist. */
 function needsNone({ severity, code }: SchemaChange): boolean {
   return severity === "removal" || severity === "dangerous" || code === "removed_field";
 }

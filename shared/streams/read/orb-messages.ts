@@ -91,7 +91,7 @@ class Heads {
     return this.#heads.get(log);
   }
 
-  /** Repeats reads that a replica, or the broker itself, has not caught up with. */
+  /** Reads again while a replica, or the broker itself, has not stored the newest revisions. */
   async settle(copies: readonly Copy[], now: () => number): Promise<void> {
     let open = copies;
     await this.#read(open, "stale");

@@ -24,7 +24,7 @@ export interface StreamPage {
   /** Whether the page reached the end of the stream. */
   upToDate: boolean;
   state: StreamState;
-  /** Differs for different content of the same range. */
+  /** Changes with the content, for use in the ETag. */
   tag: string;
   /** Time at which the cache must drop the page, in milliseconds since the epoch. */
   until: number | undefined;

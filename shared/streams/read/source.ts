@@ -121,9 +121,7 @@ export class Source {
     );
   }
 
-  /**
-   * Returns whether no replica can still return messages that the leader has removed. Only such pages may be cached.
-   */
+  /** Pages may be cached only if no replica can still return messages that the leader has removed. */
   #settled(stream: string, { signature, replicas }: StreamState): boolean {
     if (replicas <= 1) return true;
     const now = this.#now();
