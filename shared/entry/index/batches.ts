@@ -6,7 +6,7 @@ interface Part<W, R> {
   result: R;
 }
 
-/** Reads all wanted items in order, in batches that fit into memory. Adapts the batch size to the size of the items. */
+/** Reads all items in batches that fit into memory. Adapts the batch size to the size of the items. */
 export async function* inBatches<W, R>(
   budget: ReadBudget,
   wanted: readonly W[],

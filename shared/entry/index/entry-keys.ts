@@ -54,9 +54,7 @@ async function ofValues<T>(
   }
 }
 
-/**
- * Returns an entry's index keys, usually as stored. Computes them from the values if the stored ones may be outdated.
- */
+/** Returns an entry's index keys, usually as stored. Computes them from the values if those may be outdated. */
 export async function entryKeys(
   deps: Deps,
   context: OrbContext,
@@ -108,7 +106,7 @@ const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.j
 
 export interface ReservationState {
   known: Map<string, number>;
-  /** Conditions for taking over abandoned unique values: the former owners must not change. */
+  /** Conditions of the commit for unique values that other entries no longer need: those entries must not change. */
   guards: Guard[];
   own: Set<string>;
   /** Keys that other entries own, with the ids of those entries. */
@@ -162,8 +160,8 @@ export async function readReservations(
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(charged, context, schema, entry, key)))
           state.taken.set(key, owner);
-        // The owner no longer needs the value, for example after its `validTo`. Another entry may take it if the owner
-        // does not change before the commit.
+        // The owner no longer needs the value, for example after its `validTo`. Another entry may take it, provided
+        // that the owner does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
       }
     }
@@ -178,7 +176,7 @@ export interface KeptEntry {
 
 /**
  * Looks up the unique values that an entry wants.
- * @param keeping the existing entry, which may keep a value that differs from another entry's only in spelling
+ * @param keeping the existing entry, which may keep old values that differ from another entry's only in spelling
  * @throws AppError conflict `unique_conflict` if other entries own some of them
  */
 export async function lookUpReservations(

@@ -62,7 +62,7 @@ export interface TargetCheck {
 
 /**
  * Checks that all referenced entries exist, that the caller may read them and, with `live`, that they are published.
- * @param only checks only these index keys, which a write adds
+ * @param only limits the check to these index keys
  */
 export async function checkTargets(
   deps: Deps,
@@ -96,7 +96,7 @@ export async function checkTargets(
       const wanted = [...new Set(subjectOf.values())];
       const read = (logs: readonly string[], maxBytes: number) =>
         nullIfMissing(store.getMany(streams.orb(orb), logs, { maxBytes }));
-      // Keep only the state of each entry, because all bodies together may be large.
+      // Keep only the state of each referenced entry, because all bodies together may be large.
       const heads = new Map<string, { seq: number; state: TargetState }>();
       for await (const { result } of inBatches(budget, wanted, read)) {
         for (const [log, message] of result ?? []) {
@@ -156,7 +156,7 @@ export interface Referrer {
 const NAMED = 50;
 const REFERRERS_PER_READ = 250;
 
-/** A reference according to the index, which may be outdated. */
+/** A reference from the index, which may be outdated. */
 interface Hint {
   log: string;
   field: string;

@@ -42,10 +42,9 @@ async function* walk(
   { filter, maxBytes, ...start }: { filter: string; fromSeq: number; maxBytes: number },
 ): AsyncGenerator<LoadedEntry[]> {
   const stream = streams.orb(orb);
-  // The budget is unlimited and only splits the reads into batches.
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
-  // Pages may come from a lagging replica, so get the last sequence from the leader.
+  // The index may come from a lagging replica, so get the last sequence from the leader.
   const newest = await nullIfMissing(deps.store.get(stream, filter));
   if (newest !== null && newest.seq < start.fromSeq) return;
   const page = async (fromSeq: number) =>

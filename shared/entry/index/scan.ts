@@ -16,7 +16,7 @@ export interface IndexEntry {
 }
 
 const MAX_WINDOW = 500;
-/** Assumed density of an index: a new entry adds up to ten messages to the stream, one of them to the index. */
+/** Assumed share of index messages in the stream, because a new entry adds up to ten messages. */
 const USUAL_DENSITY = 1 / 10;
 
 /** Reads a page of an index. A missing stream counts as empty. */
@@ -50,9 +50,8 @@ function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): Ind
 export interface IndexScan {
   orb: string;
   filter: string;
-  /** The schema of all entries, if the subjects do not contain it. */
+  /** The schema of all entries in the index, if the subjects do not contain it. */
   home?: Home;
-  /** Whether all messages are on one subject and contain the id as their body. */
   literal?: boolean;
   first: number;
 }
@@ -83,7 +82,7 @@ export async function readPlaces(
 
 export interface IndexWindow {
   places: IndexEntry[];
-  /** Index messages per sequence of the stream, to size the pages of a backward scan. 0 if unknown. */
+  /** Share of index messages in the stream, to size the pages of a backward scan. 0 if unknown. */
   density: number;
 }
 
@@ -102,13 +101,9 @@ export async function* scanForwards(
   }
 }
 
-/** Where a scan begins: after this sequence, or before it if the newest entries come first. */
 export type ScanStart = Pick<IndexWindow, "density"> & { seq: number };
 
-/**
- * Yields entries in order of creation.
- * @param newest returns the position after the newest entry; undefined if there is none
- */
+/** Yields entries in order of creation, oldest or newest first. */
 export async function* scanInOrder(
   store: Store,
   indexScan: IndexScan,
@@ -142,7 +137,7 @@ async function* scanBackwards(
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
-      // The estimate was too low, so start the page at a later sequence.
+      // The page ended before it reached the newest entries, so start it at a later sequence.
       const reached = inside.at(-1)?.seq ?? from;
       density = Math.max(density * 2, inside.length / (reached - from + 1));
       continue;

@@ -22,9 +22,9 @@ import { publishedOf } from "./entry-keys.ts";
 
 /** Maximum delay of a schedule in milliseconds: the scheduler's interval, plus time for a slow disk. */
 const LATE_MS = 600;
-/** A schedule due within this many milliseconds may fire while its cancellation is under way. */
+/** A schedule that is due within this many milliseconds may fire although it is being cancelled. */
 const NEAR_MS = 1_000;
-/** After this many milliseconds, an overdue schedule has fired, unless the broker was down. */
+/** A schedule that is overdue for this many milliseconds has fired. */
 const OVERDUE_MS = 15_000;
 const CANCELLED_SECONDS = 1;
 
@@ -112,7 +112,7 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
   ];
 }
 
-/** Returns the times of schedules that may fire during their cancellation. */
+/** Returns the times of schedules that may fire although they are being cancelled. */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]
     .filter((edge) => edge !== null)
@@ -120,7 +120,7 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
     .filter((edge) => edge - now < NEAR_MS && now - edge < OVERDUE_MS);
 }
 
-/** Repairs the published copy, because a schedule may fire during its cancellation. */
+/** A schedule may fire although it is being cancelled. So checks the published copy now and again later. */
 export async function repairAfterCancel(
   deps: Deps,
   address: EntryAddress,
@@ -135,7 +135,7 @@ export async function repairAfterCancel(
   deps.afterwards(pause(wait).then(() => repairLive(deps, address, role)));
 }
 
-/** Makes the published copy match the newest revision. A concurrent publication wins. */
+/** Makes the published copy match the newest revision, unless a concurrent publication writes first. */
 async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Promise<boolean> {
   const stream = streams.orb(address.orb);
   const log = subjects.entryLog(address);

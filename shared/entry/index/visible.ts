@@ -31,7 +31,7 @@ export interface VisibleEntry {
 }
 
 export interface ListedEntry extends VisibleEntry {
-  /** Stored bytes that were read. */
+  /** Stored bytes that were read for the entry. */
   bytes: number;
 }
 
@@ -44,10 +44,7 @@ export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["sho
   return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
-/**
- * Reads the published revisions of entries: the newest revision, the published copy, or an older one from the log.
- * Entries that are not visible now are undefined.
- */
+/** Reads the published revisions of entries. The result has undefined for entries that are not visible now. */
 export async function readLive(
   deps: Pick<Deps, "store" | "clock" | "expires">,
   orb: string,

@@ -23,7 +23,7 @@ export interface SharedForm {
 const PARALLEL = 16;
 
 /**
- * Reserves the normalized values of an orb's entries, without new revisions. Safe to repeat and during other writes.
+ * Reserves the normalized values of an orb's entries, without new revisions. Safe to repeat.
  * @returns values that several entries share; they all keep them
  */
 export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {

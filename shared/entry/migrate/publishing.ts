@@ -46,7 +46,7 @@ export interface Duplicate {
 export interface Claimed {
   entries: number;
   written: number;
-  /** If not empty, nothing was written, unless the duplicates appeared during the writing. */
+  /** If there are duplicates, nothing was written, unless they appeared during the writing. */
   duplicates: Duplicate[];
 }
 
@@ -75,7 +75,7 @@ export async function backfillExisting(
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
-      // Older entries may have values that differ only in spelling. They must not block a definition.
+      // Older entries may have unique values that differ only in spelling. These must not block a definition.
       for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
@@ -99,8 +99,8 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 }
 
 /**
- * Moves the published copies of a schema to other readers, after the definition with these readers is active.
- * @param fence fence of that definition; the broker rejects further moves once another one is active
+ * Moves the published copies of a schema when the role that may read them changes.
+ * @param fence fence of the new definition; the broker rejects further moves once another one is active
  */
 export async function moveLive(
   deps: Deps,
@@ -119,7 +119,7 @@ export async function moveLive(
   return moved;
 }
 
-/** Cancels the schedules of a removed schema, which would publish its entries at `validFrom`. */
+/** Cancels the schedules of a removed schema, which would otherwise publish its entries at `validFrom`. */
 export async function cancelScheduled(
   deps: Deps,
   orb: string,

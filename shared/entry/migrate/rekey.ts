@@ -30,9 +30,7 @@ export interface RekeyProgress {
 
 const PARALLEL = 16;
 
-/**
- * Rotates the keys of one orb's entries. Yields the progress after every page. Safe to repeat and during other writes.
- */
+/** Rotates the keys of one orb's entries. Yields the progress after every page. Safe to repeat. */
 export async function* rekeyEntries(
   deps: Deps,
   actor: Actor,
@@ -43,7 +41,7 @@ export async function* rekeyEntries(
   const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
   const shared = new Set((await backfillForms(deps, orb)).flatMap(({ ids }) => ids));
   for await (const page of scanEntries(deps, orb.orb)) {
-    // The rotation takes minutes, so use the definition that is active now.
+    // A rotation takes minutes, so use the definition that is active now.
     const context = (await definitionFor(deps, orb.orb)) ?? orb;
     for (let i = 0; i < page.length; i += PARALLEL) {
       await Promise.all(
@@ -77,7 +75,7 @@ async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Prom
   const schema = schemaOf(orb.compiled, address);
   if (schema === undefined || head.status === "DELETED") return false;
   if (!schema.unique.some((field) => field.sensitive)) return false;
-  // Index keys that were added when a field became unique are not stored in the entry, so compute them.
+  // The stored entry may lack the index keys of fields that became unique later, so compute them.
   const secret = (held: Pick<EntrySnapshot, "claims" | "liveClaims">) =>
     JSON.stringify([secretOf(schema, held.claims), secretOf(schema, held.liveClaims ?? [])]);
   return secret(await entryKeys(deps, orb, schema, entry)) !== secret(head);
@@ -105,7 +103,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
             operation: "reseal",
             status: statusOf(base),
             values: await resealValues(deps.config, orb.orb, base.id, base.values),
-            // If the newest revision is published, the new revision must be published too.
+            // If the newest revision is published, publish the new one too.
             live:
               base.status === "PUBLISHED" && !hasDraft(base) && state.schema !== undefined
                 ? "publish"

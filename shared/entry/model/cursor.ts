@@ -12,10 +12,10 @@ const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
 const positions = z.strictObject({
-  /** How the first page was read, which later pages must continue. */
+  /** How the first page was read. Later pages must be read in the same way. */
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
   seq,
-  /** Index messages per sequence of the stream, an estimate for reading backwards. 0 if unknown. */
+  /** Share of index messages in the stream, an estimate for reading backwards. 0 if unknown. */
   density,
   id: z.string(),
   keys: z.array(key),

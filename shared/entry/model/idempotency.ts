@@ -24,13 +24,13 @@ interface StoredClaim {
   v: 1;
   /** HMAC of the request, which detects a different request without revealing its content. */
   body: string;
-  /** Number of messages from the record to the stored response. */
+  /** The stored response is this many messages after the record. */
   offset: number;
 }
 
 export interface IdempotencyClaim {
   subject: string;
-  /** HMACs of the request, one for each secret. The first is stored; any of them may match. */
+  /** HMACs of the request, one for each secret in `CLAIM_KEY`. The first is stored; any of them may match. */
   bodies: readonly string[];
 }
 
@@ -113,7 +113,7 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is shutting down finds no messages, so do not trust it without a sequence at least as high.
+    // A broker that is shutting down finds no messages. Only a broker that knows later sequences has really searched.
     const info = await deps.store.streamInfo(streams.orb(orb));
     if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
     throw new AppError(

@@ -41,8 +41,8 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
 
 /**
  * Returns the tokens that reserve a unique value: its normalized form and, for older versions of this software, the
- * value as written. Tokens of sensitive values are HMACs, which cannot be guessed from the stored data. There is one
- * for each secret in `CLAIM_KEY`, so that duplicates are found while secrets are rotated.
+ * value as written. Tokens of sensitive values are HMACs, so that stored data does not reveal them. While the secrets
+ * in `CLAIM_KEY` are rotated, each value has several tokens.
  */
 export async function uniqueTokens(
   config: Config,
@@ -75,7 +75,7 @@ async function formTokens(
   };
 }
 
-/** Returns the index keys of normalized values that differ from the written ones, each with the keys as written. */
+/** Returns the index keys of values that change when they are normalized, each with the keys of the original value. */
 export async function formKeys(
   config: Config,
   schema: CompiledSchema,
@@ -117,7 +117,7 @@ export function mayNeedForms(
   });
 }
 
-/** Returns the keys that depend on the secrets in `CLAIM_KEY`. */
+/** Returns the index keys that depend on the secrets in `CLAIM_KEY`. */
 export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
   const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));

@@ -19,10 +19,7 @@ export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string
   };
 }
 
-/**
- * Returns the index messages of a write. A new unique value uses compare-and-set.
- * @param known sequences of unique values that were looked up; all others must be new
- */
+/** Returns the index messages of a write. A new unique value uses compare-and-set. */
 export function keyMessages(
   address: EntryAddress,
   change: KeyChange,
@@ -57,8 +54,8 @@ export function keyMessages(
 }
 
 /**
- * Returns messages that mark values which an entry got after its creation. Lists in order of creation need the marks,
- * because the index messages of such values are out of order.
+ * Returns messages that mark values which an entry got after its creation. The index is ordered by when entries got a
+ * value, so lists in order of creation need these marks.
  */
 export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>

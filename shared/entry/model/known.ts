@@ -9,7 +9,7 @@ function inKnownFields(
 ): Record<string, StoredValue> {
   const known = Object.entries(stored).filter(([name, value]) => {
     const field = schema.fields.get(name);
-    // A response must never show a ciphertext from when the field was sensitive.
+    // The field was sensitive when the value was stored. Never show its ciphertext.
     return field !== undefined && (field.sensitive || !holdsSealed(value));
   });
   return Object.fromEntries(known);
@@ -61,7 +61,7 @@ function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): Sto
   return left.length === 0 ? undefined : Object.fromEntries(left);
 }
 
-/** Returns a revision for the management API, in a form that clients can send back. */
+/** Returns a revision in a form that clients of the management API can send back. */
 export function currentView(snapshot: EntrySnapshot, schema: CompiledSchema | undefined): EntryView {
   if (schema === undefined) return entryView(snapshot);
   return entryView({ ...snapshot, values: knownValues(schema, snapshot.values) }, schema);

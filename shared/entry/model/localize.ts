@@ -6,9 +6,9 @@ import { isSealed } from "./masking.ts";
 
 /** Languages and markets of a response, in order of preference. */
 export interface Choice {
-  /** Ends with the orb's default language. */
+  /** In order of preference. The last one is the orb's default language. */
   languages: readonly string[];
-  /** Ends with the orb's default market. Empty if the orb has no markets. */
+  /** In order of preference. The last one is the orb's default market. Empty if the orb has no markets. */
   markets: readonly string[];
   allLocales: boolean;
   /** Whether the choice depends on `Accept-Language`, so that the response needs a `Vary` header. */

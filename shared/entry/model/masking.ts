@@ -43,7 +43,7 @@ function masked(value: unknown, levels: readonly (readonly string[])[]): unknown
   return Object.fromEntries(left.map(([key, item]) => [key, masked(item, below)]));
 }
 
-/** Replaces ciphertexts, and all values of fields that are sensitive now, with the mask. */
+/** Replaces all ciphertexts, and all values of sensitive fields, with the mask. */
 export function maskValues(
   values: Readonly<Record<string, unknown>>,
   secrets?: Secrets,

@@ -5,7 +5,7 @@ import { isEqualityKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
-/** A condition of the commit: the last sequence of another subject. */
+/** A condition of a commit: another subject must still have this last sequence. */
 export interface Guard {
   subject: string;
   seq: number;
@@ -16,10 +16,10 @@ export interface EntryWrite {
   /** Sequence of the newest revision that the write is based on; 0 for a new entry. */
   headSeq: number;
   before?: EntrySnapshot;
-  /** Revisions to append. The last one is the result. */
+  /** Revisions to append. The last one is the newest. */
   snapshots: EntrySnapshot[];
   claims: KeyChange;
-  /** Further index messages, which readers verify. */
+  /** Further index messages. */
   hints?: readonly Append[];
   known?: ReadonlyMap<string, number>;
   guards?: readonly Guard[];
@@ -63,7 +63,7 @@ export function messagesOf(write: EntryWrite): Append[] {
 }
 
 /**
- * Attaches each guard to a message without an expectation, or to an extra message.
+ * Attaches each guard to a message, because the broker checks expectations per message.
  * @throws Conflict if two guards expect different sequences of one subject
  */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
@@ -93,7 +93,7 @@ export function guard(address: EntryAddress, hints: readonly Append[], guards: r
   return out;
 }
 
-/** Returns whether a new entry needs no atomic batch, because readers verify all its other messages. */
+/** Returns whether a new entry needs no atomic batch, because readers verify all its index messages. */
 export function onlyHints(write: EntryWrite): boolean {
   return (
     write.headSeq === 0 &&

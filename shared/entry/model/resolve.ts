@@ -29,7 +29,7 @@ export function addressIn(subject: string): EntryAddress {
   return { orb, type: type as ModuleToken, schema, id };
 }
 
-/** Returns the entry in a log's last message, or null if it was purged. */
+/** Returns the entry that a message of its log holds, or null if the entry was purged. */
 export function parseEntry(message: StoredMessage | null | undefined): LoadedEntry | null {
   const head = snapshotOf(message);
   if (head === null || message === null || message === undefined) return null;

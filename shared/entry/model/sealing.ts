@@ -35,13 +35,13 @@ async function mapLeaves(
   return out;
 }
 
-/** Values to store, and their plaintext to compute index keys. Never store or return the plaintext. */
+/** Encrypted values to store, and the same values in plaintext. Never store or return the plaintext. */
 export interface SealedValues {
   stored: Record<string, StoredValue>;
   plain: Values;
 }
 
-/** Encrypts validated values. A mask or an unchanged value keeps its ciphertext. */
+/** Encrypts validated values. Masked and unchanged values keep their ciphertext. */
 export async function sealValues(
   config: Config,
   schema: CompiledSchema,
@@ -57,7 +57,7 @@ export async function sealValues(
     const binding = sealBinding(schema.orb, id, field.name);
     const before = existing[field.name];
     stored[field.name] = await mapLeaves(given, before, depthOf(field), async (sent, old) => {
-      // The stored value may be plaintext from before the field was sensitive.
+      // The stored value may be plaintext, because the field was not always sensitive.
       const value = sent === MASK ? old : sent;
       if (value === undefined || value === null || isSealed(value)) return value;
       const text = JSON.stringify(value);
@@ -128,7 +128,7 @@ async function mapSealed(
   return out;
 }
 
-/** Decrypts all values, including those of removed fields. Returns a mask if the key of a removed field is missing. */
+/** Decrypts all values, including those of removed fields. */
 export async function openEverything(
   config: Config,
   schema: CompiledSchema | undefined,

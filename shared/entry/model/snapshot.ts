@@ -35,7 +35,7 @@ export interface EntryView {
   revision: number;
   /** The published revision, or null. Visible only between its `validFrom` and `validTo`. */
   publishedRevision: number | null;
-  /** The time in which this revision is visible once published. */
+  /** From when to when this revision is visible once it is published. */
   validFrom: string | null;
   validTo: string | null;
   createdAt: string;
@@ -48,7 +48,7 @@ export interface EntryView {
 export interface EntrySnapshot extends EntryView {
   v: 1;
   operation: EntryOperation;
-  /** Sequence of the published revision. Null if this revision is the published one, or there is none. */
+  /** Sequence of the published revision in the log. Null if this is the published revision, or there is none. */
   publishedSeq: number | null;
   /** `validFrom` and `validTo` of the published revision, which decide whether it is visible. */
   liveFrom: string | null;
@@ -106,8 +106,8 @@ function closed(head: EntrySnapshot, now: number): boolean {
 }
 
 /**
- * Returns the newest revision as it is at a time. After `validTo`, the entry counts as unpublished with the next
- * revision number, which the next write appends.
+ * Returns the newest revision as it is at a time. After `validTo`, that is an unpublished one with the next revision
+ * number, which the next write appends.
  * @param now milliseconds since the epoch
  */
 export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
@@ -134,7 +134,7 @@ export function visible(head: EntrySnapshot, now: number): boolean {
   return (from === undefined || from <= now) && !closed(head, now);
 }
 
-/** Returns when `validFrom` or `validTo` next changes the visibility, in milliseconds since the epoch. */
+/** Returns when the entry next becomes visible or invisible, in milliseconds since the epoch. */
 export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
   const edges = [at(head.liveFrom), at(head.liveTo)].filter((edge) => edge !== undefined && edge > now);
   return edges.length === 0 ? undefined : Math.min(...(edges as number[]));

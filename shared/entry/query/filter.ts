@@ -28,7 +28,7 @@ function equal({ equality }: Comparison, a: Json, b: Json): boolean {
   return token !== null && token === equality(b);
 }
 
-/** Returns NaN for a value of an earlier field type, so that every comparison fails. */
+/** Returns NaN if the value was stored before the field's type changed, so that every comparison fails. */
 function compared(type: FieldType, value: Json, wanted: Json): number {
   return type.token(value) === null ? Number.NaN : type.compare(value, wanted);
 }
@@ -63,7 +63,7 @@ function fold(text: string): string {
   return text.toLowerCase();
 }
 
-/** Returns the values of a field that a condition applies to: those in the response's language and market. */
+/** Returns the values of a field in the response's language and market. */
 function candidates(field: CompiledField, entry: FilterInput, choice: Choice | undefined): Json[] {
   if (choice === undefined) return leavesOf(field, entry.values as Values).map((leaf) => leaf.value);
   const stored = Object.hasOwn(entry.values, field.name) ? entry.values[field.name] : undefined;
@@ -104,7 +104,7 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 
 /**
  * Returns whether an entry meets all conditions.
- * @param choice language and market of the response; without it, a value in any language counts
+ * @param choice language and market of the response; without it, a value in any language may match
  */
 export function matches(
   conditions: readonly Condition[],
@@ -121,7 +121,7 @@ export function matches(
 
 export type SortValue = string | number | boolean | null;
 
-/** Sort by the first 200 characters of texts, because cursors contain them. */
+/** Cursors contain the values of sort keys, so only this many characters are compared. */
 const SORTED_CHARACTERS = 200;
 
 function sortValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {

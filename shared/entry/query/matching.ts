@@ -12,10 +12,10 @@ import type { ListQuery } from "./query.ts";
 export interface Collection<T> {
   orb: string;
   budget: ReadBudget;
-  /** Identifies the list, so that cursors of other lists are rejected. */
+  /** Identifies the list, so that it rejects cursors of other lists. */
   scope: string;
   index: string;
-  /** All entries in order of creation, if they are known without an index. */
+  /** All entries in order of creation, if the list does not use an index. */
   places?: readonly IndexEntry[];
   /** Undefined if the list has several schemas. */
   schema: CompiledSchema | undefined;
@@ -24,16 +24,16 @@ export interface Collection<T> {
   judged(item: T): FilterInput;
   bytes(item: T): number;
   choice: Choice;
-  /** Whether filters apply to this language and market only. */
+  /** Whether filters apply to the response's language and market only. */
   localized: boolean;
-  /** Whether `read` omits some entries, so that no index knows the total. */
+  /** Whether `read` omits entries, so that the index does not know the total. */
   narrowed: boolean;
-  /** Number of entries in the unfiltered list; undefined if they must be counted one by one. */
+  /** Returns the number of entries without filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
   last?: Promise<number | undefined> | undefined;
 }
 
-/** Entries per read. One broker request can include their published copies too. */
+/** Entries per read. Together with their published copies, they fit into one request to the broker. */
 export const CHUNK = 500;
 
 export interface Match<T> {
@@ -84,7 +84,7 @@ export async function readAll<T>(
       list.budget.require();
     }
   };
-  // Two batches at a time keep the broker busy, with bounded memory.
+  // Two batches at a time keep the broker busy and limit the memory.
   for (let i = 0; i < places.length; i += 2 * CHUNK) {
     const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
     await Promise.all(parts.map(readPart));

@@ -16,7 +16,7 @@ export interface ListPage<T> {
   total?: number;
 }
 
-/** Returns everything that a cursor depends on. */
+/** Returns everything that a cursor depends on, such as filters and sort order. */
 function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   const conditions = query.conditions.map(({ subject, operator, values }) => [
     subject.name,
@@ -36,7 +36,6 @@ function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   ]);
 }
 
-/** Returns how many matches fit on the page, by number and by bytes. */
 function fitting<T>(list: Collection<T>, limit: number, found: readonly Match<T>[]): number {
   let bytes = 0;
   for (const [at, { item }] of found.entries()) {
@@ -46,7 +45,7 @@ function fitting<T>(list: Collection<T>, limit: number, found: readonly Match<T>
   return found.length;
 }
 
-/** An extra match shows that there is another page. */
+/** One extra match shows that there is another page. */
 function cut<T, F extends Match<T>>(
   list: Collection<T>,
   found: readonly F[],
@@ -71,7 +70,7 @@ const PASSED = 2000;
 
 /**
  * Reads a page in order of creation until it is full.
- * @param options.most returns undefined if more entries must be read
+ * @param options.most maximum entries to read; returns undefined if they are not enough
  * @param options.known whether the scan yields all entries at once
  */
 async function pageOfSteps<T>(
@@ -88,14 +87,14 @@ async function pageOfSteps<T>(
   let read = 0;
   let reached: Position | undefined;
   let size = known || query.conditions.length === 0 ? wanted : CHUNK;
-  // An entry that was purged and created again with the same id appears twice.
+  // An entry that was purged and created again with the same id is in the list twice.
   const seen = new Set<string>();
   for await (const steps of scan) {
     const window = steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
     for (let at = 0; at < window.length && !full(); size = CHUNK) {
       if (!known && read >= most) {
         if (most < READ_LIMIT) return undefined;
-        // A filter that reads too many entries is rejected. If only access rights hide entries, the page ends early.
+        // Reject a filter that reads too many entries. If only access rights hide entries, end the page early.
         if (query.conditions.length > 0 || list.narrowed || reached === undefined)
           throw tooBroad(list.schema);
         return endedEarly(found, reached, signed);
@@ -126,7 +125,7 @@ interface RankedFound<T> extends Match<T> {
   rank: SortPosition;
 }
 
-/** Reads a page in any other sort order. Reads all entries, but keeps only one page in memory. */
+/** Reads a page in any other sort order. Must read all entries, but keeps only one page in memory. */
 async function pageOfSorted<T>(
   deps: Deps,
   list: Collection<T>,
@@ -203,7 +202,7 @@ async function pageInOrder<T>(
     return pageOf(scanByValue(deps, list, schema, plan, query, after));
   }
   if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
-  // The list of ids includes deleted entries. If the first page would skip too many of them, use the index instead.
+  // The list of ids includes deleted entries. If there are too many of them, use the index instead.
   if (after === undefined && schema !== undefined && schema.subjectType !== "settings") {
     const steps = scanAll(deps, list, query, after, "order");
     const page = await pageOfSteps(list, query, steps, signed, { most: PASSED });
@@ -214,7 +213,7 @@ async function pageInOrder<T>(
 
 /**
  * Reads a page of a list. If the read budget is used up, the page is shorter than `limit` and has a next cursor.
- * @param open opens the list with a read budget; the total gets a separate one
+ * @param open opens the list with a read budget; the total needs a separate one
  * @throws AppError invalid `too_broad` if the query would read too much
  */
 export async function readListPage<T>(

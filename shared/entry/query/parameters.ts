@@ -24,7 +24,7 @@ export type Subject =
 export interface Condition {
   subject: Subject;
   operator: FilterOperator;
-  /** One value, except for `in`. For `null`, true or false. */
+  /** The operator `in` has several values; `null` has true or false. */
   values: Json[];
 }
 

@@ -13,7 +13,7 @@ const REVISIONS_PER_READ = 500;
 const HELD_MIB = 12;
 /** Maximum MiB of revisions to read, including those that later ones replace. */
 const READ_MIB = 64;
-/** The broker stores a revision slightly after its `updatedAt`, and clocks differ. */
+/** Milliseconds. The broker stores a revision slightly after its `updatedAt`, and clocks differ. */
 const SLACK_MS = 5000;
 
 /** Parses `?at=` to milliseconds since the epoch. */

@@ -49,7 +49,6 @@ function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): un
   return presentField(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
 }
 
-/** Limits of one response: distinct referenced entries, and their bytes. */
 const MOST_TARGETS = 2_000;
 const MOST_BYTES = 4 * 1024 * 1024;
 
@@ -61,7 +60,7 @@ function tooBroad(): AppError {
   );
 }
 
-/** Limits the bytes of entries that appear more than once. They are read once, but serialised each time. */
+/** Limits the bytes of referenced entries that a response contains more than once. */
 class Repeats {
   readonly #placed = new Set<RuntimeEntry>();
   readonly #sizes = new Map<RuntimeEntry, number>();
@@ -103,7 +102,7 @@ async function targetsIn(
     return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
   });
   const { choice } = expansion;
-  // Another orb has different languages and markets, so choose from them by the same preference.
+  // Another orb has different languages and markets, so choose from those.
   const there = here
     ? choice
     : {
@@ -133,7 +132,7 @@ async function targetsIn(
   return targets;
 }
 
-/** Returns the referenced entries for each entry of a page, with tags that change whenever they change. */
+/** Returns the referenced entries of a page, with tags for ETags. */
 export async function expandAll(
   deps: Deps,
   page: readonly Expandable[],

@@ -70,7 +70,7 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleE
   return mayWith(actor, orb.compiled, "read", { access: schema.access, createdBy }) ? seen : undefined;
 }
 
-/** Returns the ETag: the newest revision number, and a hash of everything else the response depends on. */
+/** Returns the ETag of a response: the newest revision number, and a hash of everything else it depends on. */
 function runtimeTag(newest: number, parts: readonly unknown[]): string {
   return `"${newest}-${fingerprint(JSON.stringify(parts))}"`;
 }

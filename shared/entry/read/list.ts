@@ -40,14 +40,11 @@ export interface ListResult {
   languages: string[];
 }
 
-/** The broker finds the last message for `>` immediately. For other wildcards it searches all subjects. */
+/** For `>`, the broker finds the last message immediately. For other wildcards, it searches all subjects. */
 const EVERYTHING = ">";
 const ANY = { consistency: "stale" } as const;
 
-/**
- * Reads the last sequence of the orb's stream, concurrently with the definition. A list of the newest entries begins
- * there.
- */
+/** Reads the last sequence of the orb's stream, from which a list of the newest entries is read backwards. */
 export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
   if (deps.store.isCached === true) return undefined;
   return (await nullIfMissing(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
@@ -124,7 +121,7 @@ function collectionOf(
     choice: input.choice,
     localized: true,
     narrowed: false,
-    // Count entries one by one up to the read limit. For more, use the broker's number of published copies.
+    // Up to the read limit, count entries one by one. For more, use the broker's number of published copies.
     async total(indexed) {
       if (indexed <= READ_LIMIT || !everybody || input.latest === true) return undefined;
       const filter = subjects.schemaLive(address, schema.liveRole);

@@ -22,7 +22,7 @@ export interface RevisionItem {
   /** Time and author. The author is `scheduler` if `validTo` has passed. */
   at: string;
   by: string;
-  /** When `validFrom` made this revision visible. Omitted if it was visible at once. */
+  /** When the scheduler made this revision visible at `validFrom`. Omitted if it was visible at once. */
   opened?: { at: string; by: string };
 }
 
@@ -126,7 +126,7 @@ export async function listRevisions(
   const log = logOf(deps, entry, (snapshot) => item(snapshot, now));
   const newest = effective(entry.head, now);
   const behind = placeAfter({ number: entry.head.revision, seq: entry.seq });
-  // If `validTo` has passed and no write has followed, add the revision that unpublishes the entry.
+  // If `validTo` has passed, the list ends with a revision that no write has stored yet.
   const closings = newest === entry.head ? [] : [{ value: item(newest, now), ...behind }];
   const [page, total] = await Promise.all([
     input.order === "asc" ? oldestFirst(log, input, closings) : newestFirst(log, input, closings),
@@ -189,7 +189,7 @@ export async function getRevision(
 export interface Comparison {
   from: number;
   to: number;
-  /** JSON Patch. Shows a change of a sensitive value as a mask that replaces a mask. */
+  /** JSON Patch. A changed sensitive value appears as a mask that replaces a mask. */
   patch: Operation[];
 }
 

@@ -16,7 +16,7 @@ import { retryOnConflict } from "./retry.ts";
 /** Index keys per batch. Each key needs at most three messages, and a batch holds 1,000. */
 const GROUP = 300;
 
-/** An index key that an entry needs but was not written with. */
+/** An index key that a stored entry lacks. */
 export interface MissingKey {
   address: EntryAddress;
   seq: number;
@@ -42,7 +42,7 @@ export function missingKeys({ address, head, seq }: LoadedEntry, keys: ReadonlyS
 
 export interface BackfillResult {
   written: number;
-  /** Unique values that several entries have, with the ids of those entries. The first one owns the value. */
+  /** Unique values that several entries have, with the ids of these entries. The first one owns the value. */
   shared: Map<string, Set<string>>;
 }
 
@@ -86,7 +86,7 @@ async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<M
   return toRetry;
 }
 
-/** Retries ever smaller halves, so that only entries that are being changed need many retries. */
+/** Retries in ever smaller halves, until only entries that are being changed remain. */
 async function retryByHalves(run: Run, missing: readonly MissingKey[]): Promise<void> {
   const ids = [...new Set(missing.map(({ address }) => address.id))];
   if (ids.length <= 1) {
@@ -154,7 +154,7 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
     if (holder === undefined || holder === id) {
       free.push(one);
     } else if (doubts.get(`${id} ${key}`) === seq) {
-      // This entry has not changed since another entry was found to own the value, so both have it.
+      // The entry has not changed since another owner of the value was found, so both have the value.
       result.shared.set(key, (result.shared.get(key) ?? new Set()).add(holder).add(id));
     } else {
       doubts.set(`${id} ${key}`, seq);
@@ -170,7 +170,7 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
   const once = [...new Map(messages.map((message) => [message.subject, message])).values()];
   const [first] = free;
   if (first === undefined || once.length === 0) return doubtful;
-  // Only unique values need an unchanged entry. Readers verify all other index keys.
+  // Only unique values require that the entry has not changed. Readers verify all other index keys.
   const heads = free
     .filter(({ key }) => isUniqueKey(key))
     .map(({ address, seq }) => ({ subject: subjects.entryLog(address), seq }));

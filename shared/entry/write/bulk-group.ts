@@ -22,7 +22,7 @@ export function asError(error: unknown): AppError {
   throw error;
 }
 
-/** Separates entries that saw a referenced entry in different states, because one batch can expect only one state. */
+/** One batch can expect only one state of a referenced entry. Separates entries that saw different states. */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();
   const agreed: Item[] = [];
@@ -51,7 +51,7 @@ export async function writeTogether(
     return true;
   } catch (error) {
     if (error instanceof Conflict || error instanceof StreamMissing) return false;
-    // The broker did not respond. Report it for these lines, and continue with the next group.
+    // The broker did not respond. Report this for the lines of the group, and continue with the next one.
     const failure = asError(error);
     for (const { line } of items) failed.set(line, failure);
     return true;
@@ -61,7 +61,7 @@ export async function writeTogether(
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();
-  // The batch must fail if one of the definitions that validated it is no longer active.
+  // The batch must fail if a definition that validated one of its entries is no longer active.
   const fences = new Map(
     items.map(({ by, write }) => [by, { id: write.address.id, ...fenceGuard(orb, by.fence) }]),
   );

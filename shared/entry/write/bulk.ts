@@ -28,7 +28,7 @@ export interface BulkInput {
   orb: OrbContext;
   lines: AsyncIterable<string>;
   parse: (line: string) => unknown;
-  /** Default of the lines' `publish` member. */
+  /** Whether to publish entries whose line does not say. */
   publish?: boolean | undefined;
   /** Authenticates the caller again for each group, because an upload can take minutes. */
   authority?: (() => Promise<Actor>) | undefined;
@@ -113,7 +113,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
       waiting.push({ line: number, text });
       if (waiting.length < GROUP_ENTRIES) continue;
       yield* take(await prepareSome());
-      // Do not hold back validated lines until a slow client sends more.
+      // Write validated lines now instead of waiting until a slow client sends more.
       yield* flush();
     }
   } catch (cause) {

@@ -16,15 +16,14 @@ import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
 
 export interface State {
   context: OrbContext;
-  /** Undefined if it was removed from the definition. */
+  /** Undefined if the definition no longer has the schema. */
   schema: CompiledSchema | undefined;
   entry: LoadedEntry;
-  /** The newest revision. If `validTo` has passed, it is unpublished. */
+  /** The newest revision. After `validTo`, an unpublished one. */
   base: EntrySnapshot;
   held: EntryKeys;
   /** Milliseconds since the epoch. */
   now: number;
-  /** Last sequence of the subject that each new reference to the entry writes. */
   guardSeq: number | undefined;
 }
 
@@ -36,7 +35,9 @@ export interface Decision {
   validFrom?: string | null;
   validTo?: string | null;
   guards?: readonly Guard[];
-  /** `publish` publishes this revision, `withdraw` unpublishes the entry, `keep` changes neither. */
+  /**
+   * `publish` publishes this revision, `withdraw` unpublishes the entry, `keep` leaves the published revision as it is.
+   */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
 }
@@ -46,9 +47,9 @@ export interface Change {
   acts: readonly Act[];
   /** The request's content, which must be equal if an Idempotency-Key is used again. */
   request: unknown;
-  /** Whether only the encryption changes, which is allowed for append-only records too. */
+  /** Whether the write changes only the encryption, which is allowed for append-only records too. */
   upkeep?: boolean;
-  /** Whether the commit must fail if another entry adds a reference to this one at the same time. */
+  /** Whether the write must fail if another entry adds a reference to this one at the same time. */
   guarded?: boolean;
   decide(state: State): Promise<Decision>;
   publishing?: (state: State, next: EntrySnapshot, role: LiveRole) => Append[];
@@ -117,11 +118,11 @@ export async function writeOf(
   const { address, head } = entry;
   const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
   const guards: Guard[] = [...(decision.guards ?? [])];
-  // After `validTo`, the published revision no longer owns its unique values. Another entry may own them now.
+  // After `validTo`, the published revision no longer owns its unique values, so another entry may have taken them.
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // The stored index keys are complete only if they come from the current definition.
+  // Stored index keys are complete only if they come from the current definition.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
@@ -169,7 +170,7 @@ export async function writeOf(
   };
 }
 
-/** Returns the keys that a write may delete. Omits unique values that another entry has taken over. */
+/** Returns the index keys that a write may delete, without unique values that another entry has taken. */
 async function reallyOwn(
   deps: Deps,
   address: EntryAddress,

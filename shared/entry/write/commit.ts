@@ -26,9 +26,9 @@ export async function commit(
   const alone = messagesOf(write);
   const [only] = alone;
   if (alone.length === 1 && only !== undefined) return appendFenced(deps, by, write, [only]);
-  // With replicas, a batch costs little more than a pipeline and leaves nothing behind if it fails.
+  // With replicas, a batch costs little more than a pipeline, and leaves nothing behind if it fails.
   if (options.atomic !== true && deps.config.replicas === 1 && onlyHints(write)) {
-    // The id is new, so the revision can expect the unchanged definition instead of an empty log.
+    // The id is new, so the log is empty anyway. Expect the unchanged definition instead.
     const messages = alone.map((message, at) =>
       at === alone.length - 1 ? { ...message, expect: fence } : message,
     );
@@ -40,8 +40,8 @@ export async function commit(
 }
 
 /**
- * One batch may not have room for all deletions of index keys. The excess ones follow in further batches. Readers
- * ignore keys that remain.
+ * A batch may not have room for all deletions of index keys. The others follow in further batches. Readers ignore index
+ * keys that remain.
  */
 async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
   const { address, claims } = write;

@@ -37,7 +37,7 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host with a cache reads the fence from it instead of sending the extra message.
+  // A host with a cache reads the fence from the cache instead of sending the extra message.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])
@@ -47,7 +47,7 @@ export async function appendFenced(
   if (written.status === "rejected") throw written.reason;
   const seq = written.value;
   if (behind.status === "fulfilled") return seq;
-  // If the fence changed only after the write, the write is valid.
+  // The write is valid if the fence changed only after it.
   const { fence = UNFENCED } = by;
   const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
   if (now.seq === fence.seq || now.seq > seq) return seq;

@@ -70,12 +70,12 @@ export function mergeValues(
     merged[name] = field === undefined ? value : put(merged[name], trailOf(field, language, market), value);
   }
   if (!Object.hasOwn(given, "__proto__")) return merged;
-  // Keep this name, so that validation can report it.
+  // Keep a property of this name, so that validation can report it.
   Object.defineProperty(merged, "__proto__", { value: MASK, enumerable: true });
   return merged;
 }
 
-/** When an entry is visible: ISO 8601 in UTC, or null for no limit. */
+/** From when to when an entry is visible: ISO 8601 in UTC, or null for no limit. */
 export interface Window {
   validFrom: string | null;
   validTo: string | null;

@@ -70,7 +70,7 @@ export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<
   });
 }
 
-/** Archives (soft-deletes) an entry, unless other entries refer to it. */
+/** Archives (soft-deletes) an entry. Fails if other entries refer to it, unless forced. */
 export function archiveEntry(
   deps: Deps,
   actor: Actor,
@@ -90,8 +90,8 @@ export function archiveEntry(
 }
 
 /**
- * Returns guards that make the commit fail if another entry adds a reference to this one.
- * @throws AppError conflict `referenced` if one exists already
+ * Returns conditions that make the commit fail if another entry adds a reference to this one.
+ * @throws AppError conflict `referenced` if another entry refers to it already
  */
 export async function unreferenced(deps: Deps, actor: Actor, state: State): Promise<Guard[]> {
   const { context, entry, guardSeq } = state;

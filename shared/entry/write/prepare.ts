@@ -12,7 +12,7 @@ import type { OrbContext } from "../model/resolve.ts";
 import { sealValues } from "../model/sealing.ts";
 import type { StoredValue } from "../model/snapshot.ts";
 
-/** Maximum bytes of an entry's values as JSON, exclusive. */
+/** Values must be smaller than this many bytes as JSON. */
 export const ENTRY_LIMIT = 512 * 1024;
 
 const encoder = new TextEncoder();
@@ -28,7 +28,7 @@ export interface Preparation {
   /** Values from the client, or the masked stored values if the client sent none. */
   given: unknown;
   stored: Readonly<Record<string, StoredValue>>;
-  /** Index keys that the entry already has. Existing references are not checked again. */
+  /** Index keys that the entry already has. Only new references are checked. */
   held: readonly string[];
   publish: boolean;
   faults: readonly Fault[];

@@ -12,8 +12,8 @@ import type { OrbContext } from "../model/resolve.ts";
 const ATTEMPTS = 24;
 const MEND = 3;
 /**
- * After this many attempts, about 300 ms, allow writes that a publication blocks. Earlier, the publication could never
- * finish.
+ * A publication blocks other writes for some milliseconds. After this many attempts, about 300 ms, assume that it was
+ * interrupted and unblock them.
  */
 const REOPEN = 11;
 
@@ -56,7 +56,7 @@ export async function retryOnConflict<T>(
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
-      // Fresh reads did not help. Perhaps a publication was interrupted after it changed the fence.
+      // Perhaps a publication was interrupted after it changed the fence.
       if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
       // The first retry is immediate, because most conflicts are over by then. Later ones wait for a growing, random
       // time.

@@ -12,15 +12,15 @@ import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 
 export interface UpdateInput extends Target {
-  /** All values. With `locale` or `market`, only those to change. If omitted, the values stay. */
+  /** With `locale` or `market`, only the values to change; otherwise all values. */
   values?: unknown;
-  /** ISO 8601, or null for no limit. If omitted, the limit stays. */
+  /** ISO 8601, or null for no limit. If omitted, it does not change. */
   validFrom?: unknown;
   validTo?: unknown;
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
-  /** Properties that must match the entry in the path, because an entry cannot be moved. */
+  /** Properties that identify the entry. They must match the path, because an entry cannot be moved. */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
 
