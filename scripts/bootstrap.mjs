@@ -167,7 +167,7 @@ function stop(signal) {
   }, STOP_LIMIT_MS).unref();
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(signal));
-// A killed npm cannot forward signals. A new parent process reveals that.
+// A killed npm cannot forward signals. A changed parent process shows that npm has ended.
 setInterval(() => {
   if (stoppingSince === undefined && ancestors() !== born) stop("SIGTERM");
 }, 500).unref();

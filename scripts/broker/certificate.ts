@@ -6,7 +6,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export interface CertificateReport {
   /** Days until it expires; 0 if it cannot be used. */
   days: number;
-  /** What is wrong and how to fix it; undefined if the certificate can be used. */
+  /** The problem and how to fix it; undefined if the certificate can be used. */
   fault?: { says: string; remedy: string };
 }
 

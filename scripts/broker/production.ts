@@ -1,4 +1,4 @@
-/** Update with `node scripts/broker/production.ts > scripts/broker/production.conf`. */
+/** Renders production.conf: `node scripts/broker/production.ts > scripts/broker/production.conf`. */
 import { pathToFileURL } from "node:url";
 import { PERMISSIONS } from "./permissions.ts";
 

@@ -127,7 +127,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
         if (status !== "connected") log.warn("broker connection", { status });
       },
     },
-    // A quarter is for complete responses.
+    // The other quarter of the memory is for complete responses.
     { maxBytes: memory * 0.75, onStored: (subject) => answers.stored(subject) },
   );
   const noFile = (error: unknown) =>

@@ -32,7 +32,7 @@ async function bundleHost(outfile: string): Promise<void> {
     platform: "node",
     target: "node24",
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
-    // CommonJS packages call this function. It resolves modules from here.
+    // CommonJS packages in the bundle call `require`, which ES modules lack. It resolves modules from here.
     banner: {
       js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(import.meta.url)});`,
     },
@@ -59,7 +59,7 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
     readyLimitMs: 20_000,
     graceMs: 5_000 + drainMs(bindings.HOST_DRAIN_SECONDS),
     line: log,
-    // Nothing is served without the host, and the reason for its failure may pass, so always restart it.
+    // Without this process nothing is served, so always restart it, whatever the reason of its end.
     retryMs: ({ failures, served }) => (served ? backoff(failures, 100, 3_000) : undefined),
     restarting: (why) =>
       log(JSON.stringify({ level: "warn", message: "the host stopped; starting it again", why })),

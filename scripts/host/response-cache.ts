@@ -181,7 +181,7 @@ export class ResponseCache {
       if (this.#inFlight.get(spoken) === promise) this.#inFlight.delete(spoken);
       resolve();
     };
-    // On success and on failure.
+    // "close" follows every response, also a failed one.
     response.once("close", over);
   }
 

@@ -5,7 +5,7 @@ import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts
 
 /** Receives a complete response with status 200, or learns that there is none. */
 export interface Recorder {
-  /** What the response depends on. The request's context is set later. */
+  /** Dependencies of the response. The request's context is set later. */
   tracker: DependencyTracker;
   context: Context<AppEnv> | undefined;
   wants(headers: OutgoingHttpHeaders): boolean;
@@ -22,7 +22,7 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
 
   override writeHead(status: number, reason?: unknown, headers?: unknown): this {
     super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
-    // Requests that wait for the recording learn at once that there is none.
+    // Other requests wait for this response. Tell them at once if it will not be cached.
     if (status === 200 && isRecord(reason) && this.recorder?.wants(reason) === true) this.#head = reason;
     else this.#nothing();
     return this;

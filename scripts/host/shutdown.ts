@@ -24,9 +24,9 @@ const isReadyProbe = (url = "") => /^\/api\/health(\?(?!.*probe=live)|$)/.test(u
 /**
  * Stops a server without a failed request.
  *
- * First it reports to the proxy's probe that it is not ready, still answers every request, and closes each connection
- * with its next response. So the proxy moves to other hosts. Then it accepts no more connections, and waits for the
- * requests in progress.
+ * First it tells the proxy's probe that it is not ready, still answers every request, and closes each connection with
+ * its next response. That moves the proxy to other hosts. Finally the server accepts no more connections, and waits for
+ * the requests in progress.
  */
 export class Shutdown {
   readonly #server: Server;

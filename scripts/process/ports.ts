@@ -14,7 +14,7 @@ function probe(port: number, host: string): Promise<number> {
   });
 }
 
-/** Below the range for outgoing connections, which could take the port at any moment. */
+/** Below the range that the system uses for outgoing connections, which could take the port at any moment. */
 const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 

@@ -144,7 +144,7 @@ export function supervise(program: Program): Supervised {
     });
   }
 
-  /** @throws StartFailure the last one, if no more attempt is made */
+  /** @throws StartFailure of the last attempt */
   async function keepStarting(failure?: StartFailure): Promise<void> {
     const { signal } = stopping;
     let last = failure;

@@ -2,9 +2,9 @@
 import { AppError } from "../kernel/errors.ts";
 import { type Actor, actorId, type Role } from "./actor.ts";
 
-/** Accounts shared by all orbs that have no accounts of their own. */
+/** Name of the realm that all orbs without accounts of their own share. */
 export const SHARED_REALM = "auth";
-/** The accounts of platform admins. */
+/** Name of the realm (set of accounts) of platform admins. */
 export const PLATFORM_REALM = "platform";
 
 const RANK: Record<Role, number> = { public: 0, user: 1, admin: 2, owner: 3 };

@@ -27,7 +27,7 @@ export async function ownAccount(deps: Deps, actor: Actor, realm: Realm): Promis
   return account.value;
 }
 
-/** Existing tokens keep the old name. */
+/** Changes name and email of the signed-in account. Existing tokens keep the old name. */
 export async function changeOwnAccount(
   deps: Deps,
   actor: Actor,

@@ -36,7 +36,7 @@ export interface OrbTarget {
 }
 
 export interface Change extends Partial<OrbRecord> {
-  /** Set if writes fail until this change commits. */
+  /** Set if other writes are blocked until this change commits. */
   closed?: Closed | undefined;
 }
 

@@ -41,7 +41,6 @@ export async function getOrb(
 
 export interface ListOrbs {
   limit: number;
-  /** Position where the previous page ended. */
   after?: number | undefined;
   descending?: boolean | undefined;
   status?: Status | undefined;
@@ -137,7 +136,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
       yield messages.filter(({ size }) => size > 0).map(placeOf);
     return;
   }
-  // Newest first: read the stream backwards, in ranges that grow, because most messages are not positions.
+  // Newest first: read the stream backwards, in growing ranges, because it mostly contains other messages.
   const newest = await deps.store.get(streams.platform, subjects.allOrbPlaces);
   let last = Math.min(newest?.seq ?? 0, (input.after ?? Number.POSITIVE_INFINITY) - 1);
   for (let width = WINDOW; last > 0; width *= 4) {

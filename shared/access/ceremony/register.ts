@@ -160,7 +160,7 @@ async function writePending(
   };
 }
 
-/** Step 3. Throws 410 if another registration was faster. */
+/** Commits the registration (step 3). Throws 410 if another one used the invitation first. */
 async function commit(
   deps: Deps,
   realm: Realm,

@@ -1,4 +1,4 @@
-/** Compares a new definition with stored entries: what it breaks, and what must be migrated. */
+/** Compares a new definition with stored entries, to find incompatible changes and needed migrations. */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import {
   type CompiledOrb,

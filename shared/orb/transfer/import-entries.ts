@@ -174,7 +174,7 @@ async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<
   await mark.write(heads);
 }
 
-/** Keeps one of several messages that overwrite the same subject unconditionally. */
+/** Keeps only one of several messages that replace the same subject's message. */
 function distinct(messages: readonly Append[]): Append[] {
   const touched = new Set<string>();
   return messages.filter(({ subject, expect, rollup }) => {

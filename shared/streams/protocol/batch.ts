@@ -7,7 +7,7 @@ export class Batch {
   readonly to: number;
   readonly messages: Messages;
   readonly upToDate: boolean;
-  /** The protocol cursor at the time of creation. */
+  /** Protocol cursor at the time of creation. */
   readonly cursor: number;
   readonly #encoded = new Map<Form, Uint8Array>();
 

@@ -44,8 +44,8 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
 const READING_BYTES = 16_000_000;
 
 /**
- * Milliseconds for which a page of an orb stays cached. In rare cases, withdrawing an entry does not change the
- * signature.
+ * Milliseconds for which a page of an orb stays cached. In rare cases, unpublishing an entry does not invalidate the
+ * page.
  */
 const RECHECK_MS = 10_000;
 
