@@ -1,10 +1,10 @@
 /** Durable Objects that keep connections to a distant broker open. Optional: see docs/guides/deploy-to-workers.md. */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { openStore } from "../shared/store/broker/store.ts";
-import { ReadSemaphore } from "../shared/store/client/read-semaphore.ts";
 import { type LinkStub, linkedStore } from "../shared/store/link/link-client.ts";
 import { LinkServer } from "../shared/store/link/link-server.ts";
 import type { RpcMessage } from "../shared/store/link/rpc-message.ts";
+import { ReadSemaphore } from "../shared/store/read-semaphore.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readSettings, type Settings } from "./env.ts";
 

@@ -1,6 +1,6 @@
 /** Entry point for Workers runtimes. No state is shared between requests. */
 import { openStore } from "../shared/store/broker/store.ts";
-import { ReadSemaphore } from "../shared/store/client/read-semaphore.ts";
+import { ReadSemaphore } from "../shared/store/read-semaphore.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { linkOf } from "./link.ts";

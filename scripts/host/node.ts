@@ -11,7 +11,7 @@ import type { AppEnv, Host } from "../../functions/request/context.ts";
 import { consoleLog } from "../../functions/request/log.ts";
 import { RequestCounts } from "../../functions/request/request-counts.ts";
 import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
-import { ReadSemaphore } from "../../shared/store/client/read-semaphore.ts";
+import { ReadSemaphore } from "../../shared/store/read-semaphore.ts";
 import { Failure, systemCode } from "../process/failure.ts";
 import { processMetrics } from "../process/metrics.ts";
 import { assetResponse } from "./assets.ts";

@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 
 /** Maximum bytes of one read of entries. */
 export const READ_BYTES = 2 * MIB;
-/** Reads up to this many bytes start immediately. Larger ones wait for each other (`client/read-semaphore.ts`). */
+/** Reads up to this many bytes start immediately. Larger ones wait for each other (`read-semaphore.ts`). */
 export const SMALL_BYTES = MIB / 2;
 const INDEX_BYTES = 4 * MIB;
 const INDEX_MESSAGE_BYTES = 512;

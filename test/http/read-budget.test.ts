@@ -19,9 +19,13 @@ process.env.MINIFLARE_WORKERD_V8_FLAGS = "--max-heap-size=128";
 /** The whole process may grow by no more: heap, byte arrays, sockets and responses. */
 const PROCESS_BYTES = 128 * 1024 * 1024;
 const BOOKS = 240;
+/** As many as a list at a past time may hold. */
+const PAGES = 30;
 const NOTES = 100;
 const RECORDS = 200;
 const REVISIONS = 120;
+/** Many pages of a stream or an export. */
+const DOWNLOAD_BYTES = 12 * 1024 * 1024;
 
 const text = { name: "body", type: "text" };
 const title = { name: "title", type: "string" };
@@ -33,6 +37,7 @@ const DOCUMENT = {
       id: "library",
       type: "CONTENT",
       schemas: [
+        { id: "page", access: { read: "public", write: "admin" }, fields: [text] },
         { id: "book", access: { read: "public", write: "admin" }, fields: [title, text] },
         {
           id: "shelf",
@@ -88,6 +93,14 @@ beforeAll(async () => {
     const made = await createEntry(deps, operator, { ...entry, module: "library", schema: "book", values });
     books.push(made.snapshot.id);
   });
+  await each(PAGES, () =>
+    createEntry(deps, operator, {
+      ...entry,
+      module: "library",
+      schema: "page",
+      values: { body: "x".repeat(400_000) },
+    }),
+  );
   await each(NOTES, () =>
     createEntry(deps, userActor("someone"), {
       ...entry,
@@ -103,6 +116,8 @@ beforeAll(async () => {
       values: { body: "x".repeat(480_000) },
     }),
   );
+  const stream = { stream: "ølarge", subjectFilter: "large.*.public.>" };
+  expect((await call(platform, "PUT", "/api/admin/streams/large", { token, body: stream })).status).toBe(201);
   edited = books[0] ?? "";
   for (let n = 2; n <= REVISIONS; n++) {
     const values = { title: `edition ${n}`, body: `${n} `.padEnd(400_000, "x") };
@@ -151,8 +166,19 @@ const shelf =
   (ids: readonly string[]) =>
   (to: To = platform) =>
     call(to, "POST", "/api/large/library/shelf", { token: ann.token, body: { values: { books: ids } } });
+/** Reads the beginning of a large response. */
+const download = async (path: string, to: To) => {
+  const response = await fetch(`${to.origin}${path}`, { headers: { authorization: `Bearer ${token}` } });
+  let read = 0;
+  for await (const part of response.body ?? []) {
+    read += part.length;
+    if (read >= DOWNLOAD_BYTES) break;
+  }
+  return { status: read < DOWNLOAD_BYTES ? `ended after ${read} bytes` : response.status };
+};
 
-type Case = [name: string, ask: (to: To) => ReturnType<typeof call>, expected: number, count?: number];
+type Ask = (to: To) => Promise<{ status: number | string }>;
+type Case = [name: string, ask: Ask, expected: number, count?: number];
 const CASES: Case[] = [
   [
     "a filter that matches nothing",
@@ -177,13 +203,21 @@ const CASES: Case[] = [
   ],
   ["the management list", (to) => managed("module=library&schema=book&filter[title]=nothing", to), 200],
   ["the management list filtered by status", (to) => managed("status=ARCHIVED", to), 200],
-  ["the management list at a past time", (to) => managed(`at=${new Date().toISOString()}`, to), 422, 4],
+  ["the management list at a past time", (to) => managed(`at=${new Date().toISOString()}`, to), 422],
+  [
+    "the management list of a schema at a past time",
+    (to) => managed(`module=library&schema=page&limit=200&at=${new Date().toISOString()}`, to),
+    200,
+  ],
   ["transaction records", (to) => records(undefined, to), 200],
   ["the oldest revisions of an entry", (to) => history("?limit=200&count=true", "GET", to), 200],
   ["the newest revisions of an entry", (to) => history("?limit=200&sort=-revision", "GET", to), 200],
   ["a revision of an entry", (to) => history("/60", "GET", to), 200],
   ["a comparison of revisions", (to) => history("/100?against=20", "GET", to), 200],
   ["references to large entries", (to) => shelf(books)(to), 422],
+  ["a page of a stream", (to) => call(to, "GET", "/api/streams/large?offset=-1", { token }), 200],
+  ["a stream from its beginning", (to) => download("/api/streams/large", to), 200, 4],
+  ["an export", (to) => download("/api/admin/orbs/large/export", to), 200, 4],
 ];
 const HOSTS: [host: string, to: () => To | undefined][] = [
   ["a connection for each request", () => platform],
@@ -197,7 +231,7 @@ describe.each(HOSTS)("over %s", (_host, to) => {
       const origin = to();
       if (origin === undefined) return;
       await ask(origin);
-      let statuses: number[] = [];
+      let statuses: (number | string)[] = [];
       const growth = await growthDuring(async () => {
         const answers = await Promise.all(Array.from({ length: count }, () => ask(origin)));
         statuses = answers.map(({ status }) => status);
@@ -217,10 +251,18 @@ test("returns each entry exactly once across pages that end early", async () => 
   const last = await pages(list("library/book", `sort=-createdAt&filter[title]=book 3&limit=200`));
   expect(last.ids).toEqual([books[3]]);
   expect((await pages(list("diary/note", "limit=200", ann.token))).ids).toEqual([]);
+  const moment = new Date().toISOString();
+  const past = await pages((cursor) => {
+    const more = cursor === undefined ? "" : `&cursor=${cursor}`;
+    return managed(`module=library&schema=page&limit=200&at=${moment}${more}`, platform);
+  });
+  expect(new Set(past.ids).size).toBe(PAGES);
+  expect(past.ids).toHaveLength(PAGES);
+  expect(past.asked).toBeGreaterThan(1);
   const own = await pages(records);
   expect(new Set(own.ids).size).toBe(RECORDS);
   expect(own.ids).toHaveLength(RECORDS);
-});
+}, 90_000);
 
 test("returns each revision exactly once in both orders, over pages that end early", async () => {
   const numbers = Array.from({ length: REVISIONS }, (_, n) => n + 1);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { inBatches } from "../../shared/entry/index/batches.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { READ_BYTES, REQUEST_BYTES, ReadBudget, SMALL_BYTES } from "../../shared/store/budget.ts";
-import { ReadSemaphore } from "../../shared/store/client/read-semaphore.ts";
+import { ReadSemaphore } from "../../shared/store/read-semaphore.ts";
 import { TooMuch } from "../../shared/store/types.ts";
 
 /** Reads messages of given sizes like a store. Counts reads, and the bytes of reads that were too large. */

@@ -2,7 +2,8 @@ import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalidParameters } from "../../kernel/errors.ts";
 import { MOMENT_FORM } from "../../kernel/faults.ts";
-import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
+import { READ_BYTES, ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
+import { ReadSemaphore } from "../../store/read-semaphore.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { addressIn, nullIfMissing } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
@@ -11,6 +12,8 @@ import { READ_LIMIT } from "../query/candidates.ts";
 const REVISIONS_PER_READ = 500;
 /** Maximum MiB of stored revisions in memory, because a Workers isolate has only 128 MB. */
 const HELD_MIB = 12;
+/** An isolate has the memory for one such list at a time, so others wait. */
+const large = new ReadSemaphore(HELD_MIB * 1024 * 1024);
 /** Maximum MiB of revisions to read, including those that later ones replace. */
 const READ_MIB = 64;
 /** Milliseconds. The broker stores a revision slightly after its `updatedAt`, and clocks differ. */
@@ -26,6 +29,8 @@ export function readMoment(text: string): number {
 export interface PastEntry {
   address: EntryAddress;
   seq: number;
+  /** Stored bytes of the revision. */
+  size: number;
   /** The revision at that time. It is unpublished if `validTo` had passed. */
   snapshot: EntrySnapshot;
 }
@@ -44,11 +49,13 @@ async function fold(
   const found = new Map<string, { seq: number; snapshot: EntrySnapshot; size: number }>();
   let read = 0;
   let held = 0;
+  let fromSeq = 1;
   const budget = new ReadBudget(READ_MIB * 1024 * 1024);
   const store = budget.charging(deps.store);
-  for (let fromSeq = 1; ; ) {
+  /** Reads the next revisions. Returns whether there may be more. */
+  const next = async (maxBytes: number): Promise<boolean> => {
     const page = await nullIfMissing(
-      store.scan(streams.orb(orb), filter, { fromSeq, limit: REVISIONS_PER_READ, maxBytes: READ_BYTES }),
+      store.scan(streams.orb(orb), filter, { fromSeq, limit: REVISIONS_PER_READ, maxBytes }),
     );
     let passed = false;
     for (const message of page?.messages ?? []) {
@@ -67,13 +74,19 @@ async function fold(
     if (held > HELD_MIB * 1024 * 1024) throw tooManyRevisions(`${HELD_MIB} MiB of entries`);
     const last = page?.messages.at(-1);
     read += page?.messages.length ?? 0;
-    if (page === null || passed || page.pending === 0 || last === undefined) break;
+    if (page === null || passed || page.pending === 0 || last === undefined) return false;
     if (read >= READ_LIMIT) throw tooManyRevisions(`${READ_LIMIT} revisions`);
     fromSeq = last.seq + 1;
+    return true;
+  };
+  if (await next(SMALL_BYTES)) {
+    await large.enter(HELD_MIB * 1024 * 1024, async () => {
+      while (await next(READ_BYTES));
+    });
   }
   return [...found]
-    .map(([subject, { seq, snapshot }]) => {
-      return { address: addressIn(subject), seq, snapshot: effective(snapshot, at) };
+    .map(([subject, { seq, snapshot, size }]) => {
+      return { address: addressIn(subject), seq, size, snapshot: effective(snapshot, at) };
     })
     .filter(({ snapshot }) => snapshot.status !== "DELETED");
 }

@@ -13,7 +13,7 @@ import { choose } from "../model/localize.ts";
 import { nullIfMissing, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntryView, effective, entryView, snapshotOf } from "../model/snapshot.ts";
 import type { Collection } from "../query/matching.ts";
-import { readListPage } from "../query/page.ts";
+import { type ListPage, readListPage } from "../query/page.ts";
 import { type ListQuery, parseListQuery } from "../query/query.ts";
 import { entriesAt, type PastEntry, readMoment } from "./at.ts";
 import { expandAll } from "./expand.ts";
@@ -149,7 +149,7 @@ function pastCollection(
         const entry = entries.get(seq);
         if (entry === undefined) return undefined;
         const view = entryView(entry.snapshot, schemaOf(compiled, entry.address));
-        return status === undefined || view.status === status ? { view, bytes: 0 } : undefined;
+        return status === undefined || view.status === status ? { view, bytes: entry.size } : undefined;
       }),
     judged: ({ view }) => view,
     bytes: ({ bytes }) => bytes,
@@ -191,6 +191,28 @@ async function present(
   return items.map((item, i) => ({ ...item, expand: expanded[i]?.expand ?? {} }));
 }
 
+/** Reads a page before its references, so that the rest of a list in the past is freed meanwhile. */
+async function readManagedPage(
+  deps: Deps,
+  orb: OrbContext,
+  schemas: readonly CompiledSchema[] | undefined,
+  query: ListQuery,
+): Promise<ListPage<Sized>> {
+  const { status, at } = query.extra;
+  if (at === undefined)
+    return readListPage(deps, (budget) => collectionOf(deps, budget, orb, schemas, status), query);
+  const one = schemas?.length === 1 ? schemas[0] : undefined;
+  const asked = readMoment(at);
+  const moment = Math.min(asked, deps.clock.now());
+  const home = one === undefined ? undefined : { type: one.subjectType, schema: one.id };
+  const homes = schemas?.map((schema) => `${schema.subjectType}/${schema.id}`);
+  const past = (await entriesAt(deps, orb.orb, home, moment)).filter(
+    ({ address }) => homes === undefined || homes.includes(own(address)),
+  );
+  const scope = `at ${asked}/${scopeOf(schemas, status)}`;
+  return readListPage(deps, (budget) => pastCollection(past, budget, orb, status, scope), query);
+}
+
 /** Lists entries for the management API: newest revisions including drafts, now or at a time in the past. */
 export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
   requireOperator(actor, "entries.manage");
@@ -199,20 +221,9 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
   const schemas = schemasOf(orb, first("module"), first("schema"));
   const one = schemas?.length === 1 ? schemas[0] : undefined;
   const query = parseListQuery(input.parameters, one, LIST_EXTRA);
-  const { status, at } = query.extra;
+  const { status } = query.extra;
   if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
-  let open = (budget: ReadBudget) => collectionOf(deps, budget, orb, schemas, status);
-  if (at !== undefined) {
-    const asked = readMoment(at);
-    const moment = Math.min(asked, deps.clock.now());
-    const home = one === undefined ? undefined : { type: one.subjectType, schema: one.id };
-    const homes = schemas?.map((schema) => `${schema.subjectType}/${schema.id}`);
-    const past = (await entriesAt(deps, orb.orb, home, moment)).filter(
-      ({ address }) => homes === undefined || homes.includes(own(address)),
-    );
-    open = (budget) => pastCollection(past, budget, orb, status, `at ${asked}/${scopeOf(schemas, status)}`);
-  }
-  const page = await readListPage(deps, open, query);
+  const page = await readManagedPage(deps, orb, schemas, query);
   const views = page.items.map(({ view }) => view);
   return { ...page, items: await present(deps, actor, orb, query, views) };
 }

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from "nats.ws";
+import type { ReadSemaphore } from "../read-semaphore.ts";
 import { inPreferredOrder, type Liveness, livenessOf } from "./liveness.ts";
-import type { ReadSemaphore } from "./read-semaphore.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
 export interface ConnectOptions {

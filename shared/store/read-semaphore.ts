@@ -1,7 +1,7 @@
 /** Limits the total bytes of concurrent large reads. A Workers isolate has only 128 MB of memory. */
-import { AppError } from "../../kernel/errors.ts";
-import { pause } from "../../kernel/pause.ts";
-import { SMALL_BYTES } from "../budget.ts";
+import { AppError } from "../kernel/errors.ts";
+import { pause } from "../kernel/pause.ts";
+import { SMALL_BYTES } from "./budget.ts";
 
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
