@@ -165,7 +165,9 @@ test("a writer repairs a live record that does not name the current fence", asyn
 test("stores 300 parallel writes of one definition without a retry", async () => {
   const orb = fresh();
   await createOrb(deps, admin, { document: document(orb, undefined, { unique: true }), publish: true });
-  const host = cachedStore(openStore({ ...broker.access(), reconnect: true }), {
+  // A retry after a timeout would be counted, too.
+  const patient = { reconnect: true, requestTimeoutMs: 60_000, silentMs: 60_000 };
+  const host = cachedStore(openStore({ ...broker.access(), ...patient }), {
     replicas: 1,
     maxBytes: 1 << 20,
   });
