@@ -26,24 +26,37 @@ async function text(entry: string, loader: "css" | "ts"): Promise<string> {
 
 /** Returns the module's text. Equal sources give equal text. */
 export async function renderAssets(): Promise<string> {
-  const script = await text("functions/pages/browser/signin.ts", "ts");
-  const style = await text("functions/pages/signin.css", "css");
   const license = readFileSync(join(root, "node_modules/@simplewebauthn/browser/LICENSE.md"), "utf8");
   const holder = /Copyright.*/.exec(license)?.[0] ?? "";
-  const withNotice = `/* Contains @simplewebauthn/browser, MIT, ${holder.trim()} */\n${script}`;
+  const notice = `/* Contains @simplewebauthn/browser, MIT, ${holder.trim()} */\n`;
+  const pages = ["signin", "docs"];
+  const contents = await Promise.all(
+    pages.map(async (page) => ({
+      page,
+      script: `${page === "signin" ? notice : ""}${await text(`functions/pages/browser/${page}.ts`, "ts")}`,
+      style: await text(`functions/pages/${page}.css`, "css"),
+    })),
+  );
   const hash = (content: string) => createHash("sha256").update(content).digest("base64url").slice(0, 12);
-  const asset = (name: string, type: string, content: string) =>
-    `  ${JSON.stringify(name)}: { type: ${JSON.stringify(type)}, content: ${JSON.stringify(content)} },`;
-  const scriptName = `signin-${hash(withNotice)}.js`;
-  const styleName = `signin-${hash(style)}.css`;
+  const files = contents.map(({ page, script, style }) => ({
+    page,
+    script: { name: `${page}-${hash(script)}.js`, type: "text/javascript; charset=utf-8", content: script },
+    style: { name: `${page}-${hash(style)}.css`, type: "text/css; charset=utf-8", content: style },
+  }));
   return [
-    "// Made by scripts/build-pages.ts from functions/pages/browser and signin.css. Do not edit.",
-    `export const scriptName = ${JSON.stringify(scriptName)};`,
-    `export const styleName = ${JSON.stringify(styleName)};`,
+    "// Made by scripts/build-pages.ts from functions/pages/browser and functions/pages/*.css. Do not edit.",
+    "/** Addresses of each page's files. */",
+    "export const files = {",
+    ...files.map(({ page, script, style }) => {
+      const at = (name: string) => JSON.stringify(`/api/_auth/assets/${name}`);
+      return `  ${page}: { script: ${at(script.name)}, style: ${at(style.name)} },`;
+    }),
+    "} as const;",
     "/** Files for browsers, by name. The name holds the content's hash. */",
     "export const assets: Readonly<Record<string, { type: string; content: string }>> = {",
-    asset(scriptName, "text/javascript; charset=utf-8", withNotice),
-    asset(styleName, "text/css; charset=utf-8", style),
+    ...files
+      .flatMap(({ script, style }) => [script, style])
+      .map(({ name, ...file }) => `  ${JSON.stringify(name)}: ${JSON.stringify(file)},`),
     "};",
     "",
   ].join("\n");

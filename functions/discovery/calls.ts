@@ -53,7 +53,7 @@ export function handlerOperation(
       handler?.description ?? "Not registered at the moment.",
       `${ROLE_DESCRIPTIONS[role]}.`,
     ].join(" "),
-    tags: [live.orb],
+    tags: [`${live.orb}: handlers`],
     security: securityFor(role, operation.security),
     requestBody: {
       required: needsBody(handler?.input),
@@ -90,7 +90,7 @@ export function httpOperation(
     ].join("_"),
     summary: `${handler.name}, over HTTP`,
     description: [handler.description, `${ROLE_DESCRIPTIONS[role]}.`].join(" "),
-    tags: [live.orb],
+    tags: [`${live.orb}: handlers`],
     security: securityFor(role, operation.security),
     parameters: names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
     responses: { ...Object.fromEntries(refusals), default: { description: "The handler's response" } },

@@ -100,7 +100,14 @@ class Describer {
       Object.assign({}, ...parts.map((part) => part[member])) as OrbPart[K];
     return {
       ...own,
-      info: only === undefined ? own.info : { ...own.info, title: only.document.name ?? only.orb },
+      info:
+        only === undefined
+          ? own.info
+          : {
+              ...own.info,
+              title: only.document.name ?? only.orb,
+              description: [only.document.description, DESCRIPTION].filter(Boolean).join("\n\n"),
+            },
       servers: [{ url: config.publicUrl }],
       tags: [...(only === undefined ? TAGS : []), ...parts.flatMap(({ tags }) => tags)],
       paths: { ...(only === undefined ? own.paths : {}), ...merged("paths") },

@@ -51,7 +51,7 @@ export function describeOrb(
   const all = [...live.compiled.modules.values()].flatMap(({ schemas }) => [...schemas.values()]);
   const part: Making = {
     named: listsNames(all),
-    tags: [{ name: live.orb, description: textOf(document.name, document.description) }],
+    tags: [],
     paths: {},
     schemas: {},
     securitySchemes: {},
@@ -71,10 +71,22 @@ export function describeOrb(
     part.paths[path][method] = ownParameters(generic, operation, cookie);
   };
   const modules = [...live.compiled.modules.values()].filter((module) => module.routed);
-  for (const { definition } of modules) {
-    const { id, name, description } = definition;
-    part.tags.push({ name: `${live.orb}/${id}`, description: textOf(name, description) });
+  for (const module of modules) {
+    for (const schema of module.schemas.values()) {
+      const { name, description } = schema.definition;
+      const about =
+        textOf(name, description) || textOf(module.definition.name, module.definition.description);
+      part.tags.push({ name: entriesTag(live, schema), description: about });
+    }
   }
+  const further = [
+    ...(live.compiled.handlers.size === 0 ? [] : [["handlers", "Handlers of services."]]),
+    ["sign-in", realm === null ? "The sign-in page." : "Registration and sign-in."],
+    ...(realm === null ? [] : [["own account", "Account and passkeys of the signed-in user."]]),
+    ...(realm === null ? [] : [["users", "Users of the orb and their invitations."]]),
+  ];
+  for (const [subject, description = ""] of further)
+    part.tags.push({ name: `${live.orb}: ${subject}`, description });
   for (const { path, method, operation } of operationsOf(generic.paths)) {
     if (path.startsWith(COLLECTION)) {
       for (const schema of modules.flatMap((module) => [...module.schemas.values()])) {
@@ -110,7 +122,7 @@ export function describeOrb(
       const described = (name: string) => ({
         ...operation,
         operationId: `${name}_${live.orb}`,
-        tags: [live.orb],
+        tags: operation.tags.map((subject) => `${live.orb}: ${subject}`),
       });
       add(short, method, described(operation.operationId));
       if (accessHandler(tail.split("/")[1] ?? "") !== undefined)
@@ -119,6 +131,10 @@ export function describeOrb(
   }
   return part;
 }
+
+/** The address of a collection without the prefix of the API. */
+const entriesTag = ({ compiled }: LiveOrb, schema: CompiledSchema) =>
+  entriesPath(compiled, schema).replace("/api/", "");
 
 const lower = (method: string) => method.toLowerCase() as Method;
 
@@ -253,7 +269,7 @@ function entryOperation(
     operationId: `${operation.operationId}_${live.orb}_${schema.module}_${schema.id}`,
     summary: `${operation.summary} (${title})`,
     description: [operation.description, text].filter(Boolean).join(" "),
-    tags: [`${live.orb}/${schema.module}`],
+    tags: [entriesTag(live, schema)],
     security: securityFor(role, operation.security),
     parameters,
     ...(requestBody === undefined

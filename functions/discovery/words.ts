@@ -9,12 +9,12 @@ export const DESCRIPTION = [
 
 export const TAGS = [
   { name: "Discovery", description: "API description, published orbs, health and metrics." },
-  { name: "Platform authentication", description: "Passkeys, invitations and accounts of platform admins." },
-  {
-    name: "Orb-level authentication",
-    description:
-      "Passkeys, invitations and accounts of users: the shared realm, and one for each orb that uses `access`.",
-  },
+  { name: "Platform: sign-in", description: "Registration and sign-in of platform admins." },
+  { name: "Platform: own account", description: "Account and passkeys of the signed-in platform admin." },
+  { name: "Platform: admins", description: "Platform admins and their invitations." },
+  { name: "Users: sign-in", description: "Registration and sign-in in the shared realm." },
+  { name: "Users: own account", description: "Account and passkeys of the signed-in user." },
+  { name: "Users: management", description: "Users of the shared realm and their invitations." },
   { name: "Orbs", description: "Definitions of applications: drafts, publication, revisions." },
   {
     name: "Entries",

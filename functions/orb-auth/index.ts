@@ -11,7 +11,10 @@ import { userRoutes } from "./users.ts";
 export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   const scope: Scope = {
     ...mounted,
-    tag: "Orb-level authentication",
+    tags:
+      mounted.name === "Orb"
+        ? { signin: "sign-in", account: "own account", people: "users" }
+        : { signin: "Users: sign-in", account: "Users: own account", people: "Users: management" },
     accounts: { noun: "user", roles: ["owner", "admin", "user"] },
   };
   const router = newRouter();

@@ -64,7 +64,7 @@ export function orbAuth() {
       operationId: "orbSigninPage",
       summary: "Sign-in page of an orb",
       description: "An orb that does not use the service `access` redirects to /api/auth/signin.",
-      tags: ["Orb-level authentication"],
+      tags: ["sign-in"],
       security: [],
       request: { params: z.object(pathParams(PREFIX)), query: PageQuery },
       responses: pageResponses,

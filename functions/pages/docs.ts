@@ -1,95 +1,21 @@
 /** Shows the OpenAPI document in Swagger UI. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { type Actor, anonymous } from "../../shared/access/actor.ts";
+import { orbRealm, platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery } from "../http/schemas.ts";
+import { identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
-import { html } from "./html.ts";
+import { files } from "./assets.generated.ts";
+import { type Html, html } from "./html.ts";
 
 export const RENDERER_FILES = {
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
   "swagger-ui.css": "text/css; charset=utf-8",
 } as const;
-
-const START_FILE = "docs.js";
-const STYLE_FILE = "docs.css";
-
-/** Starts Swagger UI. The query parameter `orb` selects an orb. */
-const START = `"use strict";
-const orb = new URLSearchParams(location.search).get("orb");
-
-// Swagger UI switches to dark colours when the page has this class.
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
-dark.addEventListener("change", paint);
-paint();
-
-function say(text) {
-  const words = Object.assign(document.createElement("p"), { className: "words", textContent: text });
-  const whole = Object.assign(document.createElement("a"), { href: "/api/docs", textContent: "The whole platform" });
-  document.getElementById("docs").replaceChildren(words);
-  if (orb !== null) words.append(" ", whole);
-}
-
-async function load() {
-  const answer = await fetch("/api/openapi" + (orb === null ? "" : "?orb=" + encodeURIComponent(orb))).catch(() => null);
-  if (answer?.ok) return answer.json();
-  const unknown = orb !== null && answer?.status === 404;
-  throw new Error(unknown ? "No orb “" + orb + "” is published." : "The API description cannot be loaded. Try again in a few seconds.");
-}
-
-// Scripts cannot set the Cookie header. The browser sends cookies with every request anyway.
-function withoutCookies(description) {
-  const schemes = description.components.securitySchemes;
-  const cookies = new Set(Object.keys(schemes).filter((name) => schemes[name].in === "cookie"));
-  for (const name of cookies) delete schemes[name];
-  for (const operation of Object.values(description.paths).flatMap((item) => Object.values(item))) {
-    operation.security &&= operation.security.filter((each) => !Object.keys(each).some((name) => cookies.has(name)));
-  }
-  return description;
-}
-
-function show(description) {
-  document.title = description.info.title + " · API";
-  if (orb !== null) document.getElementById("source").search = "?orb=" + encodeURIComponent(orb);
-  SwaggerUIBundle({
-    spec: description,
-    dom_id: "#docs",
-    deepLinking: true,
-    docExpansion: "none",
-    defaultModelsExpandDepth: 0,
-    displayRequestDuration: true,
-    filter: true,
-    validatorUrl: null,
-    withCredentials: true,
-  });
-}
-
-// Return to the operation that is open.
-document.getElementById("signin").addEventListener("click", (event) => {
-  const here = location.pathname + location.search + location.hash;
-  event.currentTarget.href = "/api/_auth/signin?return=" + encodeURIComponent(here);
-});
-load().then(withoutCookies).then(show).catch((error) => say(error.message));
-`;
-
-/** On small screens, Swagger UI shrinks a tag's description to the width of one letter. */
-const STYLE = `body { margin: 0; background: #fff; color: #1b1b1b; font-family: system-ui, sans-serif; }
-.words, noscript { display: block; max-width: 1460px; margin: 0 auto; padding: 1.25rem 20px 0; box-sizing: border-box; line-height: 1.5; }
-.words a, noscript a { color: #1d5fb4; }
-@media (scripting: none) { #docs { display: none; } }
-@media (prefers-color-scheme: dark) {
-  body { background: #1c2022; color: #e4e6e6; }
-  .words a, noscript a { color: #8ab8ff; }
-}
-@media (max-width: 40rem) {
-  .swagger-ui .opblock-tag { flex-wrap: wrap; }
-  .swagger-ui .opblock-tag > a { flex: 1; overflow-wrap: anywhere; }
-  .swagger-ui .opblock-tag small { flex-basis: 100%; order: 1; padding: 0; }
-  .swagger-ui .filter .operation-filter-input { max-width: none; box-sizing: border-box; }
-}
-`;
 
 /** Swagger UI sets styles through the DOM and embeds icons as data URLs. It needs no inline script or style. */
 const POLICY = [
@@ -103,8 +29,34 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-const PAGE_HTML = `<!doctype html>${
-  html`
+/** Who sends the requests of the page. */
+interface Visitor {
+  actor: Actor;
+  /** The realm of the users: the orb's own one, or the shared one. */
+  users: Realm;
+}
+
+/** A link that returns to this page. The script adds the operation that is open. */
+function signinLink(realm: Realm, orb: string | undefined, text: string): Html {
+  const here = orb === undefined ? "/api/docs" : `/api/docs?orb=${encodeURIComponent(orb)}`;
+  return html`<a class="signin" href="${realm.base}/signin?return=${encodeURIComponent(here)}">${text}</a>`;
+}
+
+function greeting({ actor, users }: Visitor, orb: string | undefined): Html {
+  const noun = users === sharedRealm ? "user" : `user of ${users.title}`;
+  if (actor.kind === "platform" || actor.kind === "orb") {
+    const [realm, role] =
+      actor.kind === "platform" ? ([platformRealm, "platform admin"] as const) : ([users, noun] as const);
+    return html`You are signed in as <strong>${actor.name}</strong> (${role}), and so are the requests that you try out.
+      <button id="signout" type="button" data-realm="${realm.base}">Sign out</button><br>`;
+  }
+  return html`${signinLink(platformRealm, orb, "Sign in as a platform admin")} or
+      ${signinLink(users, orb, `as a ${noun}`)} to try out requests as yourself.`;
+}
+
+function pageHtml(visitor: Visitor, orb: string | undefined): string {
+  const source = orb === undefined ? "/api/openapi" : `/api/openapi?orb=${encodeURIComponent(orb)}`;
+  return html`<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
@@ -112,21 +64,34 @@ const PAGE_HTML = `<!doctype html>${
     <title>API of the platform</title>
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="/api/_docs/swagger-ui.css">
-    <link rel="stylesheet" href="/api/_docs/${STYLE_FILE}">
+    <link rel="stylesheet" href="${files.docs.style}">
     <script src="/api/_docs/swagger-ui-bundle.js" defer></script>
-    <script src="/api/_docs/${START_FILE}" defer></script>
+    <script src="${files.docs.script}" defer></script>
   </head>
   <body>
-    <header class="words">
-      <a id="signin" href="/api/_auth/signin?return=/api/docs">Sign in</a>, and what you try out here is done as you.
-      The description itself is at <a id="source" href="/api/openapi">/api/openapi</a>.
+    <header class="words" id="header">
+      ${greeting(visitor, orb)}
+      The description itself is at <a href="${source}">${source}</a>.
     </header>
     <main id="docs"><p class="words">The description is being loaded …</p></main>
     <noscript>This page needs JavaScript.</noscript>
   </body>
 </html>
-`.markup
-}`;
+`.markup;
+}
+
+/** Reads who is signed in. Without the broker or a valid session, the visitor is anonymous. */
+async function visitorOf(c: Context<AppEnv>, orb: string | undefined): Promise<Visitor> {
+  let users = sharedRealm;
+  try {
+    const live = orb === undefined ? null : await liveOrb(c.var.deps, orb);
+    users = (live === null ? null : orbRealm(live.document)) ?? sharedRealm;
+    return { actor: await identify(c, { platform: true, realms: [users.name] }), users };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { actor: anonymous, users };
+  }
+}
 
 const page = defineRoute({
   method: "get",
@@ -187,21 +152,17 @@ function isRendererFile(name: string): name is keyof typeof RENDERER_FILES {
 
 export function docsRoutes() {
   const router = newRouter();
-  router.openapi(page, (c) =>
-    c.body(PAGE_HTML, 200, {
+  router.openapi(page, async (c) => {
+    const { orb } = c.req.valid("query");
+    return c.body(pageHtml(await visitorOf(c, orb), orb), 200, {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": POLICY,
       "content-language": "en",
-      "cache-control": "no-cache",
-    }),
-  );
+      "cache-control": "no-store",
+    });
+  });
   router.openapi(file, (c) => {
     const name = c.req.valid("param").file;
-    const own = { "cache-control": CACHE };
-    if (name === START_FILE) {
-      return c.body(START, 200, { ...own, "content-type": "text/javascript; charset=utf-8" });
-    }
-    if (name === STYLE_FILE) return c.body(STYLE, 200, { ...own, "content-type": "text/css; charset=utf-8" });
     if (!isRendererFile(name)) throw notFound("file");
     return rendererFile(c, name);
   });

@@ -1,5 +1,5 @@
 import type { Realm } from "../../shared/access/realms.ts";
-import { scriptName, styleName } from "./assets.generated.ts";
+import { files } from "./assets.generated.ts";
 import { type Html, html, nothing } from "./html.ts";
 
 export type PageState =
@@ -132,7 +132,7 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
     state.kind === "refused" || state.kind === "bootstrap"
       ? nothing
       : html`
-<script src="/api/_auth/assets/${scriptName}" defer></script>`;
+<script src="${files.signin.script}" defer></script>`;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -141,7 +141,7 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 <meta name="color-scheme" content="light dark">
 <title>${heading} · ${realm.title}</title>
 <link rel="icon" href="${ICON}">
-<link rel="stylesheet" href="/api/_auth/assets/${styleName}">${script}
+<link rel="stylesheet" href="${files.signin.style}">${script}
 </head>
 <body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
   <main id="card">

@@ -12,7 +12,7 @@ import { passkeyRoutes } from "./passkey.ts";
 const scope: Scope = {
   prefix: "/api/_auth",
   name: "Platform",
-  tag: "Platform authentication",
+  tags: { signin: "Platform: sign-in", account: "Platform: own account", people: "Platform: admins" },
   accounts: { noun: "platform admin", roles: ["owner"] },
   realm: () => platformRealm,
   attempt: bootstrapAccess,

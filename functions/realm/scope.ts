@@ -17,7 +17,8 @@ export interface Scope {
   prefix: string;
   /** Suffix that makes operation ids unique in the OpenAPI document. */
   name: "Platform" | "Shared" | "Orb";
-  tag: string;
+  /** Tags of its operations in the OpenAPI description. Those of an orb follow the orb's id. */
+  tags: { signin: string; account: string; people: string };
   /** What accounts are called, and their roles. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
@@ -79,8 +80,10 @@ export function realmRoute(scope: Scope, callers: Callers, handler?: AccessHandl
     }
     await next();
   };
+  const ofPeople = callers === "manager" || handler === "invitations" || handler === "bootstrap";
+  const subject = callers === "account" ? "account" : ofPeople ? "people" : "signin";
   return {
-    tags: [scope.tag],
+    tags: [scope.tags[subject]],
     security: callers === "anyone" ? [] : SESSION,
     middleware:
       attempt === undefined || scope.attempt === undefined ? [admit] : [scope.attempt(attempt), admit],

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { launchChromium, type TestBrowser } from "../support/browser.ts";
 import { sharedPlatform } from "../support/platform.ts";
+import { faults, look } from "../support/signin.ts";
 
 const shop = readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8");
 
@@ -45,10 +46,23 @@ test("the documentation page loads from its own origin with a strict content sec
   expect(answer?.headers()["content-security-policy"]).not.toContain("unsafe");
   const operation = page.locator('[id$="-listEntriesOf_shop_catalog_product"]');
   // Groups are collapsed at first. Expand one, and try an operation in it.
-  await page.getByRole("heading", { name: /shop\/catalog/ }).click();
+  await page.getByRole("heading", { name: "shop/catalog/product" }).click();
   await operation.locator(".opblock-summary-control").click();
   await operation.getByRole("button", { name: "Try it out" }).click();
+  expect(await faults(page)).toEqual([]);
+  // Only the sample of the success is open.
+  expect(await operation.locator("pre.example").count()).toBe(1);
+  await operation.getByRole("button", { name: "Not found" }).click();
+  await operation.getByText('"entry_not_found"').waitFor();
+  await operation.getByRole("button", { name: "Not found" }).click();
+  expect(await operation.locator("pre.example").count()).toBe(1);
+  // All parameters are optional, so none has a value.
+  const fields = await operation.locator(".parameters :is(input, select)").all();
+  expect(fields.length).toBeGreaterThan(5);
+  for (const field of fields) expect(await field.inputValue()).toBe("");
+  const sent = page.waitForRequest(/shop\/catalog\/product/);
   await operation.getByRole("button", { name: "Execute" }).click();
+  expect(new URL((await sent).url()).search).toBe("");
   await operation.locator(".live-responses-table .response-col_status", { hasText: "200" }).waitFor();
   expect(problems).toEqual([]);
   expect(elsewhere).toEqual([]);
@@ -60,16 +74,48 @@ test("the documentation page loads from its own origin with a strict content sec
   expect(await page.locator(".auth-container").count()).toBe(1);
   await page.getByRole("button", { name: "Close" }).first().click();
   // Sign-in leads back to the open operation.
-  await page.getByRole("link", { name: "Sign in" }).click();
-  await page.waitForURL(/signin/);
-  const back = new URL(new URL(page.url()).searchParams.get("return") ?? "", platform.origin);
-  expect(back.pathname + back.search).toBe("/api/docs?orb=shop");
-  expect(back.hash).toContain("listEntriesOf_shop_catalog_product");
+  for (const [name, signin] of [
+    ["Sign in as a platform admin", "/api/_auth/signin"],
+    ["as a user of Shop", "/api/shop/signin"],
+  ] as const) {
+    const link = page.getByRole("link", { name });
+    await link.hover();
+    const target = new URL((await link.getAttribute("href")) ?? "", platform.origin);
+    expect(target.pathname).toBe(signin);
+    const back = new URL(target.searchParams.get("return") ?? "", platform.origin);
+    expect(back.pathname + back.search).toBe("/api/docs?orb=shop");
+    expect(back.hash).toContain("listEntriesOf_shop_catalog_product");
+  }
 
   await page.goto(`${platform.origin}/api/docs`);
-  await page.getByRole("heading", { name: /Platform authentication/ }).waitFor();
+  await page.getByRole("heading", { name: "Platform: sign-in" }).waitFor();
   expect(problems).toEqual([]);
 }, 90_000);
+
+test("shows who is signed in, and signs out", async () => {
+  const platform = await sharedPlatform();
+  const made = await call(platform, "POST", "/api/_auth/invitations", { token: await adminToken(platform) });
+  const { page } = await chromium.page();
+  page.setDefaultTimeout(15_000);
+  await page.goto(`${platform.origin}/api/docs`);
+  const link = page.getByRole("link", { name: "Sign in as a platform admin" });
+  const address = new URL((await link.getAttribute("href")) ?? "", platform.origin);
+  address.searchParams.set("invite", made.body.token);
+  await page.goto(address.href);
+  await page.getByLabel("Your name").fill("Ada <b>");
+  await page.getByRole("button", { name: "Create passkey" }).click();
+  await page.waitForURL(`${platform.origin}/api/docs`);
+  const header = page.getByRole("banner");
+  await header.filter({ hasText: "You are signed in as Ada <b> (platform admin)" }).waitFor();
+  expect(await link.count()).toBe(0);
+  await page.getByRole("heading", { name: "Platform: sign-in" }).waitFor();
+  await look(page, "docs-signed-in");
+  expect(await faults(page)).toEqual([]);
+  await header.getByRole("button", { name: "Sign out" }).click();
+  await link.waitFor();
+  expect(await page.context().cookies()).toEqual([]);
+  await page.context().close();
+}, 60_000);
 
 test("fits a phone's width and follows the device's dark mode", async () => {
   const platform = await sharedPlatform();
@@ -79,6 +125,7 @@ test("fits a phone's width and follows the device's dark mode", async () => {
   expect((await words.boundingBox())?.width).toBeGreaterThan(250);
   expect((await page.locator(".operation-filter-input").boundingBox())?.width).toBeGreaterThan(300);
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+  expect(await faults(page)).toEqual([]);
   const ground = () =>
     page.evaluate("getComputedStyle(document.querySelector('.swagger-ui')).backgroundColor");
   expect(await ground()).toBe("rgb(28, 32, 34)");
@@ -93,7 +140,7 @@ test("names an orb that is not published, with a link to all others", async () =
   await page.goto(`${platform.origin}/api/docs?orb=${encodeURIComponent("<b>nope")}`);
   await page.getByText("No orb “<b>nope” is published.").waitFor();
   await page.getByRole("link", { name: "The whole platform" }).click();
-  await page.getByRole("heading", { name: /Platform authentication/ }).waitFor();
+  await page.getByRole("heading", { name: "Platform: sign-in" }).waitFor();
 }, 60_000);
 
 test("does not show a loading message without JavaScript", async () => {

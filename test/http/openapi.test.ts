@@ -184,6 +184,10 @@ test("titles an orb's document with its name and describes every tag", async () 
   const known = new Set(tags.map(({ name }) => name));
   const used = operationsOf(paths).flatMap(({ operation }) => operation.tags ?? []);
   expect(used.filter((tag) => !known.has(tag))).toEqual([]);
+  expect([...known].filter((tag) => !used.includes(tag))).toEqual([]);
+  // Readers can scan the operations of one tag.
+  for (const tag of known)
+    expect([tag, used.filter((each) => each === tag).length > 15]).toEqual([tag, false]);
 });
 
 test("describes exactly the active routes of an orb", async () => {

@@ -63,6 +63,9 @@ export async function faults(page: Page): Promise<string[]> {
   const found: string[] = [];
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
+    // Colours change gradually.
+    await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+      .then(() => Promise.allSettled(document.getAnimations().map((each) => each.finished)))`);
     const violations = await page.evaluate(async () => {
       interface Violation {
         id: string;
