@@ -76,27 +76,27 @@ export function renderProduction(services: readonly string[] = []): string {
   /** Comments out the example. */
   const shown = (indent: string, lines: string) =>
     services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
-  return `# One of three brokers in production: the same file on each, with a file variables.conf of its own beside it, mode 0600:
+  return `# Configuration of one of three brokers. Use this file on each. Write a file variables.conf beside it, with mode 0600:
 #
-#   NODE_SERVER_NAME: "n1"                                 # unique, and for good: its copies are its own
+#   NODE_SERVER_NAME: "n1"                                 # unique; never change it
 #   NODE_STORE_DIR: "/var/lib/nats"
-#   NODE_CERT_FILE: "/etc/nats/cert.pem"                   # for the names by which clients and the other brokers know it
+#   NODE_CERT_FILE: "/etc/nats/cert.pem"                   # for the host names that clients and brokers use
 #   NODE_KEY_FILE: "/etc/nats/key.pem"
-#   NODE_CA_FILE: "/etc/nats/ca.pem"                       # whoever signs the brokers' certificates
+#   NODE_CA_FILE: "/etc/nats/ca.pem"                       # authority that signed the brokers' certificates
 #   NODE_CLIENT_LISTEN: "10.0.0.1:4222"                    # services and operators
 #   NODE_WEBSOCKET_LISTEN: "0.0.0.0:443"                   # the functions and the streams process
-#   NODE_CLUSTER_LISTEN: "10.0.0.1:6222"                   # the other brokers; no one else must reach it
+#   NODE_CLUSTER_LISTEN: "10.0.0.1:6222"                   # other brokers only; block it for everyone else
 #   NODE_ROUTES: ["tls://n1.internal:6222", "tls://n2.internal:6222", "tls://n3.internal:6222"]
-#   NODE_MAX_FILE_STORE: 200GB                             # less than the disk: a full one stops the broker's streams
+#   NODE_MAX_FILE_STORE: 200GB                             # less than the disk; a full disk stops writes
 #   FN_PASSWORD: "…"  STREAMS_PASSWORD: "…"  DEPLOY_PASSWORD: "…"  OPERATOR_PASSWORD: "…"  SYSTEM_PASSWORD: "…"
 #
-# Passwords are long and random ("openssl rand -hex 24"), and plain here: a hashed one would cost every connection of
-# the functions, which is every request on the edge, tens of milliseconds. Each is rotated by changing it on all brokers
-# ("nats-server --signal reload") and in what uses it.
+# Use long random passwords ("openssl rand -hex 24"). Do not hash them: checking a hash takes tens of milliseconds for
+# each connection, and on the edge each request opens one. To rotate a password, change it on all brokers, run
+# "nats-server --signal reload" there, and change it in the programs that use it.
 #
-# The platform: NATS_URL=wss://n1…,wss://n2…,wss://n3… NATS_REPLICAS=3, NATS_USER=fn for the functions, streams for the
-# streams process, deploy for "npm run provision".
-# Rendered by production.ts from permissions.ts.
+# Set for the platform: NATS_URL=wss://n1…,wss://n2…,wss://n3… and NATS_REPLICAS=3. NATS_USER is fn for the functions,
+# streams for the streams process, and deploy for "npm run provision".
+# production.ts renders this file from permissions.ts.
 
 include "variables.conf"
 
@@ -117,8 +117,8 @@ tls {
 jetstream {
   store_dir: $NODE_STORE_DIR
   max_file_store: $NODE_MAX_FILE_STORE
-  # An acknowledgement means: on disk. With three copies a duration such as "1s" is faster, and loses something only if
-  # all three lose power within it.
+  # An acknowledged write is on disk. A duration such as "1s" is faster. It loses writes only if all three brokers lose
+  # power within that time.
   sync_interval: always
   limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
 }
@@ -127,7 +127,7 @@ cluster {
   name: "platform"
   listen: $NODE_CLUSTER_LISTEN
   routes: $NODE_ROUTES
-  # A broker that hangs is noticed within seconds, not minutes.
+  # Detects a broker that hangs within seconds.
   ping_interval: "2s"
   tls {
     cert_file: $NODE_CERT_FILE
