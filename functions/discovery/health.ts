@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { requireReady } from "../../shared/discovery/readiness.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json } from "../http/schemas.ts";
@@ -22,7 +23,8 @@ const health = defineRoute({
   path: "/api/health",
   operationId: "getHealth",
   summary: "Check whether the platform is ready",
-  description: "503 while the broker cannot be reached. `probe=live` only checks that the process responds.",
+  description:
+    "503 while the broker cannot be reached, or is cut off from the rest of its cluster. `probe=live` only checks that the process responds.",
   tags: ["Discovery"],
   security: [],
   request: { query: z.strictObject({ probe: z.enum(["ready", "live"]).optional() }) },
@@ -34,8 +36,8 @@ export function healthRoutes() {
   return newRouter().openapi(health, async (c) => {
     const own = { status: "ok" as const, version: VERSION };
     if (c.req.valid("query").probe === "live") return c.json(own, 200);
-    const { store } = c.var.deps;
-    const { version } = await store.server();
-    return c.json({ ...own, broker: { version, roundTripMs: await store.ping() } }, 200);
+    const { version } = await c.var.deps.store.server();
+    const roundTripMs = await requireReady(c.var.deps);
+    return c.json({ ...own, broker: { version, roundTripMs } }, 200);
   });
 }

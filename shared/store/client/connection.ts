@@ -4,6 +4,7 @@ import { AppError, unavailable } from "../../kernel/errors.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import { type ConnectOptions, dial } from "./dial.ts";
 import { Frames } from "./frames.ts";
+import { keepLeaderContact } from "./leader-contact.ts";
 import { type Liveness, livenessOf, onceHeard } from "./liveness.ts";
 import { ReceivedMessage } from "./message.ts";
 import { brokerTimeout, PendingRequests } from "./pending-requests.ts";
@@ -104,6 +105,7 @@ export class Connection {
       this.#over(connection, () => unavailable(error ?? new Error("connection closed")));
     });
     if (o.reconnect) void this.#watch(connection);
+    if (o.reconnect && o.url.includes(",")) keepLeaderContact(connection);
     o.onStatus?.("connected");
     return connection;
   }

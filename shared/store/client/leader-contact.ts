@@ -1,0 +1,61 @@
+/**
+ * Moves a long-lived connection to another broker if its own broker has lost contact with the rest of the cluster. Such
+ * a broker still accepts connections and answers pings, but its replicas no longer change.
+ */
+import type { NatsConnection } from "nats.ws";
+import { buckets, kvSubject, streams } from "../subjects.ts";
+import { ApiCode } from "./codes.ts";
+
+const EVERY_MS = 2_000;
+const TIMEOUT_MS = 2_000;
+/** An election takes up to 7 seconds, in which no broker has contact with a leader. */
+const PATIENCE_MS = 8_000;
+
+/**
+ * Only the leader of a stream reads messages by this request. A broker that is cut off refuses it after 10 to 13 seconds,
+ * but answers requests for the stream's information. `health` is the id of no orb, so the response is small.
+ */
+const REQUEST = `$JS.API.STREAM.MSG.GET.${streams.kv(buckets.orbs)}`;
+const QUERY = JSON.stringify({ last_by_subj: kvSubject(buckets.orbs, "health") });
+/** Responses of a broker that has contact. */
+const EXPECTED: readonly (number | undefined)[] = [undefined, ApiCode.noMessage, ApiCode.streamNotFound];
+
+/** Checks the connection until it is closed. Needs several servers. */
+export function keepLeaderContact(connection: NatsConnection): void {
+  let lostAt: number | undefined;
+  /** The server that was left. The library may return to it first. */
+  let left = "";
+  let checking = false;
+  async function check(): Promise<void> {
+    const startedAt = Date.now();
+    const server = connection.getServer();
+    if (await hasContact(connection)) {
+      lostAt = undefined;
+      left = "";
+      return;
+    }
+    lostAt ??= startedAt;
+    if (server !== left && Date.now() - lostAt < PATIENCE_MS) return;
+    lostAt = undefined;
+    left = server;
+    await connection.reconnect();
+  }
+  const timer = setInterval(() => {
+    if (checking) return;
+    checking = true;
+    void check().finally(() => {
+      checking = false;
+    });
+  }, EVERY_MS);
+  void connection.closed().then(() => clearInterval(timer));
+}
+
+async function hasContact(connection: NatsConnection): Promise<boolean> {
+  try {
+    const answer = await connection.request(REQUEST, QUERY, { timeout: TIMEOUT_MS });
+    const { error } = answer.json<{ error?: { err_code: number } }>();
+    return EXPECTED.includes(error?.err_code);
+  } catch {
+    return false;
+  }
+}
