@@ -4,6 +4,7 @@ import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import { isOrbId } from "../definition/document/ids.ts";
+import type { Fence } from "../definition/live-orb.ts";
 import {
   type Act,
   appendRecord,
@@ -19,7 +20,7 @@ import {
 import { isReconciled, liveRecord } from "../definition/stored/live-record.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.ts";
-import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
+import { AppError, notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { equal } from "../kernel/json.ts";
 import { pause } from "../kernel/pause.ts";
 import { nullOnConflict } from "../store/pages.ts";
@@ -100,13 +101,33 @@ async function appended(
   const made: OrbHead = { ...record, seq };
   const { work, publishedRevision, basis } = record;
   const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
-  // The revision is committed. If a conflict stops the remaining work, the next request finishes it.
-  if (
-    undone &&
-    (await nullOnConflict(reconcileOrb(deps, orb, made, closed?.fence).then(() => true))) === null
-  )
-    deps.log.warn("entries follow their definition later", { orb });
+  if (undone) await follow(deps, orb, made, closed?.fence);
   return exists(made) ? made : null;
+}
+
+/** Milliseconds before each further attempt to finish the work of a committed revision. */
+const FURTHER_ATTEMPTS = [500, 1_000, 2_000, 4_000, 8_000, 12_000];
+
+/**
+ * Does the work that a committed revision requires. If that fails, it continues after the response. After the last
+ * attempt, the next management request for the orb or the next start finishes it.
+ */
+async function follow(deps: Deps, orb: string, made: OrbHead, fence: Fence | undefined): Promise<void> {
+  try {
+    await reconcileOrb(deps, orb, made, fence);
+  } catch (error) {
+    deps.afterwards(finishLater(deps, orb));
+    if (!(error instanceof Conflict)) throw error;
+    deps.log.warn("entries follow their definition later", { orb });
+  }
+}
+
+async function finishLater(deps: Deps, orb: string): Promise<void> {
+  const over = (error: unknown) => error instanceof AppError && error.kind === "not_found";
+  for (const ms of FURTHER_ATTEMPTS) {
+    await pause(ms);
+    if (await readOrb(deps, orb).then(() => true, over)) return;
+  }
 }
 
 /** Returns the stored response to an earlier request with the same idempotency key. */
