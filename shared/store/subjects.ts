@@ -22,7 +22,7 @@ export function token(value: string, what: string): string {
 
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
 export type ModuleToken = (typeof MODULE_TOKENS)[number];
-/** Who may read a published copy of an entry. */
+/** The readers of a published copy of an entry. */
 export type LiveRole = "public" | "user" | "admin";
 
 export interface Home {

@@ -77,7 +77,7 @@ export async function entryKeys(
   return { claims, liveClaims, stale: !follows || !same };
 }
 
-/** Returns the index keys of normalized unique values. */
+/** Returns the index keys of unique values that change when they are normalized. */
 export async function formsOf(
   deps: Deps,
   schema: CompiledSchema,

@@ -44,7 +44,7 @@ async function* walk(
   const stream = streams.orb(orb);
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
-  // The index may come from a lagging replica, so get the last sequence from the leader.
+  // A replica may lag behind, so get the last sequence from the leader.
   const newest = await nullIfMissing(deps.store.get(stream, filter));
   if (newest !== null && newest.seq < start.fromSeq) return;
   const page = async (fromSeq: number) =>

@@ -16,7 +16,7 @@ export interface IndexEntry {
 }
 
 const MAX_WINDOW = 500;
-/** Assumed share of index messages in the stream, because a new entry adds up to ten messages. */
+/** A new entry adds up to ten messages to the stream, one of them to the index of entries. */
 const USUAL_DENSITY = 1 / 10;
 
 /** Reads a page of an index. A missing stream counts as empty. */
@@ -82,7 +82,7 @@ export async function readPlaces(
 
 export interface IndexWindow {
   places: IndexEntry[];
-  /** Share of index messages in the stream, to size the pages of a backward scan. 0 if unknown. */
+  /** Which share of the stream are index messages: an estimate to read an index backwards. 0 if unknown. */
   density: number;
 }
 
@@ -103,7 +103,7 @@ export async function* scanForwards(
 
 export type ScanStart = Pick<IndexWindow, "density"> & { seq: number };
 
-/** Yields entries in order of creation, oldest or newest first. */
+/** Yields the entries of an index in order of creation, oldest or newest first. */
 export async function* scanInOrder(
   store: Store,
   indexScan: IndexScan,

@@ -103,7 +103,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
             operation: "reseal",
             status: statusOf(base),
             values: await resealValues(deps.config, orb.orb, base.id, base.values),
-            // If the newest revision is published, publish the new one too.
+            // Publish the encrypted revision if the original was published.
             live:
               base.status === "PUBLISHED" && !hasDraft(base) && state.schema !== undefined
                 ? "publish"

@@ -15,7 +15,7 @@ const positions = z.strictObject({
   /** How the first page was read. Later pages must be read in the same way. */
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
   seq,
-  /** Share of index messages in the stream, an estimate for reading backwards. 0 if unknown. */
+  /** Which share of the stream are index messages: an estimate to read an index backwards. 0 if unknown. */
   density,
   id: z.string(),
   keys: z.array(key),

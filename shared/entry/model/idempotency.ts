@@ -61,7 +61,7 @@ export function checkKey(key: string): string {
 }
 
 /**
- * Returns the record to store for a request, or undefined if the client sent no key.
+ * Returns the idempotency record to store for a request, or undefined if the client sent no key.
  * @param subjectOf returns the record's subject for the hash of caller, route and key
  */
 export async function claimOf(
@@ -89,7 +89,7 @@ export function idempotencyClaim(
   return claimOf(deps, actor, (hash) => subjects.idempotency(orb, hash), sent, request);
 }
 
-/** Returns the sequence of the response to an earlier request with the same key, or null. */
+/** Returns the sequence of the response to an earlier request with the same Idempotency-Key, or null. */
 export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | null): number | null {
   if (message === null || message.data.length === 0) return null;
   const { body, offset } = message.json<StoredClaim>();
@@ -99,7 +99,7 @@ export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | nul
 }
 
 /**
- * Returns the response to an earlier request with the same key, or null.
+ * Returns the response to an earlier request with the same Idempotency-Key, or null.
  * @throws AppError invalid `idempotency_mismatch` if the key was used for a different request
  * @throws AppError gone `answer_gone` if the response was purged
  */

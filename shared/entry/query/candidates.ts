@@ -21,7 +21,7 @@ export type Candidates =
   | { kind: "set"; places: IndexEntry[] }
   | ({ kind: "value" } & ValueIndex);
 
-/** The index of one value, and marks of the entries that got the value after their creation. */
+/** Index of the entries that have one value. Entries that got it after their creation are marked. */
 export interface ValueIndex {
   filter: string;
   late: string;

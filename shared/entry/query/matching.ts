@@ -26,7 +26,7 @@ export interface Collection<T> {
   choice: Choice;
   /** Whether filters apply to the response's language and market only. */
   localized: boolean;
-  /** Whether `read` omits entries, so that the index does not know the total. */
+  /** Whether the list omits some entries of its index, so that their number must be counted. */
   narrowed: boolean;
   /** Returns the number of entries without filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;

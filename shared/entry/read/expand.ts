@@ -123,7 +123,6 @@ async function targetsIn(
       if (!mayWith(actor, compiled, "read", { access: seen.schema.access, createdBy })) continue;
       targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
-        // The response also depends on the definition of the entry's orb.
         tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
       });
     }

@@ -120,7 +120,7 @@ function collectionOf(
     choice: choose(context.compiled, {}),
     localized: false,
     narrowed: status !== undefined || (schemas !== undefined && one === undefined),
-    // A deleted entry stays in the index for one second, so count short lists exactly.
+    // A deleted entry stays in the index for one second, which matters for the total of short lists.
     async total(indexed) {
       if (indexed > 1000) return indexed;
       const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });

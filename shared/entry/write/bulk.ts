@@ -28,7 +28,7 @@ export interface BulkInput {
   orb: OrbContext;
   lines: AsyncIterable<string>;
   parse: (line: string) => unknown;
-  /** Whether to publish entries whose line does not say. */
+  /** Whether to publish entries by default. A line can override it. */
   publish?: boolean | undefined;
   /** Authenticates the caller again for each group, because an upload can take minutes. */
   authority?: (() => Promise<Actor>) | undefined;

@@ -57,7 +57,7 @@ async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
       if (first !== undefined) await deps.store.batch(stream, [{ ...first, expect }, ...rest]);
     }
   } catch {
-    // The write has succeeded, and readers ignore the remaining index keys.
+    // The write has succeeded. Readers ignore the index keys that remain.
   }
   return seq;
 }

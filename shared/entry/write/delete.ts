@@ -69,7 +69,7 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
   const address: EntryAddress = await retryOnConflict(deps, orb, async () => {
     const entry = await loadEntry(deps, orb, id);
     if (entry === null) throw notFound("entry");
-    // Settings that are created again have the same id. Do not erase the new ones.
+    // Settings keep their id when they are created again. Do not erase the new ones.
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
     const at = new Date(deps.clock.now()).toISOString();
     await deps.store.append(streams.orb(orb), {

@@ -28,7 +28,7 @@ export interface Preparation {
   /** Values from the client, or the masked stored values if the client sent none. */
   given: unknown;
   stored: Readonly<Record<string, StoredValue>>;
-  /** Index keys that the entry already has. Only new references are checked. */
+  /** Index keys that the entry already has. Its references in them are not checked again. */
   held: readonly string[];
   publish: boolean;
   faults: readonly Fault[];

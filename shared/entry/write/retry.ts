@@ -58,7 +58,7 @@ export async function retryOnConflict<T>(
       if (attempt >= ATTEMPTS) throw writeConflict();
       // Perhaps a publication was interrupted after it changed the fence.
       if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
-      // The first retry is immediate, because most conflicts are over by then. Later ones wait for a growing, random
+      // The first retry is immediate, because most conflicts have ended. Later ones wait for a growing, random
       // time.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }

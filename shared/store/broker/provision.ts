@@ -105,8 +105,8 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.orbInvitations, replicas),
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services write their own keys here. Without rollups they cannot delete those of other services. The byte limit
-    // keeps the list short enough to read as a whole.
+    // Services write their own keys here. Rollups are off, because they could delete the keys of other services. The byte
+    // limit keeps the list short enough to read as a whole.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
   ];

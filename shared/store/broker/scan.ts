@@ -33,7 +33,7 @@ const MAX_ROUNDS = 64;
 const MAX_PARALLEL = 16;
 
 /**
- * Reads a page from the leader, one message per request. Requests more sequences in parallel while each request finds a
+ * Reads a page from the leader, one message per request. Sends more requests in parallel while each request finds a
  * message.
  */
 async function leaderScan(

@@ -7,7 +7,7 @@ export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
-/** One version of an index. Cached responses refer to it instead of to the index, so the index can be evicted. */
+/** One version of an index. Tells a response cache whether responses made from the index are still valid. */
 class State implements Dependency {
   readonly #epoch: Epoch;
   #replaced = false;

@@ -32,7 +32,7 @@ interface StreamDependencies {
   fine: Dependency[] | undefined;
 }
 
-/** Dependencies of a response about one entry: the orb's published definition, and one message. */
+/** What a response about one entry was made from: the orb's published definition, and one message. */
 export interface EntryDependencies {
   definition: Dependency;
   message: NonNullable<Dependency["message"]>;
@@ -53,7 +53,7 @@ export class DependencyTracker {
     });
   }
 
-  /** Adds a value that was read. An uncached one (undefined) makes the response depend on the whole stream. */
+  /** Adds a cached value. For an uncached value (undefined), the response depends on the whole stream. */
   add(stream: string, dependency: Dependency | undefined): void {
     const known = this.#streams.get(stream);
     if (known === undefined) this.markUncacheable();

@@ -93,7 +93,7 @@ export class Feed {
       return;
     }
     if (seq !== this.position + 1) {
-      // Ignore messages from before the subscription. Sequence 1 means that the stream was created again.
+      // Ignore messages from before the subscription. But sequence 1 means that the stream was created again.
       if (seq <= this.#baseline && seq > 1) return;
       this.#baseline = 0;
       this.acknowledged = Math.min(this.acknowledged, seq);

@@ -10,7 +10,7 @@ import type { Dependency, Epoch } from "./dependencies.ts";
 import type { Feed } from "./feed.ts";
 import { MessageCache } from "./message-cache.ts";
 
-/** Sessions contain their expiry time, so they can be cached although the feed does not report expiries. */
+/** Sessions contain their expiry time. So they can be cached, although the broker does not announce expiries. */
 export const SESSIONS = streams.kv(buckets.sessions);
 /** Maximum messages that one read adds to the cache, so that a full scan does not evict everything. */
 const MOST_CACHED = 256;
@@ -144,7 +144,7 @@ export class LastMessages {
         }
         if (message !== undefined) found.set(subject, message);
         if (subjects.length > MOST_CACHED || feed.epoch !== epoch) continue;
-        // Another read of the same subject may have started later and finished earlier.
+        // Another read of the subject may have cached a newer message in the meantime.
         if ((this.#cache.seqOf(subject, epoch) ?? -1) < (message?.seq ?? 0))
           this.#put(subject, message instanceof Message ? message : null, feed);
       }

@@ -15,7 +15,7 @@ export interface Evictable {
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();
   readonly #maxBytes: number;
-  /** Position of the eviction hand. Keep it, because each restart would pass all removed values again. */
+  /** Where the last eviction stopped. Starting over each time would be slow after many deletions. */
   #hand: MapIterator<[string, V]> | undefined;
   #bytes = 0;
 

@@ -73,7 +73,7 @@ export class Connection {
 
   #connected(): Promise<NatsConnection> {
     if (this.#closed) return Promise.reject(unavailable("closed"));
-    // Forget a failed attempt, so that the next request tries again.
+    // After a failed attempt, the next request must try again.
     this.#connecting ??= this.#connect().catch((error: unknown) => {
       this.#connecting = undefined;
       throw unavailable(error);

@@ -8,7 +8,7 @@ const LARGE_BYTES = 64 * 1024;
 const lossless = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const BYTE_ORDER_MARK = 0xfeff;
 
-/** Returns a part of a frame that may be kept. A part of a large frame becomes text, if it is text. */
+/** Returns a copy of a body in a large frame, as text if possible, so that the frame can be freed. */
 export function keptBody(part: Uint8Array): string | Uint8Array {
   if (part.buffer.byteLength < LARGE_BYTES) return part;
   try {

@@ -4,7 +4,7 @@ import { ReceivedMessage } from "./message.ts";
 
 /**
  * Delivers messages that are published on a subject from now on.
- * @param lost called at most once, when no more messages can arrive
+ * @param lost called at most once, when the subscription has ended for good
  */
 export function subscribeOn(
   connected: Promise<NatsConnection>,
