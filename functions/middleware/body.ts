@@ -221,8 +221,8 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
   const type = c.req.header("content-type");
   const isJson = JSON_TYPE.test(type ?? "");
   const bytes = await receivedBody(c);
-  if (bytes.length === 0) {
-    if (required) throw type === undefined || isJson ? noBody() : notJson();
+  if (bytes.length === 0 && !(required && isJson)) {
+    if (required) throw type === undefined ? noBody() : notJson();
     keepJson(c, {});
     // Later checks for a body must not see this substitute object.
     c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);

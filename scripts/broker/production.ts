@@ -54,7 +54,7 @@ ${requests(name)
         password: $${name.toUpperCase()}_PASSWORD
         permissions {
           publish: { allow: ${JSON.stringify(requests(name)).replaceAll(",", ", ")} }
-          subscribe: { allow: ["_INBOX.${name}.>", "${answers(name)}"] }
+          subscribe: { allow: ["_INBOX.>", "${answers(name)}"] }
           allow_responses: { max: 1, expires: "30s" }
         }
       }
@@ -64,7 +64,7 @@ ${requests(name)
 
 /** The platform's account shares these subjects with a service's account. */
 const exportsTo = (name: string) =>
-  requests(name)
+  ownRequests(name)
     .map((subject) => `      { service: "${subject}", accounts: [${accountOf(name)}] }`)
     .join("\n");
 const importsFrom = (name: string) =>
@@ -159,6 +159,7 @@ ${(Object.keys(PERMISSIONS) as (keyof typeof PERMISSIONS)[]).map(user).join("\n"
     # It needs its lines in all three places:
     exports: [
 ${shown("      ", named.map(exportsTo).join("\n"))}
+${shown("      ", `      { service: "${BUCKET}", accounts: [${named.map(accountOf).join(", ")}] }`)}
     ]
     imports: [
 ${shown("      ", named.map(importsFrom).join("\n"))}
