@@ -30,8 +30,14 @@ function user(name: keyof typeof PERMISSIONS): string {
 
 const accountOf = (service: string) => `SERVICE_${service}`;
 const answers = (service: string) => `svc.${service}.>`;
+/**
+ * Key-value clients ask for the bucket before they read or write a key. The broker also answers API subjects in the
+ * service's own account, which has no JetStream. So the account maps the request to a subject of its own first.
+ */
+const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
+const MAPPED = "_handlers.info";
 /** A service may store its registration and read it. */
-const requests = (service: string) => [
+const ownRequests = (service: string) => [
   `$KV.handlers.${service}.>`,
   `$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${service}.>`,
 ];
@@ -39,21 +45,24 @@ const requests = (service: string) => [
 /**
  * Each service gets its own broker account, which isolates subjects. In the platform's account, a service could make
  * the broker send its registration to any subject, and so store it as an entry.
+ * Every inbox in the account is the service's own, so clients need no inbox prefix.
  */
 function service(name: string): string {
   return `  ${accountOf(name)} {
     exports: [{ service: "${answers(name)}", accounts: [PLATFORM], allow_trace: true }]
+    mappings: { "${BUCKET}": "${MAPPED}" }
     imports: [
-${requests(name)
+${ownRequests(name)
   .map((subject) => `      { service: { account: PLATFORM, subject: "${subject}" } }`)
   .join("\n")}
+      { service: { account: PLATFORM, subject: "${BUCKET}" }, to: "${MAPPED}" }
     ]
     users: [
       {
         user: ${name}
         password: $${name.toUpperCase()}_PASSWORD
         permissions {
-          publish: { allow: ${JSON.stringify(requests(name)).replaceAll(",", ", ")} }
+          publish: { allow: ${JSON.stringify([...ownRequests(name), MAPPED]).replaceAll(",", ", ")} }
           subscribe: { allow: ["_INBOX.>", "${answers(name)}"] }
           allow_responses: { max: 1, expires: "30s" }
         }

@@ -2,12 +2,13 @@
  * The production configuration on three brokers with TLS: it starts, the platform runs on it, and it refuses other
  * access.
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 import { connect, headers, type NatsConnection, StringCodec } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { renderProduction } from "../../scripts/broker/production.ts";
@@ -20,6 +21,9 @@ import { runScript, runStart } from "../support/start.ts";
 
 const checkedIn = readFileSync(new URL("../../scripts/broker/production.conf", import.meta.url), "utf8");
 const codec = StringCodec();
+/** Any client may ask for the state of the bucket of registrations. */
+const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
+const SERVICES: readonly string[] = ["shipping", "billing"];
 const brokers: ChildProcess[] = [];
 const names = ["fn", "streams", "deploy", "operator", "system", "shipping", "billing"] as const;
 const passwords = Object.fromEntries(names.map((name) => [name, randomBytes(12).toString("hex")]));
@@ -83,7 +87,7 @@ beforeAll(async () => {
       writeFileSync(join(dir, "variables.conf"), `${[...lines, "NODE_MAX_FILE_STORE: 1GB"].join("\n")}\n`, {
         mode: 0o600,
       });
-      writeFileSync(join(dir, "production.conf"), renderProduction(["shipping", "billing"]));
+      writeFileSync(join(dir, "production.conf"), renderProduction(SERVICES));
       const child = spawn(lastingBroker(), ["-c", join(dir, "production.conf")], {
         stdio: ["ignore", "ignore", "pipe"],
       });
@@ -121,7 +125,7 @@ const client = (user: string, pass = passwords[user]): Promise<NatsConnection> =
     user,
     ...(pass === undefined ? {} : { pass }),
     tls: { caFile: ca },
-    inboxPrefix: `_INBOX.${user}`,
+    ...(SERVICES.includes(user) ? {} : { inboxPrefix: `_INBOX.${user}` }),
     reconnect: false,
   });
 
@@ -252,6 +256,7 @@ test("a service cannot make the broker write to other subjects by choosing a rep
   for (const reply of ["$KV.platform_admins.shipping", "svc.billing.pay", "_INBOX.fn.x", "$KV.orbs.forged"]) {
     service.publish(key, codec.encode("{}"), { reply });
     service.publish(get, undefined, { reply });
+    service.publish(BUCKET, undefined, { reply });
     const traced = headers();
     traced.set("Nats-Trace-Dest", reply);
     service.publish(key, codec.encode("{}"), { headers: traced });
@@ -304,10 +309,16 @@ test("a service can register and answer, and nothing else", async () => {
       "$JS.API.DIRECT.GET.øshop",
       "$JS.API.STREAM.MSG.GET.KV_platform_invitations",
       "$JS.API.CONSUMER.CREATE.øshop",
+      "$JS.API.CONSUMER.CREATE.KV_handlers",
+      "$JS.API.STREAM.MSG.GET.KV_handlers",
+      "$JS.API.STREAM.UPDATE.KV_handlers",
+      "$JS.API.STREAM.PURGE.KV_handlers",
+      "$JS.API.STREAM.INFO.KV_sessions",
+      "$JS.API.INFO",
       "$JS.API.STREAM.DELETE.øshop",
       "svc.billing.pay",
     ],
-    subscribe: ["svc.billing.pay", "svc.>", "shop.>", "_INBOX.fn.>", "_feed.>", ">"],
+    subscribe: ["svc.billing.pay", "svc.>", "shop.>", "$KV.handlers.>", "_R_.>", "_feed.>", ">"],
   };
   for (const subject of forbidden.publish) service.publish(subject, codec.encode("{}"));
   for (const subject of forbidden.subscribe) service.subscribe(subject, { callback: () => undefined });
@@ -317,3 +328,137 @@ test("a service can register and answer, and nothing else", async () => {
     .toBe(new Set([...forbidden.publish, ...forbidden.subscribe]).size);
   await Promise.all([service.close(), operator.close()]);
 });
+
+test("a service receives no replies of others, although it may subscribe to every inbox", async () => {
+  const [service, other, operator] = [
+    await client("shipping"),
+    await client("billing"),
+    await client("operator"),
+  ];
+  const heard: string[] = [];
+  service.subscribe("_INBOX.>", { callback: (_, message) => heard.push(message.subject) });
+  await service.flush();
+  for (const connection of [other, operator]) await connection.request(BUCKET, undefined, { timeout: 3_000 });
+  await service.request(BUCKET, undefined, { timeout: 3_000 });
+  // Only the reply to its own request, once.
+  expect(heard).toHaveLength(1);
+  await Promise.all([service.close(), other.close(), operator.close()]);
+});
+
+/** Registers, reads, and removes with a client of another language, and reports what it could read. */
+const PYTHON = `
+import asyncio, os, ssl, nats
+
+async def main():
+    refused = []
+    async def failed(error):
+        refused.append(str(error))
+    tls = ssl.create_default_context(cafile=os.environ["CA"])
+    connection = await nats.connect(os.environ["SERVER"], user="shipping", password=os.environ["PASS"], tls=tls,
+                                    error_cb=failed, allow_reconnect=False)
+    bucket = await connection.jetstream().key_value("handlers")
+    await bucket.put("shipping.python", b"{}")
+    print((await bucket.get("shipping.python")).value.decode())
+    await bucket.delete("shipping.python")
+    assert refused == [], refused
+    try:
+        await asyncio.wait_for(bucket.get("billing.pay"), 1)
+        print("read another service's registration")
+    except Exception:
+        print("refused")
+    await connection.close()
+
+asyncio.run(main())
+`;
+const GO = `
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func main() {
+	connection, err := nats.Connect(os.Getenv("SERVER"), nats.UserInfo("shipping", os.Getenv("PASS")), nats.RootCAs(os.Getenv("CA")))
+	check(err)
+	stream, err := jetstream.New(connection)
+	check(err)
+	short, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	bucket, err := stream.KeyValue(short, "handlers")
+	check(err)
+	_, err = bucket.PutString(short, "shipping.go", "{}")
+	check(err)
+	entry, err := bucket.Get(short, "shipping.go")
+	check(err)
+	fmt.Println(string(entry.Value()))
+	check(bucket.Delete(short, "shipping.go"))
+	another, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	if _, err := bucket.Get(another, "billing.pay"); err == nil {
+		fmt.Println("read another service's registration")
+	} else {
+		fmt.Println("refused")
+	}
+}
+`;
+
+/** Whether a program is installed here. */
+const has = (program: string) => spawnSync(program, ["--version"]).error === undefined;
+const run = promisify(execFile);
+
+/** Runs a client as the service `shipping`, and returns what it printed. */
+async function ran(program: string, args: string[], cwd: string): Promise<string> {
+  const env = {
+    ...process.env,
+    CA: ca,
+    SERVER: `tls://localhost:${tcp[0]}`,
+    PASS: String(passwords.shipping),
+  };
+  return (await run(program, args, { cwd, env })).stdout;
+}
+
+test("a service uses the key-value functions of the client for JavaScript", async () => {
+  const service = await client("shipping");
+  const bucket = await service.jetstream({ checkAPI: false }).views.kv("handlers");
+  await bucket.put("shipping.js", "{}");
+  expect((await bucket.get("shipping.js"))?.string()).toBe("{}");
+  await bucket.delete("shipping.js");
+  await service.close();
+});
+
+test.runIf(has("python3"))(
+  "a service uses the key-value functions of the client for Python",
+  async () => {
+    const dir = tempDir("production-python");
+    await run("python3", ["-m", "venv", "venv"], { cwd: dir });
+    await run("venv/bin/pip", ["install", "--quiet", "nats-py"], { cwd: dir });
+    writeFileSync(join(dir, "client.py"), PYTHON);
+    expect(await ran("venv/bin/python", ["client.py"], dir)).toBe("{}\nrefused\n");
+  },
+  300_000,
+);
+
+test.runIf(has("go"))(
+  "a service uses the key-value functions of the client for Go",
+  async () => {
+    const dir = tempDir("production-go");
+    writeFileSync(join(dir, "main.go"), GO);
+    await run("go", ["mod", "init", "client"], { cwd: dir });
+    await run("go", ["get", "github.com/nats-io/nats.go"], { cwd: dir });
+    expect(await ran("go", ["run", "."], dir)).toBe("{}\nrefused\n");
+  },
+  300_000,
+);
