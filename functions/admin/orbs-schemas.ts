@@ -90,6 +90,9 @@ export const DryRunSchema = z
           field: z.string().optional(),
           message: z.string(),
           entries: z.int().openapi({ description: "Entries stored in the schema" }),
+          values: z.int().optional().openapi({
+            description: "Entries that have a value of `field`. Missing if the change is not of a field",
+          }),
           refused: z.boolean(),
           forceable: z.boolean(),
         }),

@@ -1,9 +1,16 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
+import { changeLog } from "../definition/document/diff.ts";
 import { isOrbId } from "../definition/document/ids.ts";
 import { next } from "../definition/document/lifecycle.ts";
-import { type ExistingOrb, exists, type OrbHead, orbHead } from "../definition/stored/history.ts";
+import {
+  type ExistingOrb,
+  exists,
+  findRevision,
+  type OrbHead,
+  orbHead,
+} from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
@@ -28,14 +35,18 @@ export function publishOrb(deps: HandlerDeps, actor: Actor, input: PublishOption
   });
 }
 
-/** Returns what publishing would do to stored entries. Changes nothing. */
+/** Returns how the live document would change, and what that would do to stored entries. Changes nothing. */
 export async function tryPublish(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<DryRun> {
   requireOperator(actor, "orbs.read");
   const head = await readOrb(deps, input.orb);
   next(head.status, "publish", head.revision !== head.publishedRevision);
   await requireHandlers(deps, head.document);
+  const live =
+    head.publishedRevision === null
+      ? null
+      : await findRevision(deps, input.orb, head, head.publishedRevision);
   const impact = await impactOf(deps, input.orb, head, head.document, input.force === true);
-  return dryRunResult(impact, { changes: [], summary: ["published"] });
+  return dryRunResult(impact, changeLog(live?.document ?? null, head.document));
 }
 
 export function unpublishOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {

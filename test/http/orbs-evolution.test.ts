@@ -60,6 +60,32 @@ test("a dry run reports the changes and the affected entries, and changes nothin
   expect((await call("POST", `${path}/publish`)).status).toBe(200);
 });
 
+test("a dry run of a publication lists the differences from what is live, also after a restore", async () => {
+  const { id, path } = await withEntries([title], [{ title: "a" }]);
+  expect(
+    (await call("PUT", `${path}?publish=true`, document(id, [title, { name: "x", type: "string" }]))).status,
+  ).toBe(200);
+  expect((await call("POST", `${path}/revisions/1/restore`)).status).toBe(200);
+  const { body } = await call("POST", `${path}/publish?dryRun=true`);
+  expect(body.summary).toEqual(["removed field x (news/article)"]);
+  expect(body.changes).toEqual([{ op: "remove", path: "/modules/0/schemas/0/fields/1" }]);
+  expect((await call("POST", `${path}/publish`)).status).toBe(200);
+});
+
+test("a dry run counts the entries that have a value of a changed field", async () => {
+  const size: Field = { name: "size", type: "integer" };
+  const { id, path } = await withEntries(
+    [title, size],
+    [{ title: "a", size: 5 }, { title: "b" }, { title: "c" }],
+  );
+  const impactOf = async (fields: Field[]) =>
+    (await call("PUT", `${path}?dryRun=true`, document(id, fields))).body.impact.changes;
+  expect(await impactOf([title, { name: "size", type: "string" }])).toMatchObject([
+    { code: "changed_type", field: "size", entries: 3, values: 1 },
+  ]);
+  expect(await impactOf([title])).toMatchObject([{ field: "size", entries: 3, values: 1 }]);
+});
+
 const dangerous: [string, Field][] = [
   ["type", { name: "title", type: "text" }],
   ["list", { ...title, list: true }],

@@ -24,6 +24,8 @@ import type { Home } from "../../store/subjects.ts";
 export interface ImpactItem extends SchemaChange {
   /** Number of entries stored in the schema. */
   entries: number;
+  /** Number of entries that have a value of the field. Only in a dry run, for a change of a field. */
+  values?: number;
   /** Whether the change is rejected. */
   refused: boolean;
   /** Whether `force=true` allows it. */
@@ -77,6 +79,7 @@ export async function planChange(
   const context = { orb, revision: options.revision, compiled: after };
   const impact: Impact = { changes, duplicates: [], invalid: [] };
   if (options.examine) {
+    await countValues(deps, orb, changes);
     for (const schema of claims) {
       const { duplicates } = await backfillExisting(deps, context, schema, { dryRun: true });
       impact.duplicates.push(
@@ -158,6 +161,22 @@ export function homeOf(schema: CompiledSchema): Home {
 }
 
 const key = (home: Home) => `${home.type}/${home.schema}`;
+
+/** Adds to each change of a field how many entries have a value of it. Reads each schema once. */
+async function countValues(deps: Deps, orb: string, changes: readonly ImpactItem[]): Promise<void> {
+  const places = Map.groupBy(changes, (change) => homeKey(change.moduleType, change.schema));
+  for (const [first, ...others] of places.values()) {
+    if (first === undefined || first.entries === 0) continue;
+    const group = [first, ...others];
+    const fields = [...new Set(group.flatMap(({ field }) => field ?? []))];
+    if (fields.length === 0) continue;
+    const home: Home = { type: SUBJECT_TYPES[first.moduleType], schema: first.schema };
+    const values = await valuesStored(deps, orb, home, fields);
+    for (const change of group) {
+      if (change.field !== undefined) change.values = values.get(change.field) ?? 0;
+    }
+  }
+}
 
 /** Returns removed fields and schemas that come back, with the number of entries that have old values. */
 async function returning(
