@@ -35,7 +35,7 @@ import { runtimeRoutes } from "./runtime/entries.ts";
 import { httpHandlers, MOUNTED } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 
-/** Returns whether the first segment of a path cannot be the id of an orb. */
+/** Returns whether the platform itself serves a path, not an orb (a hosted application). */
 function isOwnPath(path: string): boolean {
   const [, api, family = "", rest] = path.split("/", 4);
   if (api !== "api" || family === "" || isPlatformRoute(family)) return true;
@@ -52,19 +52,19 @@ export interface App {
   ) => Response | Promise<Response>;
 }
 
-/** The used members of a Workers execution context. */
+/** The members of a Workers execution context that the application needs. */
 export interface ExecutionContextLike {
   waitUntil(promise: Promise<unknown>): void;
   passThroughOnException(): void;
   props: unknown;
 }
 
-/** Creates the application. Does no I/O. */
+/** Creates the HTTP application without any I/O. */
 export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
   const runtime = newRouter();
   for (const app of [own, runtime]) {
-    // Outermost, so that it discards an unread body after the broker connection is released.
+    // `readToEnd` comes first, so it discards an unread body after `context` has released the broker connection.
     app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
     answerUnmatched(app);
     app.onError(onError);
@@ -105,7 +105,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
   if (MOUNTED.length > 0) runtime.use("/api/:orbId/*", httpHandlers(MOUNTED));
-  // Last, because its generic paths match every URL of an orb.
+  // Register these routes last, because their generic paths match every URL of an orb.
   runtime.route("/", runtimeRoutes());
 
   return {

@@ -22,7 +22,7 @@ export const count = (fallback: number, min: number, max: number) =>
       (value) => Number.isInteger(value) && value >= min && value <= max,
       `must be a whole number from ${min} to ${max}`,
     );
-/** A limit on usage; 0 means unlimited. */
+/** Schema of a usage limit, where 0 means unlimited. */
 const quota = (fallback: number) => count(fallback, 0, 1_000_000_000);
 const oneOf = <const T extends readonly string[]>(words: T) =>
   z.enum(words, { error: `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
@@ -116,12 +116,12 @@ const Environment = z.object({
 export interface Settings {
   config: Config;
   broker: ConnectOptions & { replicas: number };
-  /** Durable Objects that hold broker connections: how many, and where. */
+  /** Number and location of the Durable Objects that hold broker connections. */
   link: { count: number; location: string | undefined };
   logLevel: z.infer<typeof Environment>["LOG_LEVEL"];
 }
 
-/** The error names every invalid variable, but no value, because some are secret. */
+/** Parses environment variables. An error names every invalid variable, but no value, because some are secret. */
 export function readVariables<T>(shape: z.ZodType<T>, env: Record<string, unknown>): T {
   const parsed = shape.safeParse(env);
   if (parsed.success) return parsed.data;

@@ -10,16 +10,16 @@ import { readSettings, type Settings } from "./env.ts";
 
 const BINDING = "BROKER_LINK";
 
-/** Additional milliseconds for a call, because calls queue up on the shared connection. */
+/** Additional milliseconds before a broker call times out, because calls queue up on the shared connection. */
 const QUEUE_MS = 4_000;
 
-/** All requests share one connection, so detect a silent broker early. */
+/** Maximum milliseconds of silence from the broker. The limit is low, because all requests share one connection. */
 const SILENT_MS = 1_500;
 
 /** A Durable Object has 128 MB of memory, and forwarding a page needs three times its size. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
-/** Large reads wait for each other before they reach `MAX_HELD_BYTES`, beyond which they fail. */
+/** Bytes of large reads in progress beyond which further ones wait. Beyond `MAX_HELD_BYTES`, they fail. */
 const ROOM_BYTES = 4 * 1024 * 1024;
 
 function linkServer(env: Record<string, unknown>): LinkServer {
@@ -49,7 +49,7 @@ export class BrokerLink extends DurableObject<Record<string, unknown>> {
   }
 }
 
-/** The calls of one request. The platform bills them as a single request to the Durable Object. */
+/** The broker calls of one request. Cloudflare bills them as a single request to the Durable Object. */
 class Session extends RpcTarget {
   readonly #end: LinkServer;
 
@@ -69,8 +69,8 @@ interface Namespace {
 }
 
 /**
- * Returns undefined if there are no Durable Objects.
- * The returned function opens a store. Its argument opens a separate connection for subscriptions.
+ * Returns a function that opens a store over a Durable Object, or undefined if there are no Durable Objects. The
+ * parameter `direct` opens a separate broker connection for subscriptions.
  */
 export function linkOf(
   env: Record<string, unknown>,

@@ -1,4 +1,4 @@
-/** Routes for message schemas and module templates that orbs can share. */
+/** Admin routes for JSON Schemas of messages and for module templates that several orbs (applications) share. */
 import { z } from "@hono/zod-openapi";
 import { MODULE_ID, ORB_ID } from "../../shared/definition/document/ids.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
@@ -34,7 +34,7 @@ const DefinitionSchema = z
   })
   .openapi("Definition");
 
-/** Only describes the body. `putDefinition` validates it, to report all errors at once. */
+/** This schema only documents the body. `putDefinition` validates it and reports all errors at once. */
 const DefinitionBody = z
   .looseObject({
     description: z.unknown().optional().openapi({ type: "string" }),

@@ -1,4 +1,4 @@
-/** Encrypts sensitive values again after a change of keys. */
+/** Admin route that encrypts stored sensitive values again after the encryption keys have changed. */
 import { z } from "@hono/zod-openapi";
 import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";

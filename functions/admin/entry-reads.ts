@@ -10,7 +10,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { IfNoneMatch, json, listOf, OrbIdParam } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
-/** Only describes the parameters. `parseListQuery` validates them, to report all errors at once. */
+/** This schema only documents the parameters. `parseListQuery` validates them and reports all errors at once. */
 const ListQuery = z.looseObject({
   module: z.string().optional().openapi({ description: "Only entries of this module" }),
   schema: z
@@ -104,7 +104,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
         c.header("cache-control", "no-store");
         return c.json({ ...view, values }, 200);
       }
-      // The ETag identifies the newest revision, so responses with another revision have none.
+      // The ETag identifies the newest revision, so a response with another revision has no ETag.
       const plain = at === undefined && revision !== "published";
       if (plain && matchesTag(c.req.valid("header")["if-none-match"], revisionTag(newest)))
         return c.body(null, 304);

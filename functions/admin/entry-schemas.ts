@@ -40,7 +40,7 @@ export const EntrySchema = z
 
 export const MOMENT = { type: "string", format: "date-time", nullable: true } as const;
 
-/** Accepts anything. The write validates values and times, to report all errors at once. */
+/** Accepts any value here, because later code validates values and times and reports all errors at once. */
 const given = z.unknown().openapi(MOMENT);
 
 export const NewEntryBody = z
@@ -62,7 +62,7 @@ const readOnly = (schema: { type: "string" | "integer" | "object"; nullable?: tr
     .optional()
     .openapi({ ...schema, readOnly: true, description: SET_BY_PLATFORM });
 
-/** Ignored in requests, so that clients can edit a response and send it back. */
+/** Properties that the server ignores in requests. Clients can therefore edit a response and send it back. */
 export const ReadOnlyMembers = {
   id: place,
   orb: place,
@@ -99,7 +99,7 @@ export function changeOf(body: z.infer<typeof EntryBody>) {
 
 const PARAMETERS = new Set(["publish", "locale", "market", "force"]);
 
-/** Explains unknown properties. They are usually fields or query parameters in the wrong place. */
+/** Improves the error for an unknown property, which is usually a field or query parameter in the wrong place. */
 export function asEntryFault(fault: Fault): Fault {
   if (fault.code !== "unknown_property" || fault.path.lastIndexOf("/") !== 0) return fault;
   const name = fault.path.slice(1);
@@ -137,9 +137,7 @@ export const EntryParams = OrbIdParam.extend({
 export const entryAnswer = (description: string, further = {}) =>
   json(description, EntrySchema, { ...RevisionTag, ...further });
 
-/**
- * Starts to read the definition that entries are validated against. Errors appear only where the promise is awaited.
- */
+/** Starts to read the orb's definition. If the read fails, the error is thrown where the promise is awaited. */
 export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
   const orb = definitionFor(c.var.deps, orbId).then(requireOrb);
   orb.catch(() => undefined);

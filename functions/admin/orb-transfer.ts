@@ -14,7 +14,7 @@ import { orbHeaders } from "./orb-headers.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
 
 const TYPE = "application/x-ndjson";
-/** Maximum bytes of a line, which contains at most two encrypted revisions of an entry. */
+/** Maximum bytes of a line. A line contains at most two encrypted revisions of an entry. */
 const LINE_LIMIT = 4 * 1024 * 1024;
 
 export function orbTransferRoutes(prefix: AdminPrefix) {
@@ -48,7 +48,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
             release();
           } else controller.enqueue(encoder.encode(`${JSON.stringify(line.value)}\n`));
         } catch (error) {
-          // The missing end line shows the client that the export is incomplete.
+          // The response now ends without its last line, so the client can tell that the export is incomplete.
           log.error("export failed", { orb: orbId, error: String(error) });
           controller.close();
           release();

@@ -1,4 +1,4 @@
-/** Lists handlers, and whether a running service provides each. */
+/** Lists all handlers, and shows whether a running service provides each of them. */
 import { z } from "@hono/zod-openapi";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { capturingStreams } from "../../shared/handlers/contract/subject.ts";

@@ -1,4 +1,4 @@
-/** Routes that make broker streams readable under a public name. */
+/** Admin routes that publish a broker stream under a public name. */
 import { z } from "@hono/zod-openapi";
 import {
   deleteMapping,

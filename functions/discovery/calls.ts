@@ -7,7 +7,7 @@ import { type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";
 import { ROLE_DESCRIPTIONS, securityFor } from "./roles.ts";
 
-/** A call without a body counts as a call with `{}`. */
+/** Returns whether callers must send a body. A missing body counts as `{}`, so they must if `{}` is invalid. */
 function needsBody(input: Handler["input"]): boolean {
   const check = input === undefined ? [] : compileJsonSchema(input);
   return typeof check === "function" && check({}).length > 0;
@@ -19,7 +19,8 @@ const SERVICE_REFUSAL: JsonSchema = {
 };
 
 /**
- * @param short name without the service, as in URLs
+ * Describes calls of a handler for the OpenAPI document.
+ * @param short handler name without the service, as in URLs
  * @param handler undefined if its registration is missing or invalid
  * @param part receives the schemas of input and output
  */
@@ -69,7 +70,10 @@ export function handlerOperation(
   };
 }
 
-/** @param operation describes the errors that the platform returns before it calls the handler */
+/**
+ * Describes a route of an HTTP handler.
+ * @param operation describes the errors that the platform returns before it calls the handler
+ */
 export function httpOperation(
   live: LiveOrb,
   handler: HttpHandler,

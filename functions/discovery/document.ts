@@ -59,7 +59,7 @@ export function operationsOf(
 export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths" | "components"> {
   const made = router.getOpenAPIDocument({ openapi: "3.0.3", info: { title: "", version: "" } });
   const { paths = {}, components = {} } = JSON.parse(JSON.stringify(made)) as Partial<ApiDocument>;
-  // Middleware does not belong in an OpenAPI document.
+  // Route definitions contain middleware, which does not belong in an OpenAPI document.
   for (const { operation } of operationsOf(paths)) Reflect.deleteProperty(operation, "middleware");
   return {
     paths,
@@ -76,7 +76,7 @@ export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths
 
 const HEADER_NAMES = new Map(REQUEST_HEADERS.split(", ").map((name) => [name.toLowerCase(), name] as const));
 
-/** Restores the usual spelling of header names. Route definitions use lower case. */
+/** Restores the usual spelling of header names, because route definitions write them in lower case. */
 export function nameHeaders(paths: ApiDocument["paths"]): void {
   for (const { operation } of operationsOf(paths)) {
     for (const parameter of operation.parameters ?? []) {

@@ -3,7 +3,7 @@ import type { JsonSchema } from "../../shared/definition/fields/index.ts";
 import { PROPERTIES } from "../../shared/entry/query/parameters.ts";
 import type { Parameter } from "./document.ts";
 
-/** All filters of a list are one `deepObject` parameter. */
+/** Describes all filters of a list as one OpenAPI parameter of style `deepObject`. */
 export function filterParameter(schema: CompiledSchema): Parameter {
   const fields = [...schema.fields.values()].filter((field) => field.operators.length > 0);
   const told = fields.map((field) => `${field.name} (${field.operators.join(", ")})`);

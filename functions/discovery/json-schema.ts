@@ -13,7 +13,7 @@ const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 
 const isAny = () => true;
 const isFull = (value: unknown) => Array.isArray(value) && value.length > 0;
 
-/** Keywords with the same meaning in both formats, each with a check of its value. */
+/** Keywords that mean the same in JSON Schema and OpenAPI, each with a function that accepts valid values. */
 const SAME: { [keyword: string]: (value: unknown) => boolean } = {
   title: isText,
   description: isText,
@@ -42,7 +42,10 @@ export interface Converted {
   schemas: { [name: string]: JsonSchema };
 }
 
-/** @param name component name of the schema and prefix for its definitions */
+/**
+ * Converts a JSON Schema.
+ * @param name component name of the schema, and prefix for the names of its inner definitions
+ */
 export function toOpenApi(source: unknown, name: string): Converted {
   const schemas: { [name: string]: JsonSchema } = {};
   const names = new Map<string, string>();
@@ -92,12 +95,13 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   if (isObject(items) && prefixItems === undefined) out.items = convert(items);
   const listed = (keyword: "allOf" | "anyOf" | "oneOf") => [from[keyword] ?? []].flat().map(convert);
   const [all, any, one] = [listed("allOf"), listed("anyOf"), listed("oneOf")];
-  // A converted alternative may accept more values, so two may match where oneOf allows one. Use anyOf.
+  // Conversion can make schemas accept more values, so two alternatives may match. Therefore replace `oneOf` by
+  // `anyOf`.
   if (any.length > 0 && one.length > 0) all.push({ anyOf: one });
   const choice = any.length > 0 ? any : one;
   if (choice.length > 0) out.anyOf = choice;
   if (all.length > 0) out.allOf = all;
-  // A converted schema may accept more values, so its negation would accept fewer. Omit `not` then.
+  // Conversion can make a schema accept more values, so its negation would accept fewer. Omit `not` in that case.
   if (isObject(from.not)) {
     const { type, enum: values, ...further } = from.not;
     const sayable = isTypes(type) && (values === undefined || isFull(values));
@@ -115,7 +119,7 @@ function isEcmaScript(pattern: string): boolean {
   }
 }
 
-/** Removes Infinity, which JSON.parse returns for numbers that are too large. */
+/** Removes Infinity, which `JSON.parse` returns for numbers such as 1e999. */
 const finite = (value: unknown) => (value === Infinity || value === -Infinity ? undefined : value);
 
 const isTypes = (type: unknown) => [type ?? []].flat().every((name) => TYPES.includes(name));
@@ -138,7 +142,7 @@ function bounds(from: Loose, out: JsonSchema): void {
 }
 
 const NUMBERS: readonly string[] = ["number", "integer"];
-/** Keywords that apply only to values of some types. */
+/** For each keyword, the JSON types that it applies to. Validators ignore it for values of other types. */
 const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
   ...["properties", "additionalProperties", "required", "minProperties", "maxProperties"].map(
     (keyword) => [keyword, ["object"]] as const,
@@ -150,7 +154,10 @@ const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
   ),
 ]);
 
-/** Allows several types. Inner schemas appear only once, because copies would double the size with each level. */
+/**
+ * Describes values of several types. Inner schemas appear only once, because copies would double the size with each
+ * level.
+ */
 function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema): JsonSchema {
   const { description, default: standard, example, anyOf, allOf, not, ...rules } = out;
   const all = [...((allOf ?? []) as Json[]), ...(anyOf === undefined ? [] : [{ anyOf }])];
@@ -164,7 +171,7 @@ function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema
   };
 }
 
-/** Converts lists of types, and `null`, which is not a type in OpenAPI 3.0. */
+/** Converts the keyword `type`, because OpenAPI 3.0 has neither lists of types nor the type `null`. */
 function typed(type: unknown, out: JsonSchema): JsonSchema {
   const types = isTypes(type) ? [...new Set([type ?? []].flat() as string[])] : [];
   const nullable = types.includes("null");

@@ -15,7 +15,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { credentialsOf, platformAdmin } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Allows requests with the metrics token, and platform admins. */
+/** Admits requests with the metrics token, and requests of platform admins. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { metricsToken } = c.var.deps.config;
   const { bearer } = credentialsOf(c);
@@ -56,7 +56,7 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
       "Bytes of the histories of orbs and the audit log.",
       platform?.state.bytes,
     ),
-    // Includes sessions that ended in the last minute. Excluding them would require reading every key.
+    // This metric includes sessions that ended in the last minute. Excluding them would require reading every key.
     gauge(
       "platform_sessions",
       "Sessions, including those that ended within the last minute.",

@@ -42,7 +42,7 @@ class Describer {
     this.#described = described;
   }
 
-  /** Routes that do not depend on published orbs, described once. */
+  /** Describes the routes that do not depend on published orbs, and caches the result. */
   #base() {
     if (this.#fixed !== undefined) return this.#fixed;
     const wrap = (made: Pick<ApiDocument, "paths" | "components">): ApiDocument => ({
@@ -82,14 +82,14 @@ class Describer {
       try {
         described.set(live.orb, { live, part: describeOrb(source, live, handlers, deps.config) });
       } catch (error) {
-        // An orb that cannot be described must not hide the others.
+        // One orb that cannot be described must not remove all others from the document.
         deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
       }
     }
     return described;
   }
 
-  /** @param orb describes only this orb, without the platform's routes */
+  /** @param orb id of the only orb to describe. If undefined, describes all orbs and the platform's routes. */
   document(all: Parts, { config }: Deps, orb: string | undefined): ApiDocument | undefined {
     const { own } = this.#base();
     const one = orb === undefined ? undefined : all.get(orb);
@@ -124,7 +124,7 @@ class Describer {
   }
 }
 
-/** Register all routes before the first request, because the OpenAPI document is cached. */
+/** The OpenAPI document is cached at the first request, so register all routes before. */
 export function openApiRoutes(described: Described) {
   const describer = new Describer(described);
   return publishedRoutes({

@@ -1,4 +1,4 @@
-/** Describes one published orb. Takes the generic routes and fills in the orb's names, values, handlers and roles. */
+/** Creates the OpenAPI description of one published orb (application) from the routes that all orbs have. */
 import { cookieName } from "../../shared/access/authenticate.ts";
 import { orbRealm } from "../../shared/access/realms.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
@@ -32,7 +32,7 @@ export interface OrbPart {
 }
 
 interface Making extends OrbPart {
-  /** Whether the schemas list every language and market. */
+  /** Whether the OpenAPI schemas list every language and market. */
   named: boolean;
 }
 
@@ -40,7 +40,7 @@ export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
 
 const COLLECTION = definitions.list.path;
 
-/** @param generic the OpenAPI document of the generic routes */
+/** @param generic OpenAPI document of the routes that all orbs have */
 export function describeOrb(
   generic: Pick<ApiDocument, "paths" | "components">,
   live: LiveOrb,
@@ -112,7 +112,8 @@ export function describeOrb(
         const known = handler === undefined || isFaulty(handler) ? undefined : handler;
         const called = handlerOperation(live, short, full, known, operation, part);
         add(`/api/${live.orb}/call/${short}`, method, called);
-        // A handler's name may end in any word, so the distinguishing word comes first.
+        // Operation ids must be unique. Handler names may end in any word, so the word `Directly` comes before the
+        // name.
         const direct = `${operation.operationId}Directly_${live.orb}_${short}`;
         add(`/api/${live.orb}/${short}`, method, { ...called, operationId: direct });
       }
@@ -132,7 +133,7 @@ export function describeOrb(
   return part;
 }
 
-/** The address of a collection without the prefix of the API. */
+/** Returns the OpenAPI tag of a collection, which is its path without `/api/`. */
 const entriesTag = ({ compiled }: LiveOrb, schema: CompiledSchema) =>
   entriesPath(compiled, schema).replace("/api/", "");
 
@@ -181,7 +182,7 @@ function contentSchema(node: Json | undefined): JsonSchema | undefined {
   return content?.["application/json"]?.schema;
 }
 
-/** Resolves a reference and merges the schemas that it extends. */
+/** Resolves a `$ref` and merges the schemas that its target extends with `allOf`. */
 function resolved(generic: Pick<ApiDocument, "components">, schema: JsonSchema | undefined): JsonSchema {
   const name = String(schema?.$ref ?? "").replace("#/components/schemas/", "");
   const found = generic.components.schemas[name] ?? schema ?? {};

@@ -1,4 +1,4 @@
-/** Routes whose response depends only on published orbs. `?orb=` selects one. */
+/** Routes whose response depends only on the published orbs. The query parameter `orb` selects one orb. */
 import { z } from "@hono/zod-openapi";
 import { noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { CachedValue } from "../../shared/discovery/cached-value.ts";
@@ -16,18 +16,18 @@ interface Published<State> {
   response: string;
   schema: z.ZodType;
   orb: string;
-  /** Buckets whose changes outdate the response. */
+  /** Key-value buckets from which the response is computed. A change in any of them makes the response outdated. */
   buckets: readonly string[];
   read: (deps: HandlerDeps) => Promise<State>;
   show: (state: State, deps: HandlerDeps, orb: string | undefined) => object | undefined;
 }
 
-/** Serves a cached response with an ETag until a bucket changes. */
+/** Serves a response from memory, with an ETag, until one of the buckets changes. */
 export function publishedRoutes<State>({ buckets, read, show, ...texts }: Published<State>) {
   const { path, operationId, summary, description, response, schema, orb: about } = texts;
   const kept = new CachedValue(buckets, async (deps) => ({
     state: await read(deps),
-    /** Responses by orb. The key undefined means all orbs. */
+    /** Encoded responses by orb id. The key undefined stands for all orbs. */
     rendered: new Map<string | undefined, { bytes: Uint8Array<ArrayBuffer>; tag: string }>(),
   }));
   const route = defineRoute({
@@ -57,7 +57,7 @@ export function publishedRoutes<State>({ buckets, read, show, ...texts }: Publis
     if (known === undefined) {
       const value = show(state, c.var.deps, orb);
       if (value === undefined) throw noLiveOrb();
-      // Cache bytes: strings may take twice the memory and must be encoded for each response.
+      // Cache bytes, because strings may take twice the memory and must be encoded for each response.
       const bytes = new TextEncoder().encode(JSON.stringify(value));
       known = { bytes, tag: `"${(await sha256(bytes)).slice(0, 22)}"` };
       rendered.set(orb, known);

@@ -2,7 +2,7 @@ import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { READERS } from "../../shared/orb/routes.ts";
 import type { Method, Operation } from "./document.ts";
 
-/** Removes anonymous access unless the role allows it. */
+/** Removes anonymous access from the security requirements of an operation, unless the role is `public`. */
 export function securityFor(role: string, security: Operation["security"]): Operation["security"] {
   return role === "public" ? security : security.filter((each) => Object.keys(each).length > 0);
 }

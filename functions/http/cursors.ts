@@ -16,7 +16,7 @@ export function writeCursor(kind: string, value: number | null): string | null {
   return value === null ? null : encode(kind, value);
 }
 
-/** Rejects a cursor of another list. */
+/** Decodes a cursor, and rejects one that belongs to another list. */
 export function readCursor(kind: string, cursor: string | undefined): number | undefined {
   return cursor === undefined ? undefined : decode(kind, cursor, 1)[0];
 }

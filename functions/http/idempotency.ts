@@ -9,7 +9,7 @@ export function idempotencyKeyOf(c: Context<AppEnv>): string | undefined {
 }
 
 /**
- * Clients may reuse a key on another route, so the route is part of it.
+ * Returns the idempotency key with the request's route, because clients may use the same key on several routes.
  * @param path canonical path, if a route has several
  */
 export function idempotencyOf(c: Context<AppEnv>, path = c.req.path): Idempotency | undefined {

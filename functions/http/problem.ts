@@ -1,4 +1,4 @@
-/** Responds with errors as `application/problem+json` (RFC 9457). */
+/** Turns errors into `application/problem+json` responses (RFC 9457). */
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -62,7 +62,7 @@ export function problemText(
 ): string {
   const members = { type: `urn:problem:${code}`, title: TITLES[status] ?? "Error", status, detail, code };
   return JSON.stringify({
-    // `type` and `title` come first for readers, and again last so that `data` cannot replace them.
+    // The standard members come first for readability. They are repeated last, so that `data` cannot replace them.
     ...members,
     ...more.data,
     ...members,
@@ -110,7 +110,7 @@ export function faultsOf(error: ZodError, input: unknown): Fault[] {
   return faults.list();
 }
 
-/** Logs why the broker or a service failed. Clients do not see the cause. */
+/** Logs why the broker or a service failed, because clients do not see the cause. */
 export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError): void {
   if (kind !== "unavailable" && kind !== "timeout" && kind !== "bad_gateway") return;
   const [route, orb] = [c.get("route"), c.req.param("orbId")];
@@ -122,7 +122,7 @@ export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError)
   });
 }
 
-/** Responds to any error. Clients never see the content of an unexpected one. */
+/** Turns any thrown error into a response. Clients never see the text of an unexpected error. */
 export function onError(error: Error, c: Context<AppEnv>): Response {
   let known: AppError;
   const failure = storeFailure(error, (stream) => c.var.deps?.log.error("stream missing", { stream }));

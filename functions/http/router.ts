@@ -9,7 +9,7 @@ import type { AppEnv } from "../request/context.ts";
 import { faultsOf, noRouteDetail, problem, TITLES, wrongMethod } from "./problem.ts";
 import { ProblemSchema } from "./schemas.ts";
 
-/** Rewords an error for a query parameter or header. */
+/** Rewords a validation error so that it fits a query parameter or a header. */
 function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
   if (fault.code === "required") {
     const message = target === "header" ? `is required (header ${fault.path.slice(1)})` : "is required";
@@ -22,8 +22,8 @@ function asParameter(fault: Fault, target: string, known: readonly string[]): Fa
 export type Router = OpenAPIHono<AppEnv>;
 
 /**
- * Responds to validation errors: 422 for a body, 400 for parameters.
- * @param inBody changes the errors of a body
+ * Creates a router that responds to validation errors: 422 for a body, 400 for parameters.
+ * @param inBody rewords the errors of a body
  * @param getPath returns the path to route a request by
  */
 export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: Request) => string): Router {
@@ -31,7 +31,7 @@ export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: 
     ...(getPath === undefined ? {} : { getPath }),
     defaultHook: (result, c) => {
       if (result.success) return;
-      // The result also contains the input, although its type omits it.
+      // `result.data` contains the input, although the type of `result` omits it.
       const faults = faultsOf(result.error, Reflect.get(result, "data"));
       if (result.target === "json") throw invalid(faults.map(inBody));
       throw invalidParameters(
@@ -82,8 +82,7 @@ const NO_PARAMETERS = z.strictObject({});
 
 /**
  * Defines a route. Adds common errors and rejects undeclared query parameters.
- *
- * Receives a JSON body before it checks the session, because the session could end during a slow upload.
+ * | A JSON body is received before the session is checked, because the session could end during a slow upload.
  */
 export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
   config: R & { problems?: readonly ProblemStatus[] },

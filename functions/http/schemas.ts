@@ -18,7 +18,7 @@ export const jsonRequest = <T extends z.ZodType>(schema: T, required = true) => 
   content: { "application/json": { schema } },
 });
 
-/** Accepts a bearer token or a session cookie. */
+/** OpenAPI security requirement: a bearer token or a session cookie. */
 export const SESSION = [{ bearer: [] }, { cookie: [] }];
 
 export const FaultSchema = z
@@ -40,7 +40,7 @@ export const ProblemSchema = z
   })
   .openapi("Problem", { description: "RFC 9457" });
 
-/** Accepts only digits, because `Number` accepts `1e3` and spaces too. */
+/** Schema of a whole number in a URL. It accepts only digits, because `Number` accepts `1e3` and spaces too. */
 export function wholeNumber(most: number) {
   return z
     .string()
@@ -54,7 +54,7 @@ export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items per page", default: PAGE_SIZE.default });
 
-/** The first order is the default. */
+/** Query parameters of a paged list. The first of the orders is the default. */
 export function pageQuery<const O extends readonly [string, string]>(orders: O) {
   return z.strictObject({
     limit: Limit,
@@ -95,7 +95,7 @@ export const IdempotencyKey = z.object({
 
 export const WriteHeaders = IfMatch.extend(IdempotencyKey.shape);
 
-/** Accepts unknown parameters, because other sites link to these pages. */
+/** Accepts unknown query parameters, which other sites may add when they link to a page. */
 export const AnyQuery = z.looseObject({});
 
 export const RevisionTag = { ETag: header("Number of the newest revision", { example: '"7"' }) };

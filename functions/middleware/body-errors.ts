@@ -8,7 +8,7 @@ export function tooLarge(limit: number): AppError {
   );
 }
 
-/** The client disconnected or sent invalid chunks. */
+/** A 400: the client disconnected before the end of the body, or sent invalid chunks. */
 export function bodyAborted(cause: unknown): AppError {
   return new AppError(
     "malformed",
@@ -26,7 +26,7 @@ export function notJson(): AppError {
   );
 }
 
-/** Without a time limit, a client could keep a request open forever by sending single bytes. */
+/** A 400: without a time limit, a client could keep a request open forever by sending single bytes. */
 export function tooSlow(): AppError {
   return new AppError(
     "malformed",

@@ -15,10 +15,10 @@ interface Patience {
   idleMs: number;
 }
 
-/** Time limits are short, because anyone may send a body and it occupies resources. */
+/** These time limits are short, because anyone may send a body and each body occupies memory. */
 const BODY_PATIENCE: Patience = { totalMs: 15_000, idleMs: 5_000 };
 
-/** Time limits are long, because the client may generate lines while it sends. */
+/** These time limits are long, because the client may generate lines while it sends them. */
 const PART_PATIENCE: Patience = { totalMs: 60_000, idleMs: 60_000 };
 
 export interface BodyWait {
@@ -27,7 +27,7 @@ export interface BodyWait {
   stop(): void;
 }
 
-/** Uses one timer and rarely resets it, because nearly all bodies arrive at once. */
+/** Starts the time limits of a body. Uses one timer and rarely resets it, because nearly all bodies arrive at once. */
 export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): BodyWait {
   let giveUp: () => void = () => undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -134,7 +134,7 @@ async function discard(body: ReadableStream<Uint8Array>): Promise<void> {
  */
 export async function discardBody({ body, headers }: Request): Promise<void> {
   if (body === null || body.locked || Number(headers.get("content-length") ?? 0) > DISCARD_LIMIT) return;
-  // The client disconnected, or another reader has locked the body.
+  // Ignore errors, which occur if the client has disconnected or another reader has locked the body.
   await discard(body).catch(() => undefined);
 }
 
@@ -150,7 +150,7 @@ async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Rejects invalid UTF-8 and JSON that is nested too deeply. */
+/** Parses JSON. Rejects invalid UTF-8 and deep nesting. */
 export function parseJson(body: Uint8Array | string): unknown {
   let text: string | undefined;
   try {
@@ -171,13 +171,15 @@ export function parseJson(body: Uint8Array | string): unknown {
   }
 }
 
-/** Gives the parsed value to all later readers. Hono would serialise it again and turn huge numbers into null. */
+/**
+ * Makes later calls of `c.req.json()` return the value. Hono would serialise it again and turn huge numbers into null.
+ */
 function keepJson(c: Context<AppEnv>, value: unknown): void {
   c.req.bodyCache.json = Promise.resolve(value);
   c.req.json = <T>() => Promise.resolve(value as T);
 }
 
-/** Ignores the content type of an empty body, because `curl -d ''` declares a form. */
+/** Makes an empty body count as JSON, because `curl -d ''` declares the content type of a form. */
 function callJson(c: Context<AppEnv>): void {
   const named = c.req.header.bind(c.req);
   const header = (name?: string) => {
@@ -196,8 +198,8 @@ export function hasBody(c: Context<AppEnv>): boolean {
 }
 
 /**
- * Receives the body before the session is read, because the session can end while a slow client sends. No broker
- * connection is open meanwhile.
+ * Receives the body before the session is read, because the session can end while a slow client sends. During the
+ * upload, the request uses no broker connection.
  */
 export async function receiveBody(c: Context<AppEnv>): Promise<void> {
   if (!hasBody(c) || c.get("received") !== undefined) return;
@@ -224,7 +226,7 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
   if (bytes.length === 0 && !(required && isJson)) {
     if (required) throw type === undefined ? noBody() : notJson();
     keepJson(c, {});
-    // Later checks for a body must not see this substitute object.
+    // Keep the raw body empty, so that later code can tell that the client sent none.
     c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);
     callJson(c);
     return {};

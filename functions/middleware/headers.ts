@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Config, Deps } from "../../shared/deps.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Pages replace the Content-Security-Policy. */
+/** Default headers of all responses. HTML pages replace the Content-Security-Policy. */
 export const SECURITY_HEADERS: Record<string, string> = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -23,7 +23,7 @@ export function defaultHeaders(config: Pick<Config, "publicUrl">): Record<string
 
 function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   const deps: Deps | undefined = c.get("deps");
-  // The host failed before it knew the settings.
+  // `deps` is undefined if the host failed before it read its settings.
   if (deps === undefined) return { ...SECURITY_HEADERS, "cache-control": "no-store" };
   const { config, request } = deps;
   const headers = defaultHeaders(config);
@@ -32,7 +32,7 @@ function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   return headers;
 }
 
-/** Sets all default headers at once, which is much faster than adding them later. */
+/** Creates a response with all default headers at once, which is much faster than adding them later. */
 export function completeResponse(
   c: Context<AppEnv>,
   body: string | null,
@@ -46,7 +46,7 @@ export function completeResponse(
 
 export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
-  // Accessing headers is slow, so skip responses that already have them.
+  // Accessing headers is slow, so skip a response that was created with all default headers.
   if (c.get("whole") === c.res) return;
   const { headers } = c.res;
   for (const [name, value] of Object.entries(commonHeaders(c)))
@@ -70,7 +70,7 @@ export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 export const REQUEST_HEADERS =
   "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language";
 
-/** Returns whether pages of an origin may use the user's cookie. `*` never allows cookies. */
+/** Returns whether web pages of an origin may use the session cookie. The setting `*` never allows cookies. */
 export function isTrustedOrigin(config: Config, origin: string): boolean {
   return origin === config.publicUrl || (origin !== "*" && config.allowedOrigins.includes(origin));
 }
@@ -108,7 +108,7 @@ async function crossOrigin(
     return new Response(null, { status: 204, headers });
   }
   await next();
-  // Required even without an Origin header, because a cache may serve this response to an allowed origin.
+  // Send `Vary` even if the request has no Origin header, because a cache may serve the response to an allowed origin.
   if (origin !== undefined || config.allowedOrigins.length > 0) c.res.headers.append("vary", "Origin");
   if (allow === undefined) return undefined;
   c.res.headers.set("access-control-allow-origin", allow);

@@ -8,8 +8,9 @@ const LINES = /^application\/(x-)?(ndjson|jsonl|jsonlines)\s*(;|$)/i;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /**
+ * Yields the lines of a request body.
  * @param options.limit a line must be smaller than this many characters
- * @param options.json accepts JSON as a single line
+ * @param options.json accepts a JSON body as a single line
  */
 export function readLines(
   c: Context<AppEnv>,

@@ -22,8 +22,8 @@ export function requireTrustedOrigin(c: Context<AppEnv>): void {
 }
 
 /**
- * Rejects requests from pages of other origins. Programs send no origin and may sign in, but another site must not sign
- * its visitor in.
+ * Rejects requests from web pages of other origins, which could otherwise sign their visitors in. Programs send no
+ * `Origin` header, and the function accepts them.
  */
 export function refuseForeignOrigin(c: Context<AppEnv>): void {
   const origin = c.req.header("origin");

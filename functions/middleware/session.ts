@@ -26,7 +26,10 @@ export function bearerOf(header: string | undefined): string | undefined {
   throw new AppError("unauthenticated", "invalid_token", detail);
 }
 
-/** Returns the value of a cookie, or undefined for duplicates: another port or subdomain may have set one of them. */
+/**
+ * Returns the value of a cookie. Returns undefined if it occurs twice, because another port or subdomain may have set
+ * it.
+ */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const [value, ...others] = (header ?? "").split(";").flatMap((pair) => Object.values(parse(pair, name)));
   return others.length > 0 ? undefined : value;
@@ -37,7 +40,10 @@ export function credentialsOf(c: Context<AppEnv>): Credentials {
   return bearer === undefined ? { cookies: (name) => cookieOf(c.req.header("cookie"), name) } : { bearer };
 }
 
-/** Checks only signature and expiry. The session may have ended, because this does not ask the broker. */
+/**
+ * Returns whether a token has a valid signature and has not expired. Does not ask the broker, so its session may have
+ * ended.
+ */
 export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const { config, clock } = c.get("deps");
   const header = c.req.header("authorization");
@@ -58,7 +64,7 @@ export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   return (await Promise.all(checks)).includes(true);
 }
 
-/** Skips the body if the token is invalid, because authentication then rejects the request. */
+/** Receives the body only if the token is valid. Otherwise authentication rejects the request without it. */
 export const receiveAuthenticated: MiddlewareHandler<AppEnv> = async (c, next) => {
   if (await mayBeAuthenticated(c)) await receiveBody(c);
   await next();
@@ -98,10 +104,12 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
   return c.req.header("authorization") !== undefined || (c.req.header("cookie") ?? "").includes("session_");
 }
 
-/** Starts to authenticate the caller while the orb's definition is read. Call the returned function afterwards. */
+/**
+ * Starts to authenticate the caller while the orb's definition is read. Call the returned function once it is known.
+ */
 export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
   const early = identify(c, { platform: true, realms: [orb, SHARED_REALM] });
-  // The promise is awaited later. Without this, an early rejection would be unhandled.
+  // The promise is awaited later, so handle an early rejection here.
   early.catch(() => undefined);
   return async (usesAccess) => {
     const actor = await early;
@@ -128,7 +136,7 @@ function onlyPlatformAdmins(consistencyOf: (c: Context<AppEnv>) => Consistency):
 
 export const platformAdmin = onlyPlatformAdmins(actingConsistency);
 
-/** Accepts a cached session, because entries are written often. */
+/** Admits platform admins. Their session may come from a cache, because entries are written often. */
 export const entryAdmin = onlyPlatformAdmins(() => "cached");
 
 /** Reads the session again from the leader, because it may have ended during a long upload. */

@@ -1,6 +1,6 @@
 /**
- * Account routes of orbs. They run before other routes, and only the orb's definition can tell whether a path is theirs
- * or a module's.
+ * Account routes of orbs (applications), such as sign-in. They run before all other routes. The definition of the orb
+ * decides whether a path is an account route or belongs to a module.
  */
 
 import { z } from "@hono/zod-openapi";
@@ -75,7 +75,7 @@ export function orbAuth() {
 
   /**
    * Serves account routes and the sign-in page. Passes all other requests on.
-   * @param called the handler, if the path contains `/call`
+   * @param called name of the handler, if the path contains `/call`
    */
   async function answer(
     c: Context<AppEnv>,
@@ -89,7 +89,7 @@ export function orbAuth() {
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     const named = live.compiled.handlers.get(called ?? "");
-    // Older documents may use a handler of the same name from another service.
+    // An older definition may use a handler of another service under the same name.
     const foreign = called !== undefined && named !== accessHandler(called);
     if (isSigninPage(segment) && realm === null) {
       if (!PAGE_METHODS.includes(c.req.method)) return wrongMethod(c, PAGE_METHODS);

@@ -28,7 +28,7 @@ const OneAddress = {
     "The handler `access.passkey` itself. With the header `SessionID` the same as `POST …/passkey/complete`, without it the same as `POST …/passkey/begin`.",
 } as const;
 
-/** Documents `POST /api/{orbId}/passkey`, which `orbs.ts` maps to another route. */
+/** Adds `POST /api/{orbId}/passkey` to the OpenAPI document. `orbs.ts` maps its requests to other routes. */
 export function describePasskey(router: Router, scope: Scope): void {
   const { params, begin } = ceremonyRoutes(scope);
   const { body: _, ...request } = begin.request;
@@ -53,7 +53,7 @@ export function describePasskey(router: Router, scope: Scope): void {
   router.openAPIRegistry.registerPath(described);
 }
 
-/** Validates against the form that the body resembles more, for useful errors. */
+/** Decides whether the body resembles a registration or a sign-in, so that the validation errors fit. */
 function completionFaults(body: unknown) {
   const response = typeof body === "object" && body !== null ? Reflect.get(body, "response") : undefined;
   const registers = typeof response === "object" && response !== null && "attestationObject" in response;

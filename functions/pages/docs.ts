@@ -29,14 +29,14 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Who sends the requests of the page. */
+/** The user who opens the page. */
 interface Visitor {
   actor: Actor;
-  /** The realm of the users: the orb's own one, or the shared one. */
+  /** The accounts that may sign in: those of the orb, or those that several orbs share. */
   users: Realm;
 }
 
-/** A link that returns to this page. The script adds the operation that is open. */
+/** Creates a link to the sign-in page, which returns to the API page. A script adds the open operation to the link. */
 function signinLink(realm: Realm, orb: string | undefined, text: string): Html {
   const here = orb === undefined ? "/api/docs" : `/api/docs?orb=${encodeURIComponent(orb)}`;
   return html`<a class="signin" href="${realm.base}/signin?return=${encodeURIComponent(here)}">${text}</a>`;
@@ -80,7 +80,7 @@ function pageHtml(visitor: Visitor, orb: string | undefined): string {
 `.markup;
 }
 
-/** Reads who is signed in. Without the broker or a valid session, the visitor is anonymous. */
+/** Returns the signed-in user. Without the broker or a valid session, the visitor counts as anonymous. */
 async function visitorOf(c: Context<AppEnv>, orb: string | undefined): Promise<Visitor> {
   let users = sharedRealm;
   try {

@@ -10,7 +10,7 @@ export interface Html {
   readonly markup: string;
 }
 
-/** A template tag that escapes its values, except {@link Html}. */
+/** A template tag that escapes inserted values, except values of type {@link Html}. */
 export function html(parts: TemplateStringsArray, ...values: (string | Html)[]): Html {
   let markup = parts[0] ?? "";
   values.forEach((value, i) => {

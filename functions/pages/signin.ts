@@ -26,7 +26,7 @@ const POLICY = [
 
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "0.0.0.0"]);
 
-/** Passkeys need a host name, so redirect from addresses such as 127.0.0.1. */
+/** Redirects from an address such as 127.0.0.1 to a host name, because passkeys need one. */
 export function byName(c: Context<AppEnv>): Response | null {
   const asked = new URL(c.req.url);
   const known = new URL(c.var.deps.config.publicUrl);
@@ -72,13 +72,13 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   const invite = c.req.query("invite");
   if (invite !== undefined) return invited(c, realm, invite);
   const actor = await identify(c, accountsOf(realm)).catch((error: unknown) => {
-    // An invalid session, or one of another realm, is a reason to show the sign-in form, not an error.
+    // Show the sign-in form, not an error, if the session is invalid or belongs to other accounts.
     if (error instanceof AppError && (error.kind === "unauthenticated" || error.kind === "forbidden"))
       return null;
     throw error;
   });
   if (actor !== null && actor.kind !== "anonymous") {
-    // The session has the name from the sign-in, which may have changed.
+    // Read the account, because its name may have changed since the session began.
     const account = await readAccount(deps, realm, actor.sub);
     return { kind: "login", name: account?.value.name ?? null };
   }
@@ -113,7 +113,7 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
     headers = problemHeaders(error);
     logUpstream(c, error);
   }
-  // `*` does not name a trusted origin.
+  // Only listed origins are trusted. The wildcard `*` is not one of them.
   const origins = c.var.deps.config.allowedOrigins.filter((origin) => origin !== "*");
   return c.body(signinPage(realm, state, origins), status, {
     ...headers,

@@ -3,7 +3,7 @@ import { files } from "./assets.generated.ts";
 import { type Html, html, nothing } from "./html.ts";
 
 export type PageState =
-  /** `name` is the account that is already signed in. */
+  /** `name` is the name of the user who is already signed in. */
   | { kind: "login"; name: string | null }
   | { kind: "register"; role: "owner" | "admin" | "user" }
   /** No account exists yet, and the URL contains no invitation. */
@@ -30,7 +30,7 @@ function title(state: PageState): string {
   }
 }
 
-/** The place for messages about the elements above it. */
+/** An element in which the page's script shows messages about the elements above it. */
 function said(place: "enter" | "token" | "passkeys"): Html {
   return html`
       <div class="said" id="said-${place}"><p class="status" role="status"></p><p class="error" role="alert"></p></div>`;
@@ -101,7 +101,7 @@ function next(realm: Realm, state: PageState): Html {
       <p>Commands and programs need the access token; in the README it is <code>TOKEN</code>. Or <a href="/api/docs">try the API in this browser</a>, where you are already signed in.</p>`;
 }
 
-/** The field shows the token if the browser does not allow copying. */
+/** Copies the access token. The text field shows the token if the browser does not allow copying. */
 const COPY = html`
       <button id="copy" class="primary" type="button">Copy access token</button>
       <input id="token" type="text" readonly hidden aria-label="Access token">`;
@@ -120,7 +120,7 @@ ${realm.name === "platform" ? COPY : nothing}${said("token")}${next(realm, state
     </section>`;
 }
 
-/** @param origins trusted web applications that the page may return to */
+/** @param origins origins of trusted web applications that the page may redirect to */
 export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
   const heading = title(state);
   const enter = html`

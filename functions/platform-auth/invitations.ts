@@ -10,7 +10,7 @@ import { identify } from "../middleware/session.ts";
 import { InvitationSchema, invitationResponse } from "../realm/schemas.ts";
 import { realmRoute, type Scope } from "../realm/scope.ts";
 
-/** Lists invitations. Anyone may do so until the first admin registers. */
+/** Lists invitations. Until the first admin has registered, anyone may list them. */
 export function invitationList(scope: Scope) {
   const list = defineRoute({
     ...realmRoute(scope, "anyone", "invitations", "listed"),
@@ -32,7 +32,7 @@ export function invitationList(scope: Scope) {
     }
     const open = await listInBootstrapMode(deps);
     if (open !== null) return c.json(open.map(invitationResponse), 200);
-    // 401 for every token that is not a platform admin's, also for a valid one of another realm.
+    // Respond with 401 to every caller who is not a platform admin, even with a valid token of another account.
     if (actor instanceof AppError && actor.kind === "forbidden") throw refusal(anonymous, "platform admin");
     throw actor instanceof Error ? actor : refusal(actor, "platform admin");
   });

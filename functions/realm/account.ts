@@ -91,7 +91,7 @@ export function accountRoutes(scope: Scope) {
       return c.json(userResponse(account), 200);
     })
     .openapi(signOut, async (c) => {
-      // A form on another site sends no cookie, but the response would still clear it.
+      // Reject forms of other sites: they send no cookie, but the response would still delete the user's cookie.
       refuseForeignOrigin(c);
       const { deps, realm } = c.var;
       const actor = await identify(c, accountsOf(realm));

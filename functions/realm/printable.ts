@@ -1,4 +1,4 @@
-/** A pattern for one line of text. It means the same with and without the flag `u`, because clients may use either. */
+/** A pattern for one line of printable text. It works with and without the flag `u`, because clients may use either. */
 
 /** Control characters, format characters and surrogates below U+10000. */
 const PLAIN =

@@ -1,10 +1,10 @@
-/** The script of the API page: starts Swagger UI, and shows less of what readers rarely need. */
+/** Script of the API page. It starts Swagger UI and hides details that readers rarely need. */
 declare global {
   /** From swagger-ui-bundle.js. */
   function SwaggerUIBundle(options: object): unknown;
 }
 
-/** The used parts of React, which Swagger UI passes to its plugins. */
+/** The members of React that the script uses. Swagger UI passes React to its plugins. */
 interface React {
   createElement(type: unknown, properties: object | null, ...children: unknown[]): unknown;
   useState<T>(initial: T): [T, (next: T) => void];
@@ -42,7 +42,7 @@ const paint = () => document.documentElement.classList.toggle("dark-mode", dark.
 dark.addEventListener("change", paint);
 paint();
 
-/** Shows a message instead of the description. */
+/** Shows a message in place of the API description. */
 function say(text: string): void {
   const words = Object.assign(document.createElement("p"), { className: "words", textContent: text });
   byId("docs")?.replaceChildren(words);
@@ -66,7 +66,7 @@ async function load(): Promise<Description> {
 
 const operationsOf = ({ paths }: Description) => Object.values(paths).flatMap((item) => Object.values(item));
 
-/** Scripts cannot set the Cookie header. The browser sends cookies with every request anyway. */
+/** Removes cookies from the ways to sign in. Scripts cannot set the Cookie header, and browsers send cookies anyway. */
 function removeCookies(description: Description): void {
   const schemes = description.components.securitySchemes;
   const cookies = new Set(Object.keys(schemes).filter((name) => schemes[name]?.in === "cookie"));
@@ -77,7 +77,7 @@ function removeCookies(description: Description): void {
   }
 }
 
-/** "Try it out" would send the examples and defaults of optional parameters. This moves them into the text. */
+/** Moves examples and defaults of optional parameters into the description. Otherwise "Try it out" would send them. */
 function emptyOptional(description: Description): void {
   const all = [
     ...Object.values(description.components.parameters),
@@ -100,7 +100,7 @@ function emptyOptional(description: Description): void {
   }
 }
 
-/** Adds what Swagger UI leaves out for screen readers and keyboards. */
+/** Adds attributes for screen readers and keyboards that Swagger UI omits. */
 function complete(): void {
   for (const [selector, attributes] of [
     ["#servers", { "aria-label": "Server" }],
@@ -120,7 +120,9 @@ function complete(): void {
   }
 }
 
-/** A link inside of a button cannot be reached by keyboard. The button opens the same operation. */
+/**
+ * Replaces a link inside a button by text, because the keyboard cannot reach it. The button opens the same operation.
+ */
 const plainNames = ({ React }: { React: React }) => ({
   wrapComponents: {
     DeepLink: () =>
@@ -130,7 +132,7 @@ const plainNames = ({ React }: { React: React }) => ({
   },
 });
 
-/** The layout of Swagger UI without its own `main`, which would be inside the one of the page. */
+/** Replaces the layout of Swagger UI, which contains a second `main` element. */
 const pageLayout = ({ React }: { React: React }) => ({
   components: {
     PageLayout({ getComponent }: { getComponent(name: string, connected?: boolean): unknown }) {
@@ -153,7 +155,7 @@ const pageLayout = ({ React }: { React: React }) => ({
   },
 });
 
-/** Shows the sample of an error only after a click: one operation has up to nine, which are all alike. */
+/** Shows the example of an error response only after a click, because one operation has up to nine similar ones. */
 const collapseErrors = ({ React }: { React: React }) => ({
   wrapComponents: {
     response: (Original: unknown) =>
@@ -199,7 +201,7 @@ function show(description: Description): void {
   });
 }
 
-/** Makes the sign-in links return to the operation that is open. */
+/** Makes the sign-in links return to the operation that is open on the page. */
 function keepPlace(): void {
   const here = location.pathname + location.search + location.hash;
   for (const link of document.querySelectorAll<HTMLAnchorElement>("a.signin")) {
@@ -208,7 +210,7 @@ function keepPlace(): void {
 }
 
 const header = byId("header");
-// Swagger UI changes the hash without an event. The address must be right before any kind of click.
+// Swagger UI changes the hash of the URL without an event, so update the links before the user can click them.
 for (const touch of ["pointerover", "focusin"]) header?.addEventListener(touch, keepPlace);
 
 byId("signout")?.addEventListener("click", async ({ currentTarget }) => {

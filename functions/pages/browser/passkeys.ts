@@ -17,6 +17,7 @@ function told(passkey: Passkey): string {
 }
 
 /**
+ * Shows the passkeys of the account.
  * @param attempt runs an action and shows its error
  * @param say shows a success message
  */
@@ -39,7 +40,7 @@ export async function showPasskeys(
         remove.textContent = again ? `Remove ${passkey.name} for good?` : `Remove ${passkey.name}`;
       };
       ask(false);
-      // Do not render the list again, so that keyboard users keep their position.
+      // Do not render the list again, because keyboard users would lose their position.
       name.addEventListener("change", () => {
         const wanted = name.value.trim();
         void attempt(async () => {

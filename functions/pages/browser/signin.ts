@@ -1,4 +1,4 @@
-/** The HTML contains all elements, and this script shows and hides them. */
+/** Script of the sign-in page. The HTML contains all elements, and the script shows and hides them. */
 import { browserSupportsWebAuthn, startAuthentication, startRegistration } from "@simplewebauthn/browser";
 import { realmApi, type Session } from "./api.ts";
 import { showPasskeys } from "./passkeys.ts";
@@ -14,7 +14,7 @@ function show(id: string, visible: boolean): void {
   if (element !== null) element.hidden = !visible;
 }
 
-/** Messages appear next to the button that the user pressed. */
+/** Where messages appear on the page: next to the button that the user pressed. */
 type Place = "enter" | "token" | "passkeys";
 let place: Place = "enter";
 
@@ -26,7 +26,7 @@ function say(kind: "status" | "error", text: string): void {
   if (text !== "") element.scrollIntoView({ block: "nearest" });
 }
 
-/** Clears all messages, and shows the next ones next to another element. */
+/** Clears all messages and sets the place where new messages appear. */
 function speakAt(next: Place): void {
   say("status", "");
   say("error", "");
@@ -194,7 +194,7 @@ function start(): void {
   if (back !== null && going !== null) {
     going.addEventListener("click", () => location.assign(back.href));
     going.textContent = `Continue${siteOf(back)}`;
-    // A signed-in user most likely wants to continue.
+    // Make the sign-in button less prominent, because a signed-in user most likely wants to continue.
     byId("form")?.querySelector("button")?.classList.remove("primary");
   }
   show("continue", back !== null);

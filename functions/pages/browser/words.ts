@@ -43,7 +43,7 @@ const DEVICE: Record<string, string> = {
   ERROR_INVALID_RP_ID: "Passkeys do not work at this address. Open the address that you were given.",
 };
 
-/** Returns a message for the user, without jargon. */
+/** Returns an error message that users without technical knowledge understand. */
 export function wordsFor(error: unknown, doing: "register" | "login"): string {
   if (error instanceof Refused) return SERVER[error.code] ?? "Something went wrong. Please try again.";
   if (error instanceof WebAuthnError && DEVICE[error.code] !== undefined) return DEVICE[error.code] ?? "";
