@@ -8,17 +8,27 @@ import {
 } from "../../shared/streams/mappings/mapping.ts";
 import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, jsonRequest, SESSION } from "../http/schemas.ts";
+import { json, jsonRequest } from "../http/schemas.ts";
 
+const MappingObject = z.strictObject({
+  stream: z.string().openapi({ description: "Name of the broker stream", example: "øshop" }),
+  subjectFilter: z.string().openapi({
+    description: "Subjects to deliver. The token `{userID}` is replaced with the caller's id.",
+    example: "shop.*.public.>",
+  }),
+  description: z.string().max(1000).default(""),
+});
+
+/** The specification writes these names with capitals. A body with both forms of a name gets `unknown_property`. */
 const MappingBody = z
-  .strictObject({
-    stream: z.string().openapi({ description: "Name of the broker stream", example: "øshop" }),
-    subjectFilter: z.string().openapi({
-      description: "Subjects to deliver. The token `{userID}` is replaced with the caller's id.",
-      example: "shop.*.public.>",
-    }),
-    description: z.string().max(1000).default(""),
-  })
+  .preprocess((body) => {
+    if (typeof body !== "object" || body === null) return body;
+    const lower = (name: string) => {
+      const plain = name.slice(0, 1).toLowerCase() + name.slice(1);
+      return Object.hasOwn(MappingObject.shape, plain) && !Object.hasOwn(body, plain) ? plain : name;
+    };
+    return Object.fromEntries(Object.entries(body).map(([name, value]) => [lower(name), value]));
+  }, MappingObject)
   .openapi("StreamMappingBody");
 
 const MappingSchema = z
@@ -33,7 +43,6 @@ const MappingSchema = z
 const common = {
   path: "/api/admin/streams/{name}" as const,
   ...operatorRoute("Streams"),
-  security: SESSION,
 };
 const params = z.object({ name: z.string().openapi({ example: "shop-live" }) });
 

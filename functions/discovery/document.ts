@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
+import { PREFIXES } from "../http/prefixes.ts";
 import { REQUEST_HEADERS } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 
@@ -60,7 +61,11 @@ export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths
   const made = router.getOpenAPIDocument({ openapi: "3.0.3", info: { title: "", version: "" } });
   const { paths = {}, components = {} } = JSON.parse(JSON.stringify(made)) as Partial<ApiDocument>;
   // Route definitions contain middleware, which does not belong in an OpenAPI document.
-  for (const { operation } of operationsOf(paths)) Reflect.deleteProperty(operation, "middleware");
+  for (const { operation } of operationsOf(paths)) {
+    Reflect.deleteProperty(operation, "middleware");
+    const open = operation.security.length === 0 || operation.security.some((way) => isEmpty(way));
+    operation["x-role"] ??= open ? "public" : "user";
+  }
   return {
     paths,
     components: {
@@ -72,6 +77,34 @@ export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths
       ...components,
     },
   };
+}
+
+const isEmpty = (way: object) => Object.keys(way).length === 0;
+
+/**
+ * Describes the paths of the management API's second prefix, which are the same operations.
+ * @returns their tags
+ */
+export function describeTwins(paths: ApiDocument["paths"]): ApiDocument["tags"] {
+  const [first, second] = PREFIXES;
+  const tags = new Map<string, string>();
+  const named = (tag: string) => {
+    const name = `${tag} (${second})`;
+    tags.set(name, `The same operations as ${tag}, under the second prefix of the management API.`);
+    return name;
+  };
+  for (const { path, method, operation } of operationsOf(paths)) {
+    if (path !== first && !path.startsWith(`${first}/`)) continue;
+    const twin = second + path.slice(first.length);
+    paths[twin] ??= {};
+    paths[twin][method] = {
+      ...structuredClone(operation),
+      operationId: `${operation.operationId}At_orbs`,
+      tags: operation.tags.map(named),
+      description: `The same as \`${method.toUpperCase()} ${path}\`.`,
+    };
+  }
+  return [...tags].map(([name, description]) => ({ name, description }));
 }
 
 const HEADER_NAMES = new Map(REQUEST_HEADERS.split(", ").map((name) => [name.toLowerCase(), name] as const));

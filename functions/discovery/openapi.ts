@@ -9,7 +9,7 @@ import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type ApiDocument, generated, nameHeaders, shareParts } from "./document.ts";
+import { type ApiDocument, describeTwins, generated, nameHeaders, shareParts } from "./document.ts";
 import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
 import { publishedRoutes } from "./published.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
@@ -27,11 +27,11 @@ const Description = z.looseObject({
   paths: z.record(z.string(), z.unknown()),
 });
 
-const sharedCookie = (config: Config) => ({
+const cookieScheme = (config: Config, realm: string, description: string) => ({
   type: "apiKey",
   in: "cookie",
-  name: cookieName(config, SHARED_REALM),
-  description: `Session of the shared realm. Platform admins use \`${cookieName(config, PLATFORM_REALM)}\`.`,
+  name: cookieName(config, realm),
+  description,
 });
 
 class Describer {
@@ -54,6 +54,7 @@ class Describer {
     });
     const own = wrap(generated(this.#described.own));
     const generic = wrap(generated(this.#described.runtime));
+    own.tags = [...TAGS, ...describeTwins(own.paths)];
     nameHeaders(own.paths);
     nameHeaders(generic.paths);
     own.components.schemas = { ...generic.components.schemas, ...own.components.schemas };
@@ -109,14 +110,15 @@ class Describer {
               description: [only.document.description, DESCRIPTION].filter(Boolean).join("\n\n"),
             },
       servers: [{ url: config.publicUrl }],
-      tags: [...(only === undefined ? TAGS : []), ...parts.flatMap(({ tags }) => tags)],
+      tags: [...(only === undefined ? own.tags : []), ...parts.flatMap(({ tags }) => tags)],
       paths: { ...(only === undefined ? own.paths : {}), ...merged("paths") },
       components: {
         ...own.components,
         schemas: { ...own.components.schemas, ...merged("schemas") },
         securitySchemes: {
           ...own.components.securitySchemes,
-          cookie: sharedCookie(config),
+          cookie: cookieScheme(config, SHARED_REALM, "Session of the shared realm"),
+          platformCookie: cookieScheme(config, PLATFORM_REALM, "Session of a platform admin"),
           ...merged("securitySchemes"),
         },
       },

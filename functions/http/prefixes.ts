@@ -1,12 +1,14 @@
-/** Two equivalent prefixes of the management API. The OpenAPI document contains only the first. */
+/** Two equivalent prefixes of the management API. Definitions describe the first; `describeTwins` adds the second. */
 import { entryAdmin, platformAdmin } from "../middleware/session.ts";
+import { OPERATOR_SESSION } from "./schemas.ts";
 
 export const PREFIXES = ["/api/admin/orbs", "/api/_orbs"] as const;
 export type AdminPrefix = (typeof PREFIXES)[number];
 
 export const operatorRoute = (tag: string) => ({
   tags: [tag],
-  security: [{ bearer: [] }],
+  security: OPERATOR_SESSION,
+  "x-role": "platform",
   middleware: [platformAdmin],
 });
 

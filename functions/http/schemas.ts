@@ -18,8 +18,12 @@ export const jsonRequest = <T extends z.ZodType>(schema: T, required = true) => 
   content: { "application/json": { schema } },
 });
 
-/** OpenAPI security requirement: a bearer token or a session cookie. */
+/** OpenAPI security requirement: a bearer token or the session cookie of a user. */
 export const SESSION = [{ bearer: [] }, { cookie: [] }];
+/** A bearer token or the session cookie of a platform admin. */
+export const OPERATOR_SESSION = [{ bearer: [] }, { platformCookie: [] }];
+/** The credentials of a user or of a platform admin. */
+export const ANY_SESSION = [...SESSION, { platformCookie: [] }];
 
 export const FaultSchema = z
   .object({

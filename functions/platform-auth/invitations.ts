@@ -5,7 +5,7 @@ import { listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { listInvitations } from "../../shared/access/invitations.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, SESSION } from "../http/schemas.ts";
+import { json, OPERATOR_SESSION } from "../http/schemas.ts";
 import { identify } from "../middleware/session.ts";
 import { InvitationSchema, invitationResponse } from "../realm/schemas.ts";
 import { realmRoute, type Scope } from "../realm/scope.ts";
@@ -14,7 +14,8 @@ import { realmRoute, type Scope } from "../realm/scope.ts";
 export function invitationList(scope: Scope) {
   const list = defineRoute({
     ...realmRoute(scope, "anyone", "invitations", "listed"),
-    security: [{}, ...SESSION],
+    security: [{}, ...OPERATOR_SESSION],
+    "x-role": "platform",
     method: "get",
     path: "/api/_auth/invitations",
     operationId: "listPlatformInvitations",

@@ -4,7 +4,7 @@ import { listPasskeys, removePasskey, renamePasskey } from "../../shared/access/
 import { endSession } from "../../shared/access/sessions.ts";
 import { changeOwnAccount, ownAccount } from "../../shared/access/users.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, jsonRequest, SESSION } from "../http/schemas.ts";
+import { json, jsonRequest, OPERATOR_SESSION, SESSION } from "../http/schemas.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
 import { PasskeySchema, ProfileSchema, RenameSchema, UserSchema, userResponse } from "./schemas.ts";
@@ -38,7 +38,7 @@ export function accountRoutes(scope: Scope) {
   });
   const signOut = defineRoute({
     ...realmRoute(scope, "anyone"),
-    security: SESSION,
+    security: name === "Platform" ? OPERATOR_SESSION : SESSION,
     method: "post",
     path: `${prefix}/signout`,
     operationId: `signOut${name}`,

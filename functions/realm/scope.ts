@@ -7,7 +7,7 @@ import { PLATFORM_REALM, refusal, requireInRealm } from "../../shared/access/aut
 import type { AccessHandler, Realm } from "../../shared/access/realms.ts";
 import type { StartedSession } from "../../shared/access/sessions.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
-import { SESSION } from "../http/schemas.ts";
+import { ANY_SESSION, OPERATOR_SESSION, SESSION } from "../http/schemas.ts";
 import { actingConsistency, identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 
@@ -59,6 +59,13 @@ export function accountsOf(realm: Realm): { platform: boolean; realms: string[] 
 /** Who may use a route: everyone, any account, or admins and owners. */
 type Callers = "anyone" | "account" | "manager";
 
+function described({ name }: Scope, callers: Exclude<Callers, "anyone">) {
+  if (name === "Platform") return { security: OPERATOR_SESSION, "x-role": "platform" };
+  return callers === "manager"
+    ? { security: ANY_SESSION, "x-role": "admin" }
+    : { security: SESSION, "x-role": "user" };
+}
+
 /**
  * Rejects callers before the request is validated.
  * @param handler handler of the service `access` that the orb must use
@@ -84,7 +91,7 @@ export function realmRoute(scope: Scope, callers: Callers, handler?: AccessHandl
   const subject = callers === "account" ? "account" : ofPeople ? "people" : "signin";
   return {
     tags: [scope.tags[subject]],
-    security: callers === "anyone" ? [] : SESSION,
+    ...(callers === "anyone" ? { security: [] } : described(scope, callers)),
     middleware:
       attempt === undefined || scope.attempt === undefined ? [admit] : [scope.attempt(attempt), admit],
   };

@@ -4,6 +4,7 @@ import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
 import {
+  ANY_SESSION,
   header,
   IdempotencyKey,
   IfMatch,
@@ -13,7 +14,6 @@ import {
   Location,
   listOf,
   Replayed,
-  SESSION,
   WriteHeaders,
 } from "../http/schemas.ts";
 
@@ -79,7 +79,7 @@ const Answering = {
 };
 const Force = { force: flag.openapi({ description: "`true`: even if other entries refer to it" }) };
 
-const common = { tags: ["Entries of orbs"], security: [{}, ...SESSION] };
+const common = { tags: ["Entries of orbs"], security: [{}, ...ANY_SESSION] };
 const collection = "/api/{orbId}/{moduleId}/{schemaId}";
 const one = `${collection}/{id}` as const;
 const CollectionParams = z.object({ orbId: z.string(), moduleId: z.string(), schemaId: z.string() });

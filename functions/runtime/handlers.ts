@@ -19,7 +19,7 @@ import { countCall } from "../../shared/quotas/quotas.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { problem } from "../http/problem.ts";
 import { defineRoute } from "../http/router.ts";
-import { IdempotencyKey, json } from "../http/schemas.ts";
+import { ANY_SESSION, IdempotencyKey, json } from "../http/schemas.ts";
 import { readJson } from "../middleware/body.ts";
 import type { AppEnv } from "../request/context.ts";
 import { parametersOf } from "./read.ts";
@@ -126,7 +126,7 @@ export const callRoute = defineRoute({
   description:
     "The same as `POST /api/{orbId}/{handler}`. The description of each published orb contains the input and output.",
   tags: ["Handlers"],
-  security: [{ bearer: [] }, { cookie: [] }, {}],
+  security: [...ANY_SESSION, {}],
   request: {
     params: z.object({
       orbId: z.string().openapi({ example: "shop" }),

@@ -9,7 +9,7 @@ import { toResponse } from "../../shared/streams/response.ts";
 import { callerOf, listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IfNoneMatch, json } from "../http/schemas.ts";
+import { ANY_SESSION, IfNoneMatch, json } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
@@ -88,7 +88,7 @@ const list = (path: "/api/streams" | "/api/streams/") =>
     operationId: "listStreams",
     summary: "List available streams",
     tags: ["Streams"],
-    security: [{ bearer: [] }, { cookie: [] }],
+    security: ANY_SESSION,
     middleware: [reader],
     hide: path === "/api/streams",
     request: { query: RealmQuery },
@@ -107,7 +107,7 @@ const read = defineRoute({
   description:
     "The read side of the Durable Streams protocol. Without parameters: server-sent events from the start (or after `Last-Event-ID`), one JSON object each. With `offset`: a page as a JSON array. With `live=long-poll` the request waits for messages; with `live=sse` it continues as events that contain arrays. `{userID}` in the stream's filter is replaced with the caller's id.",
   tags: ["Streams"],
-  security: [{ bearer: [] }, { cookie: [] }],
+  security: ANY_SESSION,
   middleware: [reader],
   request: { params: z.object({ name: z.string() }), query: StreamQuery, headers: RequestHeaders },
   responses: {

@@ -32,6 +32,30 @@ test("the document is valid OpenAPI 3.0 with unique operation ids, for the platf
   }
 });
 
+test("names the cookie, the role and both prefixes of the management API", async () => {
+  const { paths, components } = await describe();
+  const cookies = (path: string) =>
+    paths[path]?.get?.security.flatMap((way) => Object.keys(way)).filter((name) => name !== "bearer");
+  expect(cookies("/api/admin/orbs")).toEqual(["platformCookie"]);
+  expect(cookies("/api/_auth/me")).toEqual(["platformCookie"]);
+  expect(cookies("/api/auth/me")).toEqual(["cookie"]);
+  expect(cookies("/api/auth/users")).toEqual(["cookie", "platformCookie"]);
+  expect(components.securitySchemes).toMatchObject({
+    cookie: { in: "cookie", name: "session_auth" },
+    platformCookie: { in: "cookie", name: "session_platform" },
+  });
+  for (const { path, operation } of operationsOf(paths)) {
+    expect(["public", "user", "own", "admin", "owner", "platform"], path).toContain(operation["x-role"]);
+    if (path.startsWith("/api/admin/orbs")) {
+      expect(operation["x-role"], path).toBe("platform");
+      expect(Object.keys(paths[path.replace("/api/admin/orbs", "/api/_orbs")] ?? {})).toEqual(
+        Object.keys(paths[path] ?? {}),
+      );
+    }
+  }
+  expect(paths["/api/_orbs/{orbId}/entries/{entryId}"]).toHaveProperty("put");
+});
+
 test("gives both paths of each handler a unique operation id, and describes the handlers' refusals", async () => {
   const input = {
     type: "object",

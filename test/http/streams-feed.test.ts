@@ -44,6 +44,21 @@ interface Told {
   values?: { title: string };
 }
 
+test("accepts the names of the specification in a mapping, but not two names for one property", async () => {
+  const path = "/api/admin/streams/capitals";
+  const body = { Stream: "heartbeat", SubjectFilter: "heartbeat", Description: "As specified" };
+  const made = await call(platform, "PUT", path, { token, body });
+  expect(made).toMatchObject({
+    status: 201,
+    body: { stream: "heartbeat", subjectFilter: "heartbeat", description: "As specified" },
+  });
+  const both = await call(platform, "PUT", path, { token, body: { ...body, stream: "wallet" } });
+  expect(both).toMatchObject({
+    status: 422,
+    body: { errors: [{ path: "/Stream", code: "unknown_property" }] },
+  });
+});
+
 test.each(["functions", "process"])(
   "the feed of published entries reports every change, served by the %s",
   async (host) => {
