@@ -151,7 +151,14 @@ export const definitions = {
     ...common,
     request: {
       params: EntryParams,
-      query: z.strictObject({ ...Showing, ...Reading }),
+      query: z.strictObject({
+        ...Showing,
+        ...Reading,
+        reveal: flag.openapi({
+          description:
+            "`true`: decrypted sensitive values, for owners of the orb. The audit log records the request.",
+        }),
+      }),
       headers: IfNoneMatch,
     },
     responses: { 200: answer("The entry"), 304: { description: "Not modified" } },

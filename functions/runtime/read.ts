@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
+import { requireMay, roleIn } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { type Choice, choose } from "../../shared/entry/model/localize.ts";
@@ -12,7 +13,8 @@ import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import { definitions, furtherNames } from "./definitions.ts";
 
-const EXTRA = furtherNames(definitions.get);
+const LIST_EXTRA = furtherNames(definitions.list);
+const GET_EXTRA = furtherNames(definitions.get);
 
 export interface Reading {
   c: Context<AppEnv>;
@@ -38,6 +40,17 @@ function latestOf({ c, live, schema, actor }: Reading): boolean {
     ]);
   }
   return latest;
+}
+
+/** Only owners may see decrypted values. */
+function revealOf({ c, live, schema, actor }: Reading): boolean {
+  const reveal = c.req.query("reveal");
+  if (reveal === undefined || reveal === "false") return false;
+  if (reveal !== "true")
+    throw invalidParameters([{ path: "/reveal", code: "invalid_value", message: "must be true or false" }]);
+  const role = roleIn(actor, live.orb, live.compiled);
+  requireMay(actor, role, "reveal", { access: schema.access, own: false });
+  return true;
 }
 
 export function choiceOf(
@@ -82,7 +95,7 @@ export async function list(
 ): Promise<Response> {
   const { c, live, schema, actor } = reading;
   const latest = latestOf(reading);
-  const query = parseListQuery(parametersOf(c), schema, EXTRA);
+  const query = parseListQuery(parametersOf(c), schema, LIST_EXTRA);
   const choice = choiceOf(c, schema, query.extra);
   const page = await listEntries(c.get("deps"), actor, { orb: live, schema, choice, query, latest, last });
   const { languages, ...body } = page;
@@ -96,8 +109,11 @@ export async function list(
 export async function get(reading: Reading, id: string): Promise<Response> {
   const { c, live, schema, actor } = reading;
   const latest = latestOf(reading);
-  const query = parseOneQuery(parametersOf(c), schema, EXTRA);
+  const query = parseOneQuery(parametersOf(c), schema, GET_EXTRA);
   const choice = choiceOf(c, schema, query.extra);
+  const reveal = revealOf(reading);
+  // The host must not keep the response.
+  if (reveal) c.get("deps").expires?.(0);
   const { entry, etag, languages } = await getEntry(c.get("deps"), actor, {
     orb: live,
     schema,
@@ -105,8 +121,21 @@ export async function get(reading: Reading, id: string): Promise<Response> {
     choice,
     query,
     latest,
+    reveal,
   });
   const expanded = query.expand.length > 0;
+  if (reveal) {
+    const { "cache-control": _, ...rest } = responseHeaders({
+      schema,
+      actor,
+      choice,
+      private: true,
+      expanded,
+      languages,
+    });
+    const headers = { ...rest, "content-type": "application/json", "cache-control": "no-store" };
+    return completeResponse(c, JSON.stringify(entry), 200, headers);
+  }
   const headers = {
     ...responseHeaders({ schema, actor, choice, private: latest, expanded, languages }),
     etag,

@@ -31,6 +31,7 @@ export const ENTRY_OPERATIONS = [
   "archive",
   "restore",
   "delete",
+  "reveal",
 ] as const;
 export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
 
@@ -38,7 +39,6 @@ export const PLATFORM_OPERATIONS = [
   "orbs.read",
   "orbs.write",
   "entries.manage",
-  "entries.reveal",
   "entries.purge",
   "registry.write",
   "routes.read",
@@ -103,6 +103,8 @@ export function may(
     case "restore":
     case "delete":
       return mayWrite(role, on);
+    case "reveal":
+      return role === "owner" && mayRead(role, on);
     default:
       return false;
   }

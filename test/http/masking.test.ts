@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { adminToken, call as request, type SignedIn, user } from "../support/auth.ts";
+import { adminToken, register, call as request, type SignedIn, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 const ORB = "masked";
@@ -188,4 +188,55 @@ test("masks plain values in transaction records and in settings", async () => {
     expect(JSON.stringify(answer)).not.toContain(PLAIN);
     expect((answer.items?.[0] ?? answer).values).toEqual({ note: MASK });
   }
+});
+
+test("reveals sensitive values to owners of the orb only, and records who revealed what", async () => {
+  const secret = "the owner reads this";
+  const made = await request(platform, "POST", `/api/${ORB}/news/article?publish=true`, {
+    token,
+    body: { values: { title: "Paid", note: secret } },
+  });
+  expect(made.status).toBe(201);
+  const path = `/api/${ORB}/news/article/${made.body.id}`;
+  const [owner, manager, stranger] = await Promise.all([
+    user(platform, "auth", "owner"),
+    user(platform, "auth", "admin"),
+    register(
+      platform,
+      "/api/_auth",
+      (await request(platform, "POST", "/api/_auth/invitations", { token })).body.token,
+    ),
+  ]);
+  const ask = (query: string, by?: SignedIn) =>
+    request(platform, "GET", `${path}?${query}`, by === undefined ? {} : { token: by.token });
+  const statuses = async (query: string) =>
+    Promise.all(
+      [undefined, member, manager, owner, stranger].map(async (by) => (await ask(query, by)).status),
+    );
+  expect(await statuses("reveal=true")).toEqual([401, 403, 403, 200, 200]);
+  const revealed = await ask("reveal=true", owner);
+  expect(revealed.body.values).toMatchObject({ title: "Paid", note: secret });
+  expect(revealed.headers.get("cache-control")).toBe("no-store");
+  for (const query of ["", "reveal=false", "revision=latest"])
+    expect((await ask(query, owner)).body.values.note, query).toBe(MASK);
+  expect((await ask("reveal=yes", owner)).status).toBe(400);
+  expect(
+    (await request(platform, "GET", `/api/${ORB}/news/article?reveal=true`, { token: owner.token })).status,
+  ).toBe(400);
+
+  // A draft is revealed by itself. The live revision keeps its own value.
+  const draft = await request(platform, "PUT", path, {
+    token: owner.token,
+    body: { values: { note: "draft" } },
+  });
+  expect(draft.status).toBe(200);
+  expect((await ask("reveal=true", owner)).body.values.note).toBe(secret);
+  expect((await ask("reveal=true&revision=latest", owner)).body.values.note).toBe("draft");
+
+  const audit = `/api/admin/audit?filter[realm]=${ORB}&filter[action]=reveal&filter[actor]=${owner.id}`;
+  const { items } = (await request(platform, "GET", audit, { token })).body;
+  expect(items.map(({ target }: { target: string }) => target)).toEqual(
+    expect.arrayContaining([`${made.body.id}/1`, `${made.body.id}/2`]),
+  );
+  expect(platform.logs.join("\n")).not.toContain(secret);
 });

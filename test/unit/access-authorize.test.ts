@@ -15,7 +15,7 @@ import {
 } from "../../shared/access/authorize.ts";
 
 const ROLES: Role[] = ["public", "user", "admin", "owner"];
-const WRITES = ENTRY_OPERATIONS.filter((operation) => operation !== "read" && operation !== "create");
+const WRITES = ENTRY_OPERATIONS.filter((operation) => !["read", "create", "reveal"].includes(operation));
 
 /** Expected permissions in the order public, user, admin, owner, for entries of others and for own ones. */
 type Row = [others: string, own: string];
@@ -52,6 +52,7 @@ describe("entry permissions: role × operation × access × ownership", () => {
         test(`read ${read}, write ${write}, ${own ? "own entry" : "entry of another user"}`, () => {
           expect(row("read", access, own)).toBe(READ[read][column]);
           expect(row("create", access, own)).toBe(CREATE[write][column]);
+          expect(row("reveal", access, own)).toBe("nnny");
           for (const operation of WRITES) expect(row(operation, access, own)).toBe(CHANGE[write][column]);
         });
       }

@@ -20,6 +20,7 @@ import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 import type { OneQuery } from "../query/query.ts";
 import { expandAll } from "./expand.ts";
+import { revealEntry } from "./reveal.ts";
 
 export interface GetInput {
   orb: OrbContext;
@@ -29,6 +30,8 @@ export interface GetInput {
   query: Pick<OneQuery, "fields" | "expand">;
   /** Whether to read the newest revision, which may be a draft. */
   latest?: boolean;
+  /** Decrypts sensitive values, for owners of the orb. Entries of `expand` stay masked. */
+  reveal?: boolean;
 }
 
 export interface GetResult {
@@ -119,8 +122,9 @@ export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promi
   requireReader(actor, orb, schema, input.latest === true);
   const missing = () => notFound("entry", "There is no such entry, or it is not live.");
   if (!isEntryId(input.id)) throw missing();
-  const seen = await find(deps, actor, input);
-  if (seen === undefined) throw missing();
+  const found = await find(deps, actor, input);
+  if (found === undefined) throw missing();
+  const seen = input.reveal === true ? await revealEntry(deps, actor, orb, found) : found;
   const languages = new Set<string>();
   const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
   const variant = variantOf(orb, entry, choice, query.fields);

@@ -1,16 +1,19 @@
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
-import { requireOperator } from "../../access/authorize.ts";
+import { requireMay, roleIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
+import { notFound } from "../../kernel/errors.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
+import { publishedOf } from "../index/entry-keys.ts";
+import type { VisibleEntry } from "../index/visible.ts";
 import { knownValues } from "../model/known.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { schemaOf } from "../model/resolve.ts";
 import { openEverything } from "../model/sealing.ts";
-import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
+import { type EntrySnapshot, effective, type StoredValue } from "../model/snapshot.ts";
 
 /**
- * Decrypts the sensitive values of a revision for a platform admin. First writes an audit record, without which nothing
+ * Decrypts the sensitive values of a revision for an owner of the orb. First writes an audit record, without which nothing
  * is decrypted. The response must not be cached.
  * @param input.past whether to include values that the definition no longer has
  */
@@ -20,15 +23,34 @@ export async function revealValues(
   input: { orb: OrbContext; address: EntryAddress; snapshot: EntrySnapshot; past?: boolean },
 ): Promise<Record<string, StoredValue>> {
   const { orb, address, snapshot, past } = input;
-  requireOperator(actor, "entries.reveal");
+  const schema = schemaOf(orb.compiled, address);
+  // An owner sees entries of every schema, so access makes no difference.
+  const access = schema?.access ?? ({ read: "admin", write: "owner" } as const);
+  requireMay(actor, roleIn(actor, orb.orb, orb.compiled), "reveal", { access, own: false });
   await audit(deps, {
     realm: orb.orb,
     action: "reveal",
     actor,
     target: `${snapshot.id}/${snapshot.revision}`,
   });
-  const schema = schemaOf(orb.compiled, address);
   const values =
     past === true || schema === undefined ? snapshot.values : knownValues(schema, snapshot.values);
   return openEverything(deps.config, schema, { orb: orb.orb, id: snapshot.id, values });
+}
+
+/** Returns a visible entry with its sensitive values decrypted, as {@link revealValues} does. */
+export async function revealEntry(
+  deps: Deps,
+  actor: Actor,
+  orb: OrbContext,
+  seen: VisibleEntry,
+): Promise<VisibleEntry> {
+  const { head, address, shown } = seen;
+  const newest = effective(head, deps.clock.now());
+  const snapshot = shown.revision === newest.revision ? newest : await publishedOf(deps, { head, address });
+  if (snapshot === null) throw notFound("revision", "No revision of the entry is published.");
+  return {
+    ...seen,
+    shown: { ...snapshot, values: await revealValues(deps, actor, { orb, address, snapshot }) },
+  };
 }
