@@ -10,7 +10,7 @@ import { keys, type Realm } from "./realms.ts";
 
 export type AccountRole = Exclude<Role, "public">;
 
-/** A `pending` account exists only once its invitation names it. Writing that name commits the registration. */
+/** An account. While its status is `pending`, it is valid only if its invitation contains its id. */
 export interface AccountRecord {
   v: 1;
   id: string;
@@ -40,14 +40,14 @@ export interface CredentialRecord {
   lastUsedAt: string | null;
 }
 
-/** A record with its revision, for optimistic concurrency. */
+/** A stored record with its revision number. Writes compare the number to detect concurrent changes. */
 export interface Versioned<T> {
   key: string;
   value: T;
   revision: number;
 }
 
-/** Reads from the leader, because other replicas may lag. */
+/** Reads a record from the broker's leader, because other replicas may have old data. */
 export async function readRecord<T>(deps: Deps, bucket: string, key: string): Promise<Versioned<T> | null> {
   const entry = await deps.store.kvGet(bucket, key);
   return entry === null ? null : { key, value: entry.json<T>(), revision: entry.revision };
@@ -98,7 +98,7 @@ export async function createCredential(
 }
 
 /**
- * Changes an account, and retries on a write conflict.
+ * Changes an account. Retries if another request changes the account at the same time.
  * @param change returns the new record, or null to keep the old one
  */
 export async function changeAccount(
@@ -127,8 +127,8 @@ export interface RecordPage<T> {
 }
 
 /**
- * Returns records, oldest change first. Reads again if the answer came from a replica that lags.
- * @param least revision that the last page must have reached
+ * Returns one page of records, the least recently changed first. Reads again if a replica returned old data.
+ * @param least the last page must include changes up to this revision number
  */
 export async function pageRecords<T>(
   deps: Deps,
@@ -181,10 +181,10 @@ export async function* recordPages<T>(
 const MARK_SECONDS = 60;
 
 /**
- * Yields all records that must be revoked; a record that this read missed would stay valid.
+ * Yields all records of a kind, to revoke them. A record that is missed would stay valid.
  *
- * A stopped broker may believe for seconds that it still leads, and return old data. So this first writes a marker,
- * which only the true leader can store, and then reads until it finds the marker.
+ * A stopped broker may believe for seconds that it still leads, and return old data. So this function first writes a
+ * marker, which only the true leader can store, and then reads until it finds the marker.
  */
 export async function* recordsToRevoke<T>(
   deps: Deps,
@@ -198,8 +198,8 @@ export async function* recordsToRevoke<T>(
 
 /**
  * Returns all records at once. Use it only for small sets, such as the platform admins.
- * @param advice how to have fewer
- * @throws AppError invalid `too_broad` if that is more than a request may read
+ * @param advice tells the caller how to reduce the number of records
+ * @throws AppError invalid `too_broad` if there are more records than one request may read
  */
 export async function listRecords<T>(
   deps: Deps,

@@ -7,11 +7,11 @@ import type { Actor } from "./actor.ts";
 import type { AuditRecord } from "./audit.ts";
 import { requireOperator } from "./authorize.ts";
 
-/** Maximum messages that one page reads, so a page with strict filters may end before `limit`. */
+/** Maximum messages to read for one page. A page may therefore have fewer matches than requested. */
 const LOOK_LIMIT = 10_000;
 const FIRST_WINDOW = 256;
 const LARGEST_PAGE = 512;
-/** Maximum matching messages per range of sequence numbers. A range with more is narrowed and read again. */
+/** Maximum matching messages to read at once. If a range of sequence numbers has more, a smaller range is read. */
 const LARGEST_WINDOW = 4 * FIRST_WINDOW;
 
 export interface AuditQuery {
@@ -40,7 +40,7 @@ export interface AuditPage {
 export async function listAudit(deps: Deps, actor: Actor, query: AuditQuery): Promise<AuditPage> {
   requireOperator(actor, "audit.read");
   const { realm, action } = query;
-  // A name with invalid characters cannot match any record.
+  // No record can have a name with invalid characters, so the result is empty.
   if ((realm !== undefined && !isToken(realm)) || (action !== undefined && !isToken(action))) {
     return { items: [], next: null };
   }
@@ -80,7 +80,7 @@ async function forwards(deps: Deps, subject: string, query: AuditQuery, from: nu
   return { items, next: null };
 }
 
-/** Reads ranges of sequence numbers backwards. Few matches widen the next range, and many narrow it. */
+/** Reads the log from new to old, in ranges of sequence numbers. The next range is larger after few matches. */
 async function backwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
   const items: AuditItem[] = [];
   let high = from;

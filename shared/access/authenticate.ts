@@ -18,7 +18,7 @@ export interface AcceptedRealms {
   realms?: readonly string[];
 }
 
-/** The prefix `__Host-` makes browsers reject cookies that a sibling subdomain has set. */
+/** Returns the name of a session cookie. With the prefix `__Host-`, sibling subdomains cannot set the cookie. */
 export function cookieName({ publicUrl }: { publicUrl: string }, realm: string): string {
   return `${publicUrl.startsWith("https:") ? "__Host-" : ""}session_${realm}`;
 }
@@ -28,11 +28,11 @@ export function isSessionCookie(config: { publicUrl: string }, name: string): bo
 }
 
 /**
- * Returns the caller of a request, or `anonymous`.
+ * Returns the account that sent a request, or an anonymous caller.
  *
  * An invalid bearer token is an error. An invalid cookie is ignored, so that an expired session does not block public
  * pages.
- * @param consistency use `leader` if the decision outlives the request
+ * @param consistency use `leader` if the decision has effects after the session ends
  * @throws AppError unauthenticated `invalid_token`; forbidden `other_realm`
  */
 export async function authenticate(

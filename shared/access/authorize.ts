@@ -1,8 +1,8 @@
-/** The only place that decides what a role may do. Everything that it does not allow is forbidden. */
+/** Decides what each role may do. An operation that no rule allows is forbidden. */
 import { AppError } from "../kernel/errors.ts";
 import { type Actor, actorId, type Role } from "./actor.ts";
 
-/** Name of the realm that all orbs without accounts of their own share. */
+/** Name of the realm (set of accounts) that several applications share. */
 export const SHARED_REALM = "auth";
 /** Name of the realm (set of accounts) of platform admins. */
 export const PLATFORM_REALM = "platform";
@@ -59,7 +59,9 @@ export const REALM_OPERATIONS = [
 ] as const;
 export type RealmOperation = (typeof REALM_OPERATIONS)[number];
 
-/** Returns whose users an orb accepts: its own if it uses the service `access`, otherwise the shared ones. */
+/**
+ * Returns which accounts an application accepts: its own if it uses the service `access`, otherwise the shared ones.
+ */
 export function realmOf(orb: string, orbUsesAccess: boolean): string {
   return orbUsesAccess ? orb : SHARED_REALM;
 }
@@ -110,7 +112,7 @@ export function may(
   }
 }
 
-/** Returns whether a user created an entry. Platform admins need no ownership, so false for them. */
+/** Returns whether this user created an entry. Returns false for platform admins, who need no ownership. */
 export function isOwn(actor: Actor, createdBy: string): boolean {
   return actor.kind === "orb" && actorId(actor) === createdBy;
 }
@@ -177,7 +179,7 @@ export function mayInRealm(role: Role, operation: RealmOperation, target: Role =
 export type Needed = Exclude<Role, "public"> | "platform admin";
 
 /**
- * Returns 401 if signing in could give access, otherwise 403.
+ * Returns the error for a caller without access: 401 if signing in could give access, otherwise 403.
  * @param needed the lowest role that has access, if it is known
  */
 export function refusal(actor: Actor, needed?: Needed): AppError {
@@ -195,8 +197,8 @@ export function refusal(actor: Actor, needed?: Needed): AppError {
 }
 
 /**
- * Returns the error for a valid token of a realm that an address does not accept. It is 403, because clients sign their
- * user out at 401.
+ * Returns the error for a valid token whose realm (set of accounts) has no access. It is 403, because clients sign out
+ * their user at 401.
  */
 export function realmRefusal(realm: string, accepted: readonly string[]): AppError {
   const names = accepted.length === 0 ? "another realm" : `the realm ${accepted.join(" or ")}`;
@@ -206,7 +208,7 @@ export function realmRefusal(realm: string, accepted: readonly string[]): AppErr
 
 const MEMBERS = ["user", "admin", "owner"] as const;
 
-/** Returns 401 or 403. The message names the lowest role that may perform the operation. */
+/** Returns the error for a caller who may not access an entry. The message names the lowest role that may. */
 export function entryRefusal(
   actor: Actor,
   operation: EntryOperation,

@@ -1,4 +1,4 @@
-/** The invitation for the first owner. It has a fixed key, so concurrent requests cannot create two. */
+/** Creates the invitation for the first owner. Its storage key is fixed, so concurrent requests cannot create two. */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isMarker } from "../store/broker/store.ts";
@@ -20,7 +20,7 @@ import { enforceRateLimit } from "./limits.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 
 /**
- * Returns whether an account is active, or would be if its registration had not been interrupted after it committed.
+ * Returns whether an account can sign in. A registration that stopped right before its final write counts as complete.
  */
 export async function isEffective(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
   if (account.status !== "pending") return account.status === "active";
@@ -28,7 +28,7 @@ export async function isEffective(deps: Deps, realm: Realm, account: AccountReco
   return invitation?.value.account === account.id;
 }
 
-/** Returns whether an owner exists. The most recently changed account often is one, so it is checked first. */
+/** Returns whether any owner exists. Starts with the most recently changed account, which often is an owner. */
 export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   const { accounts } = realm.buckets;
   const newest = await deps.store.get(streams.kv(accounts), kvSubject(accounts, keys.all(realm)));
@@ -47,7 +47,7 @@ export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   return false;
 }
 
-/** Returns the usable invitation for the first owner, or creates one. The caller checks that there is no owner. */
+/** Returns the invitation for the first owner, or creates one. The caller must check that there is no owner. */
 async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versioned<InvitationRecord>> {
   const { invitations } = realm.buckets;
   const key = keys.bootstrap(realm);
@@ -75,10 +75,10 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
   });
 }
 
-/** Keeps a replaced invitation, so that its token is reported as used, expired or revoked instead of unknown. */
+/** Stores a replaced invitation under another key. Its token is then reported as used, expired or revoked. */
 async function keepOld(deps: Deps, realm: Realm, old: InvitationRecord): Promise<void> {
   const key = keys.invitation(realm, old.hash);
-  // On a conflict, another process has stored it.
+  // A conflict means that another process has already stored the old invitation.
   await nullOnConflict(deps.store.kvPut(realm.buckets.invitations, key, JSON.stringify(old), { expect: 0 }));
 }
 
@@ -106,7 +106,7 @@ export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | nu
 /**
  * Logs an attempt to sign in while the platform has no admin.
  * @param attempt.detail the kind of attempt, or the error code
- * @param stored whether the audit log gets it too
+ * @param stored whether to write the attempt to the audit log too
  */
 export async function noteBootstrapAccess(
   deps: Deps,
@@ -118,7 +118,7 @@ export async function noteBootstrapAccess(
   await audit(deps, { realm: platformRealm.name, action: "bootstrap", actor: anonymous, outcome, detail });
 }
 
-/** @throws AppError gone if an owner exists, because the invitation was only for the first one */
+/** Throws 410 if an owner exists, because the first owner's invitation is then no longer valid. */
 export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
   if (await hasOwner(deps, realm)) {
     throw new AppError(
@@ -130,8 +130,8 @@ export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
 }
 
 /**
- * Returns the invitation for an orb's first owner, for a platform admin to pass on.
- * @throws AppError conflict if the orb has an owner
+ * Returns the invitation for the first owner of an application. A platform admin passes it on.
+ * @throws AppError conflict if the application has an owner
  */
 export async function bootstrapRealm(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation> {
   requireOperator(actor, "realm.bootstrap");

@@ -1,6 +1,6 @@
 /**
- * Invitations are valid for 7 days and can be used once. The key is the token's hash; the token itself is stored
- * encrypted.
+ * Invitations to register an account. Each is valid for 7 days and can be used once. The storage key is the hash of
+ * the invitation's token, and the token is stored encrypted.
  */
 
 import type { Deps } from "../deps.ts";
@@ -33,7 +33,7 @@ export interface InvitationRecord {
   hash: string;
   sealed: string;
   role: AccountRole;
-  /** `expired` is stored only for a replaced invitation of a first owner. Otherwise `expiresAt` decides. */
+  /** `expired` is stored only for replaced invitations. For others, `expiresAt` tells whether they have expired. */
   status: "active" | "used" | "revoked" | "expired";
   bootstrap: boolean;
   createdAt: string;
@@ -51,7 +51,7 @@ export interface Invitation {
   role: AccountRole;
   /** Sign-in URL that contains the token. */
   url: string;
-  /** Id of the account that created it; `system` for the platform itself. */
+  /** Id of the account that created the invitation, or `system`. */
   createdBy: string;
   bootstrap: boolean;
 }
@@ -175,7 +175,7 @@ function mayGrant(account: AccountRecord | undefined, role: AccountRole): boolea
   return account?.status === "active" && mayInRealm(account.role, "invitations.write", role);
 }
 
-/** Returns whether the creator of an invitation may still grant its role. Invitations end when that right ends. */
+/** Returns whether the creator of an invitation may still grant its role. Otherwise the invitation is invalid. */
 export async function hasValidCreator(
   deps: Deps,
   realm: Realm,
@@ -211,7 +211,7 @@ export async function revokeInvitationsOf(
     for (const found of page) {
       const { createdBy, role, status, hash } = found.value;
       if (createdBy !== account.id || status !== "active" || mayGrant(account, role)) continue;
-      // On a conflict, the invitation was used or revoked at the same moment.
+      // A conflict means that another request has just used or revoked the invitation.
       if ((await nullOnConflict(revoke(deps, invitations, found))) === null) continue;
       await audit(deps, { realm: realm.name, action: "invitation", actor, target: hash, detail: "revoked" });
     }
@@ -250,7 +250,7 @@ export async function revokeInvitation(
   requireUsable(found, deps.clock.now());
   requireInRealm(actor, realm.name, "invitations.write", found.value.role);
   if ((await nullOnConflict(revoke(deps, realm.buckets.invitations, found))) === null) {
-    // Used or revoked at the same moment: report which.
+    // Another request has just used or revoked the invitation. Throw the error that says which.
     requireUsable(await findInvitation(deps, realm, code), deps.clock.now());
     throw writeConflict();
   }
@@ -263,10 +263,10 @@ export async function revokeInvitation(
   });
 }
 
-/** Advice for a list that exceeds the read budget. */
+/** Error messages give this advice when there are too many invitations for one request. */
 const FEWER = "Wait until some invitations expire.";
 
-/** Lists invitations, newest first, without those that the actor could not create. The response contains tokens. */
+/** Lists invitations, newest first, but only those that the caller could create. The response contains tokens. */
 export async function listInvitations(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation[]> {
   requireInRealm(actor, realm.name, "invitations.read");
   const role = roleInRealm(actor, realm.name);

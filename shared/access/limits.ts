@@ -12,11 +12,11 @@ import { SubjectFull } from "../store/types.ts";
 export type LimitRule = "begin" | "complete" | "invitation" | "bootstrap";
 
 /**
- * Returns what counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address. A customer usually gets
- * a whole IPv6 /64 network, and could use a new address for each attempt.
+ * Returns the network whose requests are counted together: an IPv4 address, or the first 64 bits of an IPv6 address. A
+ * customer usually gets a whole IPv6 /64 network, and could use a new address for each attempt.
  */
 export function clientNetwork(address: string): string {
-  // The URL parser accepts only IPv6 in brackets, and writes every address in one form.
+  // Parse the address as part of a URL: this accepts only IPv6, and gives all spellings of an address the same form.
   const host = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1);
   if (host === undefined) return address;
   const [, high, low] = /^::ffff:(\w+):(\w+)$/.exec(host) ?? [];

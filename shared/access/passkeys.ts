@@ -52,7 +52,7 @@ export async function renamePasskey(
   return { id, name, createdAt, lastUsedAt, backedUp, transports };
 }
 
-/** Removes a passkey by compare-and-set, so concurrent requests cannot remove the last two. */
+/** Removes a passkey, but never the last one, even if two requests run concurrently. */
 export async function removePasskey(
   deps: Deps,
   actor: Actor,

@@ -75,13 +75,13 @@ export function orbRealm(document: RealmDocument): Realm | null {
   };
 }
 
-/** Keys in the buckets of accounts. The platform's buckets contain only one realm, so their keys omit its name. */
+/** Storage keys of accounts, passkeys and invitations. Keys of platform admins omit the realm (set of accounts). */
 export const keys = {
   account: (realm: Realm, sub: string) => within(realm, token(sub, "user")),
   invitation: (realm: Realm, hash: string) => within(realm, token(hash, "invitation")),
-  /** A fixed key, so that there is only one such invitation at a time. */
+  /** The invitation for the first owner has a fixed key, so that only one exists at a time. */
   bootstrap: (realm: Realm) => within(realm, "bootstrap"),
-  /** Credential ids can be longer than the broker allows in a key. Those are stored by their hash. */
+  /** Some passkey ids are longer than a broker key may be. The key then contains their hash. */
   credential: async (realm: Realm, id: string) =>
     isToken(id)
       ? `${token(realm.name, "realm")}.${id}`

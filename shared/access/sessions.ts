@@ -1,4 +1,6 @@
-/** A token is valid only while its session record exists, under `<realm>.<sub>.<sid>`. */
+/**
+ * Sessions. A token is valid only while its session record exists. The record's key is `<realm>.<account>.<session>`.
+ */
 import type { Deps } from "../deps.ts";
 import { buckets, token } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
@@ -77,7 +79,7 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
 
 /**
  * Returns a session that has neither expired nor ended.
- * @param consistency use `leader` for decisions that outlast the session
+ * @param consistency use `leader` for decisions that have effects after the session ends
  */
 export async function readSession(
   deps: Deps,
@@ -97,8 +99,8 @@ export async function endSession(deps: Deps, realm: string, sub: string, sid: st
 }
 
 /**
- * Ends the sessions of an account, or of a whole realm. Deletes them one by one, because caches see no event for a
- * purge.
+ * Ends the sessions of an account, or of a whole realm (set of accounts). Deletes each record separately, because
+ * caches get no event when the broker purges many.
  * @param of selects sessions; all if missing
  */
 export async function endSessions(

@@ -15,9 +15,9 @@ export interface Claims {
   sid: string;
   realm: string;
   name: string;
-  /** Platform tokens only; empty for accounts without an email address. */
+  /** Set only for platform admins; empty if the admin has no email address. */
   email: string;
-  /** User tokens only. */
+  /** Set only for users of applications. */
   role: Role;
   iat: number;
   exp: number;
@@ -41,7 +41,8 @@ interface KeySet {
 }
 
 /**
- * Imported keys by their JSON text. Stores values, not promises: a Worker must not await a promise of another request.
+ * Caches imported keys by their JSON text. Stores values instead of promises, because a Worker must not await the
+ * promise of another request.
  */
 const imported = new Map<string, KeySet>();
 
@@ -104,7 +105,7 @@ export function badToken(cause?: unknown): AppError {
 const ROLES: readonly string[] = ["owner", "admin", "user"];
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the realm that an unverified token names. Never trust it; use it only to choose a cookie. */
+/** Returns the realm (set of accounts) that an unverified token names. Use it only to choose a cookie. */
 export function claimedRealm(token: string): string | null {
   try {
     const { type, orb } = decodeJwt(token);
@@ -114,7 +115,7 @@ export function claimedRealm(token: string): string | null {
   }
 }
 
-/** Cache of verified signatures. The session is still read for every request. */
+/** Caches tokens with a verified signature. Each request still checks that the session exists. */
 const verified = new BoundedMap<string, { keys: KeySet; issuer: string; payload: JWTPayload }>(1_000);
 
 /** Returns the payload of a token with a valid signature, algorithm, issuer and lifetime. */

@@ -61,7 +61,7 @@ export async function listUsers(
     for (const { value, revision } of page.records) {
       const pending = value.status === "pending";
       if (pending && !(await isEffective(deps, realm, value))) continue;
-      // The registration committed, but stopped before its final write.
+      // The registration is complete except for its final write, so show the account as active.
       const shown: AccountRecord = pending ? { ...value, status: "active" } : value;
       if (role !== undefined && shown.role !== role) continue;
       if (status !== undefined && shown.status !== status) continue;
@@ -73,7 +73,7 @@ export async function listUsers(
   }
 }
 
-/** Also ends the user's sessions, and revokes invitations that the user could no longer create. */
+/** Changes a user. Also ends the user's sessions, and revokes invitations that the new role does not allow. */
 export async function changeUser(
   deps: Deps,
   actor: Actor,
@@ -131,7 +131,7 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   await audit(deps, { realm: realm.name, action: "user", actor, target: account.id, detail: "removed" });
 }
 
-/** Whether a platform admin other than this one can sign in. Reads until it finds one. */
+/** Returns whether another platform admin can sign in. */
 async function isAnotherAdmin(deps: Deps, id: string): Promise<boolean> {
   const { accounts } = platformRealm.buckets;
   for await (const page of recordPages<AccountRecord>(deps, accounts, keys.all(platformRealm))) {
@@ -142,7 +142,7 @@ async function isAnotherAdmin(deps: Deps, id: string): Promise<boolean> {
   return false;
 }
 
-/** Advice for a list that exceeds the read budget. */
+/** Error messages give this advice when there are too many admins for one request. */
 const FEWER = "Remove admins that are no longer needed.";
 
 export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecord[]> {
@@ -179,7 +179,7 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
   await erase(deps, actor, platformRealm, removed.value);
 }
 
-/** Erases the accounts, invitations and sessions of a deleted orb. Safe to repeat. */
+/** Erases the accounts, invitations and sessions of a deleted application. A repeated call does no harm. */
 export async function eraseRealm(deps: Deps, orb: string): Promise<void> {
   await endSessions(deps, orb);
   const realm = [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions];

@@ -15,7 +15,10 @@ import { PASSKEY_LIMIT } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
-/** Adds a passkey. The session must still exist, so a stolen token cannot add a permanent passkey. */
+/**
+ * Adds a passkey to the signed-in account. The session must still exist, so that a stolen token of an ended session
+ * cannot add one.
+ */
 export async function add(
   deps: Deps,
   realm: Realm,

@@ -22,7 +22,7 @@ import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.t
 export const ALGORITHMS = [-8, -7, -257];
 export const PASSKEY_LIMIT = 20;
 
-/** WebAuthn options for the browser, and the session id that the browser must send back. */
+/** WebAuthn options for the browser. The browser must send the session id back with its response. */
 export interface CeremonyStart {
   sessionId: string;
   publicKey: PublicKeyCredentialCreationOptionsJSON | PublicKeyCredentialRequestOptionsJSON;
@@ -46,7 +46,7 @@ export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   return input.invite === undefined ? beginLogin(deps, input) : beginRegistration(deps, input, input.invite);
 }
 
-/** @throws AppError invalid if a ceremony that creates no account gets a property of a new account */
+/** Rejects properties of a new account when the request does not create an account. */
 function refuseAccount(given: Pick<BeginInput, "name" | "email">): void {
   const faults = Object.entries(given).flatMap(([name, value]): Fault[] => {
     const message = "belongs to a registration. Send it with an invitation.";
@@ -140,7 +140,7 @@ async function registration(
     rpName: realm.title,
     rpID: relyingParty(deps.config).id,
     userID: new TextEncoder().encode(account.id),
-    // Several sets of accounts share one host, so the name shows which one a passkey belongs to.
+    // Several applications share one host, so the name tells users which application a passkey belongs to.
     userName: `${account.email ?? account.name} (${realm.title})`,
     userDisplayName: account.name,
     timeout: CHALLENGE_SECONDS * 1000,

@@ -21,12 +21,12 @@ export interface Challenge {
   /** Base64url, as in WebAuthn. */
   challenge: string;
   invitation: { key: string; hash: string } | null;
-  /** The new account, or the account that gets another passkey. */
+  /** Id of the new account, or of the account that adds a passkey. */
   account: string | null;
-  /** The session that adds a passkey. The challenge becomes invalid when the session ends. */
+  /** Id of the session that adds a passkey. When the session ends, the challenge becomes invalid. */
   session: string | null;
   name: string | null;
-  /** Email of the new account, or the one that the account that signs in must have. */
+  /** Email of the new account. For a sign-in: the email that the account must have. */
   email: string | null;
   /** Milliseconds since the epoch. */
   expiresAt: number;
@@ -52,7 +52,8 @@ export async function openChallenge(deps: Deps, realm: string, sessionId: string
 }
 
 /**
- * Throws 410 if the challenge was used before. The key is its random value: one session id can have several encodings.
+ * Marks a challenge as used, and throws 410 if it was used before. The storage key is the challenge itself, because
+ * one challenge can have several session ids.
  */
 export async function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void> {
   const key = await sha256(challenge.challenge);

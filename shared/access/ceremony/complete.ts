@@ -23,12 +23,12 @@ export function isRegistration(
   return "attestationObject" in response.response;
 }
 
-/** Completes a sign-in, a registration, or the adding of a passkey. Each challenge works once, even if this fails. */
+/** Completes a sign-in, a registration, or the adding of a passkey. Each challenge works once, even after a failure. */
 export async function complete(deps: Deps, input: CompleteInput): Promise<Completed> {
   const { realm, response } = input;
   const challenge = await openChallenge(deps, realm.name, input.sessionId);
   const admitted = admit(deps, challenge);
-  // The promise is awaited later. Without this handler an early rejection would be unhandled.
+  // The code below awaits the promise later. Without this handler, an early rejection would be unhandled.
   admitted.catch(() => undefined);
   try {
     if (challenge.purpose === "login") {
@@ -55,8 +55,8 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
 }
 
 /**
- * Applies the rate limit and marks the challenge as used. The rate limit's error wins: errors about challenges are
- * audited, and an attacker could flood the audit log with them.
+ * Applies the rate limit and marks the challenge as used. If both fail, the rate limit's error is thrown: errors about
+ * challenges are audited, and an attacker could flood the audit log with them.
  */
 async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   const consumed = consumeChallenge(deps, challenge);
@@ -77,7 +77,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "invitation_revoked",
 ]);
 
-/** Returns the error for a response of the wrong kind. The challenge counts as used nevertheless. */
+/** Returns the error for a response that does not fit the challenge. The challenge still counts as used. */
 async function refusedAfter(admitted: Promise<unknown>): Promise<Error> {
   await admitted;
   return passkeyRefused();

@@ -20,7 +20,9 @@ import { type Completed, endSession, sessionFor, startSession } from "../session
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
 
-/** The account id in the response lets us read the account early. The stored passkey decides who signs in. */
+/**
+ * Returns the account id from the response, only to read the account early. The stored passkey decides who signs in.
+ */
 function accountHint(userHandle: string | undefined): string | null {
   try {
     const id = new TextDecoder().decode(base64url.decode(userHandle ?? ""));
@@ -102,8 +104,8 @@ async function activated(
 }
 
 /**
- * Stores the passkey's signature counter, which must be higher than one that a concurrent sign-in has stored. Some
- * authenticators always send 0.
+ * Stores the passkey's new signature counter, unless a concurrent sign-in has stored a higher one. Some authenticators
+ * always send 0.
  */
 async function rememberUse(
   deps: Deps,

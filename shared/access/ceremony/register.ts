@@ -43,7 +43,7 @@ export async function register(
     admitted,
     readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
   ]);
-  // A newer invitation has taken the fixed key, so the older one is stored under its hash.
+  // A newer invitation is stored under the fixed key. The older one is then stored under its hash.
   const invitation =
     found?.value.hash === bound.hash
       ? found
@@ -112,7 +112,7 @@ export async function register(
   return { session, account: active };
 }
 
-/** Records that do not work before the registration commits. */
+/** Records of an unfinished registration. Nobody can sign in with them yet. */
 interface Pending {
   account: Versioned<AccountRecord>;
   credentialKey: string;
@@ -143,7 +143,7 @@ async function writePending(
     second.status === "rejected" ||
     first.status === "rejected"
   ) {
-    // Nothing refers to these records. Removing them is only cleanup.
+    // No other record refers to these two, so a failed removal does no harm.
     if (first.status === "fulfilled") {
       await deps.store.kvDelete(realm.buckets.accounts, accountKey, { ttl: 60 });
     }
@@ -160,7 +160,10 @@ async function writePending(
   };
 }
 
-/** Commits the registration (step 3). Throws 410 if another one used the invitation first. */
+/**
+ * Commits the registration: writes the account's id into the invitation. Throws 410 if another registration used it
+ * first.
+ */
 async function commit(
   deps: Deps,
   realm: Realm,

@@ -13,7 +13,7 @@ import { relyingParty } from "../realms.ts";
 import { ALGORITHMS } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 
-/** One error for every failure, so callers cannot learn whether an account exists. */
+/** Returns the same error for every failed sign-in, so that callers cannot learn whether an account exists. */
 export function passkeyRefused(cause?: unknown): AppError {
   return new AppError(
     "unauthenticated",
@@ -77,7 +77,7 @@ export async function verifyNew(
   }
 }
 
-/** A public key without an owner. Verifying against it makes an unknown passkey take as long as a wrong signature. */
+/** A public key that belongs to no account. Verifying it makes an unknown passkey take as long as a wrong signature. */
 const DECOY: Pick<CredentialRecord, "publicKey" | "counter"> = {
   publicKey:
     "pQECAyYgASFYIGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWIlggT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",
