@@ -1,4 +1,4 @@
-/** A one-time migration: reserves the normalized form of unique values that older versions stored. */
+/** A one-time migration of unique values. Older versions did not reserve the values' normalized form. */
 import { system } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { definitionFor } from "../definition/stored/live.ts";
@@ -12,13 +12,13 @@ const ORBS_PER_PAGE = 200;
 const NAMED = 50;
 
 export interface FormsPass {
-  /** Values that several entries share. */
+  /** Unique values that several entries have in the same normalized form. */
   shared: SharedForm[];
-  /** Ids of orbs whose entries could not be read. The next start tries again. */
+  /** Ids of applications whose entries could not be read. The next start tries again. */
   failed: string[];
 }
 
-/** Migrates all orbs, unless an earlier start has done so. */
+/** Migrates all applications, unless an earlier start has done so. */
 export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
   const pass: FormsPass = { shared: [], failed: [] };
   if ((await deps.store.get(streams.platform, subjects.claimForms)) !== null) return pass;
@@ -30,7 +30,7 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
         const orb = await definitionFor(deps, id);
         if (orb !== null) pass.shared.push(...(await reported(deps, await backfillForms(deps, orb))));
       } catch (error) {
-        // One broken orb must not block the others, or the start.
+        // A broken application must not stop the migration of the others, or the start of the platform.
         if (!(error instanceof AppError)) throw error;
         pass.failed.push(id);
       }
@@ -47,7 +47,7 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
   return pass;
 }
 
-/** Reports shared values to operators, without revealing the values. */
+/** Logs which entries share a unique value, without the value. */
 async function reported(deps: Deps, shared: readonly SharedForm[]): Promise<readonly SharedForm[]> {
   for (const { orb, field, ids } of shared.slice(0, NAMED)) {
     deps.log.warn("entries share a unique value in different forms", { orb, field, ids: ids.join() });

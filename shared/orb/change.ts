@@ -1,4 +1,7 @@
-/** Every change of an orb appends a revision. A write conflict starts the operation again. */
+/**
+ * Changes applications. Each change appends a revision. If another request changes the application at the same time,
+ * the operation starts again.
+ */
 
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
@@ -37,14 +40,14 @@ export interface OrbTarget {
 }
 
 export interface Change extends Partial<OrbRecord> {
-  /** Set if other writes are blocked until this change commits. */
+  /** Set if writes of entries are blocked until this change is committed. */
   closed?: Closed | undefined;
 }
 
 /** Maximum attempts after write conflicts. */
 export const ATTEMPTS = 12;
 
-/** Returns an orb's newest revision, after finishing the work of an interrupted request. */
+/** Returns an application's newest revision. First finishes the work of an interrupted request. */
 export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
   if (!isOrbId(orb)) throw notFound("orb");
   const [head, live] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
@@ -53,7 +56,10 @@ export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
   return head;
 }
 
-/** @param decide returns the changes to the newest revision; called again after a write conflict */
+/**
+ * Changes an application.
+ * @param decide returns the changes to the newest revision; called again after a write conflict
+ */
 export async function changeOrb(
   deps: Deps,
   actor: Actor,
@@ -81,7 +87,7 @@ export async function changeOrb(
   throw writeConflict();
 }
 
-/** Returns null on a write conflict. */
+/** Appends a revision. Returns null if another request has appended one first. */
 async function appended(
   deps: Deps,
   orb: string,
@@ -138,7 +144,7 @@ export async function replayed(deps: Deps, orb: string, before: OrbHead): Promis
   return before;
 }
 
-/** Returns what a document would do to stored entries. Changes nothing. */
+/** Returns how a new definition would affect stored entries. Changes nothing. */
 export async function impactOf(
   deps: Deps,
   orb: string,
@@ -152,7 +158,8 @@ export async function impactOf(
 }
 
 /**
- * Checks that stored entries fit the new definition. Call it last, because it may stop writers until the commit.
+ * Checks that stored entries fit the new definition. Must be the last check, because it may block writers until the
+ * commit.
  * @throws AppError conflict if they do not fit
  */
 export async function activate(

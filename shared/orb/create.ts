@@ -1,4 +1,7 @@
-/** Creates orbs. The first message of an orb's history is the commit point; its stream is created afterwards. */
+/**
+ * Creates applications. The application exists as soon as its first revision is stored. Its stream is created
+ * afterwards.
+ */
 
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
@@ -32,7 +35,7 @@ import { createOrbStream, eraseAbandoned, placeTombstone, reconcileOrb } from ".
 import { withoutState } from "./view.ts";
 
 export interface CreateOrb {
-  /** The unvalidated document. */
+  /** The unvalidated definition. */
   document: unknown;
   publish?: boolean | undefined;
   idempotency?: Idempotency | undefined;
@@ -58,7 +61,7 @@ export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOr
   const record = firstRecord(document, head, { by: actorId(actor), now: deps.clock.now(), publish });
   const seq = await nullOnConflict(append(deps, orb, record, head, claim));
   if (seq === null) {
-    // Another request created the orb at the same time. It may be a retry with the same idempotency key.
+    // Another request has just created the application. It may be an earlier attempt with the same idempotency key.
     const same = await orbReplay(deps, claim);
     if (same !== null) return replayed(deps, orb, same);
     requireAbsent(orb, await orbHead(deps, orb));
@@ -83,14 +86,14 @@ function append(
   return appendRecord(deps, orb, record, head?.seq ?? 0, withKeyRecord(claim, [place, ...signs]));
 }
 
-/** Returns the newest revision under this id. Erases an abandoned import first. */
+/** Returns the newest revision of an application. First erases an import that was not finished. */
 async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
   const head = await orbHead(deps, orb);
   const erased = head?.operation === "importing" && (await eraseAbandoned(deps, orb, head));
   return erased ? orbHead(deps, orb) : head;
 }
 
-/** Reserves the id for an import. The orb stays invisible until the import finishes. */
+/** Reserves the id for an import. The application stays invisible until the import finishes. */
 export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string): Promise<OrbHead> {
   const head = await headToFollow(deps, orb);
   requireAbsent(orb, head);
@@ -125,7 +128,10 @@ export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string):
   return made;
 }
 
-/** Makes the imported orb visible as a draft. @throws Conflict if another request cancelled the import */
+/**
+ * Makes the imported application visible as a draft.
+ * @throws Conflict if another request cancelled the import
+ */
 export async function finishImport(
   deps: Deps,
   begun: OrbHead,
@@ -185,7 +191,7 @@ function requireAbsent(orb: string, head: OrbHead | null): void {
   }
 }
 
-/** Throws 409 if another stream or a handler uses the orb's subjects. */
+/** Throws 409 if another stream or a handler uses the broker subjects of the application. */
 async function requireFreeSubjects(deps: HandlerDeps, orb: string): Promise<void> {
   const [names, handlers] = await Promise.all([
     deps.store.streamNames(subjects.orbAll(orb)),
@@ -206,8 +212,8 @@ function overlaps(orb: string, what: string): AppError {
 }
 
 /**
- * After a failure, the orb's first write creates the stream. If another stream has these subjects, deletes the orb
- * again.
+ * Creates the stream for the entries. If this fails, the first write of an entry tries again. If another stream uses
+ * the same subjects, deletes the application.
  */
 async function createStream(deps: Deps, made: OrbHead, orb: string): Promise<void> {
   try {

@@ -3,7 +3,7 @@ import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { usesFaults } from "../handlers/registry.ts";
 import { invalid } from "../kernel/errors.ts";
 
-/** @throws AppError invalid if a handler is unknown or faulty */
+/** Throws an error if a handler in the definition is unknown or faulty. */
 export async function requireHandlers(deps: HandlerDeps, document: OrbDocument): Promise<void> {
   const faults = await usesFaults(deps, document.uses);
   if (faults.length > 0) throw invalid(faults, faults.map(({ message }) => message).join(" "));

@@ -1,4 +1,4 @@
-/** `Idempotency-Key` for orbs: one atomic batch stores the key and the new revision. */
+/** Implements the header `Idempotency-Key` for applications: one atomic batch stores the key and the new revision. */
 import type { Actor } from "../access/actor.ts";
 import { headOf, type OrbHead } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
@@ -12,7 +12,7 @@ import {
 import { streams, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 
-/** Returns the record of an idempotency key, or undefined if the caller sent no key. */
+/** Returns the data to store for the request's idempotency key, or undefined if the request has none. */
 export function orbClaim(
   deps: Deps,
   actor: Actor,
@@ -43,7 +43,7 @@ export async function orbReplay(
   return revision === null ? null : { ...headOf(revision), replayed: true };
 }
 
-/** Puts the idempotency record in front of the messages of a write. */
+/** Adds the record of the request's idempotency key to the messages of a write. */
 export function withKeyRecord(claim: IdempotencyClaim | undefined, also: readonly Append[]): Append[] {
   return claim === undefined ? [...also] : [claimMessage(claim, also.length + 1), ...also];
 }

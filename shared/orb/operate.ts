@@ -35,7 +35,7 @@ export function publishOrb(deps: HandlerDeps, actor: Actor, input: PublishOption
   });
 }
 
-/** Returns how the live document would change, and what that would do to stored entries. Changes nothing. */
+/** Returns how publishing would change the published definition and affect stored entries. Changes nothing. */
 export async function tryPublish(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<DryRun> {
   requireOperator(actor, "orbs.read");
   const head = await readOrb(deps, input.orb);
@@ -65,7 +65,7 @@ export function archiveOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<
   }));
 }
 
-/** Restores an archived orb. Its status becomes UNPUBLISHED. */
+/** Restores an archived application. Its status becomes UNPUBLISHED. */
 export function restoreOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<ExistingOrb> {
   return changeOrb(deps, actor, input, "restore", null, async (head) => ({
     status: next(head.status, "restore"),
@@ -73,7 +73,7 @@ export function restoreOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<
   }));
 }
 
-/** Deletes an orb with its entries and users, but not its history. Resumes an interrupted deletion. */
+/** Deletes an application with its entries and users, but keeps its history. Continues an interrupted deletion. */
 export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<void> {
   requireOperator(actor, "orbs.write");
   const { orb, ifMatch } = input;
@@ -94,8 +94,8 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
 }
 
 /**
- * Deletes an orb or an unfinished import.
- * @throws Conflict if it has changed since `head` was read; then nothing is deleted
+ * Deletes an application or an unfinished import.
+ * @throws Conflict if it has changed since `head` was read; nothing is deleted then
  */
 export async function eraseOrb(deps: Deps, actor: Actor, orb: string, head: OrbHead): Promise<void> {
   await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, actorId(actor)));

@@ -60,9 +60,9 @@ interface OrbPosition {
 }
 
 /**
- * Lists orbs in the order of their creation. Each page needs two requests to the broker, however many orbs exist. A page
- * ends early, perhaps without orbs, when the read budget is used up.
- * @throws AppError invalid `too_broad` if a count by status exceeds the read budget
+ * Lists applications in the order of their creation. A page may be short or empty: each request may read only a
+ * limited number of records.
+ * @throws AppError invalid `too_broad` if a count by status needs too many reads
  */
 export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
   requireOperator(actor, "orbs.read");
@@ -87,7 +87,7 @@ export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promi
   return { orbs, next: null, total: await totalOf(deps, budget, input) };
 }
 
-/** Reads revisions in batches, because documents may be large. */
+/** Reads the newest revisions of applications in batches, because definitions may be large. */
 function headsOf(deps: Deps, budget: ReadBudget, places: readonly OrbPosition[]) {
   const store = budget.charging(deps.store);
   return inBatches(budget, places, (some, maxBytes) =>
@@ -99,7 +99,7 @@ function headsOf(deps: Deps, budget: ReadBudget, places: readonly OrbPosition[])
   );
 }
 
-/** Advice for a count that exceeds the read budget. */
+/** Error messages give this advice when a count needs too many reads. */
 const NO_COUNT = "Leave out the count or the status.";
 
 async function totalOf(deps: Deps, budget: ReadBudget, input: ListOrbs): Promise<number | undefined> {
@@ -125,7 +125,7 @@ async function totalOf(deps: Deps, budget: ReadBudget, input: ListOrbs): Promise
   return total;
 }
 
-/** Yields positions in order. Reads one more than requested, to detect the last page. */
+/** Yields the applications of a page. Yields one more than requested, to detect the last page. */
 async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition[]> {
   const limit = input.limit + 1;
   if (input.descending !== true) {
@@ -136,7 +136,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
       yield messages.filter(({ size }) => size > 0).map(placeOf);
     return;
   }
-  // Newest first: read the stream backwards, in growing ranges, because it mostly contains other messages.
+  // For the order newest first, read the stream backwards in growing ranges: most of its messages are of other kinds.
   const newest = await deps.store.get(streams.platform, subjects.allOrbPlaces);
   let last = Math.min(newest?.seq ?? 0, (input.after ?? Number.POSITIVE_INFINITY) - 1);
   for (let width = WINDOW; last > 0; width *= 4) {
@@ -172,7 +172,7 @@ function placeOf(message: { subject: string; seq: number }): OrbPosition {
   return { orb: message.subject.split(".").at(-1) ?? "", seq: message.seq };
 }
 
-/** Returns the newest revision of an orb, even of a deleted one. */
+/** Returns the newest revision of an application, even of a deleted one. */
 async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
   requireOperator(actor, "orbs.read");
   const head = isOrbId(orb) ? await orbHead(deps, orb) : null;
@@ -188,7 +188,7 @@ export interface ListOrbRevisions {
   after?: Place | undefined;
 }
 
-/** Lists the revisions of an orb. A page of large documents may end early. */
+/** Lists the revisions of an application. A page may be short if the definitions are large. */
 export async function listOrbRevisions(
   deps: Deps,
   actor: Actor,

@@ -18,7 +18,7 @@ export interface ActiveRoute {
   path: string;
   orb: string;
   origin: RouteOrigin;
-  /** Minimum role. With `own` and `owner`, the creator of the entry is allowed as well. */
+  /** Minimum role. The values `own` and `owner` also allow the creator of the entry. */
   role: Role;
   handler?: string;
 }
@@ -37,7 +37,7 @@ export async function listRoutes(deps: HandlerDeps, actor: Actor): Promise<Activ
   ]);
 }
 
-/** Returns the path of a schema's entries. The only schema of a module needs no segment. */
+/** Returns the URL path of a schema's entries. If the module has only one schema, the path omits the schema's name. */
 export function entriesPath(orb: CompiledOrb, schema: CompiledSchema): string {
   const base = `/api/${orb.id}/${schema.module}`;
   return orb.modules.get(schema.module)?.only === undefined ? `${base}/${schema.id}` : base;
@@ -79,7 +79,10 @@ export const CALLERS: Record<Handler["auth"], Role> = {
   AdminRequired: "admin",
 };
 
-/** @param known all registered handlers by their full name */
+/**
+ * Returns the routes of an application's handlers.
+ * @param known all registered handlers by their full name
+ */
 export function handlerRoutes(
   orb: CompiledOrb,
   known: ReadonlyMap<string, Handler | undefined>,
@@ -93,21 +96,24 @@ export function handlerRoutes(
         bothForms(orb.id, path).map((path): ActiveRoute => ({ method, path, ...route })),
       );
     const called = `/api/${orb.id}/call/${short}`;
-    // In older documents, handlers can have the names of sign-in routes. The sign-in routes win.
+    // Older definitions may have handlers with the same path as a sign-in route. The sign-in route then wins.
     const hidden = isSigninPage(short) || (orb.usesAccess && isRealmSegment(short));
     const paths = hidden ? [called] : [`/api/${orb.id}/${short}`, called];
     return paths.map((path): ActiveRoute => ({ method: "POST", path, ...route }));
   });
 }
 
-/** The short and the long form of an HTTP handler's path. @param path below /api/{orbId} */
+/**
+ * Returns the two paths of an HTTP handler.
+ * @param path below /api/{orbId}
+ */
 export function bothForms(orb: string, path: string): [short: string, long: string] {
   return [`/api/${orb}${path}`, `/api/${orb}/call${path}`];
 }
 
 type RealmPath = (typeof REALM_SEGMENTS)[number];
 
-/** Sign-in routes, by the handler of the service `access` that enables them. */
+/** Sign-in routes. A definition enables each one by listing a handler of the service `access`. */
 const REALM_ROUTES: readonly [
   handler: string,
   method: ActiveRoute["method"],

@@ -26,7 +26,7 @@ export interface DryRun extends ChangeLog {
   impact: Impact;
 }
 
-/** Writes a new draft. The published document stays, unless `publish` is set. */
+/** Writes a new draft. The published definition does not change, unless `publish` is set. */
 export function updateOrb(
   deps: HandlerDeps,
   actor: Actor,
@@ -38,7 +38,10 @@ export function updateOrb(
   );
 }
 
-/** Adds a draft to an imported orb. Entries follow the previous document until the draft is published or replaced. */
+/**
+ * Adds a draft to an imported application. Entries follow the previous definition until the draft is published or
+ * replaced.
+ */
 export function writeDraft(
   deps: Deps,
   actor: Actor,
@@ -52,7 +55,7 @@ export function writeDraft(
   }));
 }
 
-/** Returns what an update would do. Changes nothing. */
+/** Returns how an update would affect stored entries. Changes nothing. */
 export async function tryUpdate(
   deps: Deps,
   actor: Actor,
@@ -74,7 +77,7 @@ export function dryRunResult(impact: Impact, log: ChangeLog): DryRun {
   return { dryRun: true, refused, ...log, impact };
 }
 
-/** Restores an older revision's document as a new draft. */
+/** Writes a new draft with the definition of an older revision. */
 export function revertOrb(
   deps: HandlerDeps,
   actor: Actor,

@@ -32,7 +32,7 @@ export interface RevisionItem {
 export interface RevisionView extends RevisionItem {
   document: OrbDocument | null;
   changes: Operation[];
-  /** The revision that `changes` and `summary` compare with. */
+  /** Number of the revision with which `changes` and `summary` compare this one. */
   against: number | null;
 }
 
@@ -83,7 +83,10 @@ const STATE = [
   "updatedBy",
 ] as const;
 
-/** Removes the state, so that a client can edit a response and send it back. Changed state members are faults. */
+/**
+ * Removes the read-only properties of a response, so that clients can edit it and send it back. Changed read-only
+ * properties are errors.
+ */
 export function withoutState(input: unknown, head: ExistingOrb | null): { input: unknown; faults: Fault[] } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return { input, faults: [] };
   const now: OrbState | null = head === null ? null : stateOf(head);

@@ -1,10 +1,10 @@
 /**
- * Stops writers while a definition is replaced.
+ * Blocks writes of entries while an application gets a new definition.
  *
- * The new definition is checked against stored entries. A concurrent write could make that check wrong, for example
- * with a duplicate of a value that becomes unique. So moving the fence (a fencing token that every write expects
- * unchanged) makes all such writes fail. Entries written since the check are then checked too. Changes that no write
- * can contradict skip this.
+ * The new definition is checked against stored entries. A concurrent write could make this check wrong, for example
+ * with a duplicate of a value that becomes unique. The application therefore has a fencing token, and each write fails
+ * if the token has changed. After changing the token, entries written since the check are checked too. Changes that no
+ * write can contradict need no fencing.
  */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -24,19 +24,19 @@ import { type Append, Conflict } from "../../store/types.ts";
 import { claimValues, homeOf, type Plan } from "./impact.ts";
 import { createOrbStream } from "./reconcile.ts";
 
-/** State before the stored entries were checked. */
+/** State of the application's stream before the stored entries were checked. */
 export interface Before {
   /** Last sequence number of the orb's stream. */
   seq: number;
-  /** Sequence number of the last message that allowed writes again. */
+  /** Sequence number of the message that last unblocked writes. */
   reopened: number;
   fence: Fence | undefined;
 }
 
-/** Writers are stopped until the new revision is committed. */
+/** The state while writes are blocked, until the new revision is committed. */
 export interface Closed {
   fence: Fence;
-  /** Makes the commit fail if writes were allowed again too early. */
+  /** Makes the commit fail if another process has unblocked writes. */
   guard: Append;
 }
 
@@ -45,7 +45,7 @@ function needsNone({ severity, code }: SchemaChange): boolean {
   return severity === "removal" || severity === "dangerous" || code === "removed_field";
 }
 
-/** Returns null if no concurrent write could contradict the check. */
+/** Returns the state to compare with later; null if no concurrent write could contradict the check. */
 export async function beforeJudging(
   deps: Deps,
   orb: string,
@@ -59,14 +59,14 @@ export async function beforeJudging(
     lastReopening(deps, orb),
     liveRecord(deps, orb),
   ]);
-  // The orb's creation was interrupted. Without a stream there is no fence to move.
+  // The creation of the application was interrupted before its stream was created.
   if (info === null) await createOrbStream(deps, orb);
   return { seq: info?.state.last_seq ?? 0, reopened, fence: live?.record.fence };
 }
 
 /**
- * Stops writers, and checks the entries written since `before`. On an error, writers may continue.
- * @throws Conflict if everything must be checked again
+ * Blocks writes, and checks the entries written since `before`. On an error, unblocks writes.
+ * @throws Conflict if all entries must be checked again
  */
 export async function close(
   deps: Deps,
@@ -95,14 +95,14 @@ export async function close(
 
 const keyOf = ({ type, schema }: ReturnType<typeof homeOf>) => `${type}/${schema}`;
 
-/** @throws Conflict if an entry of the schema was written after `seq` */
+/** Throws a conflict if an entry of the schema was written after `seq`. */
 async function requireUnwritten(deps: Deps, orb: string, home: string, seq: number): Promise<void> {
   const [type, schema = ""] = home.split("/");
   const logs = subjects.schemaLogs({ orb, type: type as ReturnType<typeof homeOf>["type"], schema });
   if ((await deps.store.nextMessage(streams.orb(orb), logs, seq + 1)) !== null) throw new Conflict();
 }
 
-/** Allows writes again. If this fails, the first waiting writer does it after a short time. */
+/** Unblocks writes. If this fails, the first waiting writer does it after a short time. */
 export async function reopen(deps: Deps, orb: string): Promise<void> {
   try {
     await repairFence(deps, orb);

@@ -49,8 +49,8 @@ export interface Plan {
 }
 
 /**
- * Compares two definitions with regard to stored entries.
- * @param options.retired removed fields and schemas that are still stored
+ * Compares two definitions and finds the changes that affect stored entries.
+ * @param options.retired removed fields and schemas that entries still have values of
  * @param options.examine also validates every stored value, for a dry run
  */
 export async function planChange(
@@ -73,7 +73,7 @@ export async function planChange(
     ...compareDefinitions(from, to).map((change) => judged(change, stored(change))),
     ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
   ];
-  // A schema without entries needs a backfill too: a concurrent writer may still use the old definition.
+  // Schemas without entries are included too: a concurrent request may write an entry under the old definition.
   const mayHold = (home: string) => before.byType.has(home) || (counts.get(home) ?? 0) > 0;
   const claims = reindexed(before, after).filter((schema) => mayHold(key(homeOf(schema))));
   const context = { orb, revision: options.revision, compiled: after };
@@ -132,7 +132,10 @@ export async function enforce(
   await claimValues(deps, { orb, revision, compiled: compileOrb(to) }, plan, plan.claims);
 }
 
-/** @param since only for entries written after this sequence number */
+/**
+ * Reserves unique values and adds index keys for stored entries.
+ * @param since only for entries written after this sequence number
+ */
 export async function claimValues(
   deps: Deps,
   context: { orb: string; revision: number; compiled: CompiledOrb },
@@ -178,7 +181,10 @@ async function countValues(deps: Deps, orb: string, changes: readonly ImpactItem
   }
 }
 
-/** Returns removed fields and schemas that come back, with the number of entries that have old values. */
+/**
+ * Returns the fields and schemas that were removed earlier and now return, with the number of entries that have old
+ * values.
+ */
 async function returning(
   deps: Deps,
   orb: string,
@@ -220,7 +226,10 @@ async function countStored(
   return new Map([...homes.keys()].map((home, index) => [home, counts[index] ?? 0]));
 }
 
-/** Returns schemas whose index changes. New ones count: an earlier schema of that name may have left entries. */
+/**
+ * Returns the schemas whose entries need new index keys. New schemas count too: an earlier schema of the same name may
+ * have left entries.
+ */
 function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
   return [...after.byType.values()].filter((schema) => {
     const old = before.byType.get(key(homeOf(schema)));

@@ -1,6 +1,6 @@
 /**
- * An orb's history is the commit point. Everything derived from it follows in idempotent steps, so the next request or
- * start can finish an interrupted one.
+ * Updates everything that depends on an application's history. A change is committed as soon as the history contains
+ * it. The steps that follow can be repeated, so the next request or start finishes them after an interruption.
  */
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -38,8 +38,8 @@ import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { StreamMissing } from "../../store/types.ts";
 
 /**
- * Brings derived state in line with an orb's newest revision.
- * @param moved the fence, if it was moved for this revision already
+ * Updates everything that depends on an application's newest revision.
+ * @param moved the fencing token, if it was already changed for this revision
  */
 export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
@@ -56,7 +56,7 @@ async function followUp(deps: Deps, current: CurrentLiveRecord, head: OrbHead): 
   const { orb, revision } = done;
   const basis = done.document === null && exists(head) ? await entryDefinitionOf(deps, orb, head) : null;
   await doWork(deps, current, work, { revision, document: done.document ?? basis?.document ?? null });
-  // On a conflict, another process has finished it or activated another definition.
+  // A conflict means that another process has finished the migration or activated another definition.
   await nullOnConflict(
     deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision }),
   );
@@ -90,7 +90,10 @@ async function doWork(
   }
 }
 
-/** Erases the published copies of a removed schema, unless another process has: a new schema may have its name now. */
+/**
+ * Erases the published copies of a removed schema. If the stored definition has changed, stops: a new schema may have
+ * the same name.
+ */
 async function eraseLive(deps: Deps, { record, revision }: StoredLiveRecord, filter: string): Promise<void> {
   const stream = streams.orb(record.orb);
   const info = await deps.store.streamInfo(stream);
@@ -106,7 +109,7 @@ export function createOrbStream(deps: Deps, orb: string): Promise<void> {
   return deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
 }
 
-/** Commits a deletion. {@link finishDeletion} erases the data. */
+/** Marks an application as being deleted. {@link finishDeletion} erases its data. */
 export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: string): Promise<OrbHead> {
   const act = { operation: "deleting", by, now: deps.clock.now() } as const;
   const gone = { status: null, publishedRevision: null, document: null, summary: [`deleted orb ${orb}`] };
@@ -115,8 +118,8 @@ export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: 
 }
 
 /**
- * Erases a deleted orb. Its definition goes first, so that no request serves data that is being erased. Its id is freed
- * last, so that no new orb finds old data.
+ * Erases a deleted application. Erases the definition first, so that no request gets data that is being erased. Frees
+ * the id last, so that no new application finds old data.
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
   await putDeleted(deps, orb, head);
@@ -130,24 +133,24 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
     { operation: "deleted", by: head.by, now: deps.clock.now() },
     { summary: ["deleted"] },
   );
-  // On a conflict, another call has finished it.
+  // A conflict means that another call has finished the deletion.
   await nullOnConflict(appendRecord(deps, orb, done, head.seq, [placeTombstone(orb)]));
 }
 
-/** Erases an interrupted import. Returns false if the import still runs, perhaps on another host. */
+/** Erases an interrupted import. Returns false if the import is still running, perhaps on another host. */
 export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Promise<boolean> {
   if (await isAlive(deps, orb, head)) return false;
-  // On a conflict, another process erased it, or the import has just finished.
+  // A conflict means that another process erased the application, or that its import has just finished.
   const erasing = beginDeletion(deps, orb, head, head.by).then((began) => finishDeletion(deps, orb, began));
   return (await nullOnConflict(erasing)) !== null;
 }
 
-/** Returns the message that removes an orb from the list of orbs. */
+/** Returns the message that removes an application from the list of applications. */
 export function placeTombstone(orb: string) {
   return { subject: subjects.orbPlace(orb), data: "", rollup: true, ttl: 1 };
 }
 
-/** Repairs all orbs at the platform's start. Returns how many needed it. */
+/** Repairs all applications when the platform starts. Returns how many needed a repair. */
 export async function reconcileAll(deps: Deps): Promise<number> {
   let mended = 0;
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);

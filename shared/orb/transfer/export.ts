@@ -1,6 +1,6 @@
 /**
- * Exports an orb as JSON Lines: its document, its entries, and an end line that reveals a truncated file. Sensitive
- * values stay encrypted.
+ * Exports an application as JSON Lines: its definition, its entries, and a last line that shows that the file is
+ * complete. Sensitive values stay encrypted.
  */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
@@ -20,12 +20,12 @@ import { readOrb } from "../change.ts";
 export interface OrbLine {
   kind: "orb";
   v: 1;
-  /** The newest document. */
+  /** The newest definition. */
   document: OrbDocument;
   status: Status;
   revision: number;
   publishedRevision: number | null;
-  /** The document that entries follow, if it is not the newest one. */
+  /** The definition that is published, if it is not the newest one. */
   published: OrbDocument | null;
   /** Removed fields that entries still have values of. */
   retired?: Retired[];
@@ -35,7 +35,7 @@ export interface OrbLine {
 export interface EntryLine {
   kind: "entry";
   head: ExportedEntry;
-  /** The published revision, if it is not the newest one. */
+  /** The published revision of the entry, if it is not the newest one. */
   published: ExportedEntry | null;
 }
 
@@ -44,7 +44,7 @@ export interface EndLine {
   entries: number;
 }
 
-/** An entry without members that only make sense in its own stream. */
+/** An entry without the properties that depend on the stream that stores it. */
 export type ExportedEntry = Omit<EntrySnapshot, "claims" | "liveClaims" | "publishedSeq" | "defRevision">;
 
 /** Returns the lines of an export. Errors are thrown before the first line. */
@@ -83,7 +83,7 @@ async function* lines(
   let entries = 0;
   for await (const page of scanEntries(deps, orb)) {
     for (const entry of page) {
-      // Forced removals leave entries of schemas that no longer exist. They are not exported.
+      // Skip entries whose schema was removed by force.
       if (!byType.has(`${entry.address.type}/${entry.address.schema}`)) continue;
       const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
       entries++;

@@ -19,7 +19,7 @@ import { createOrbStream } from "../migrate/reconcile.ts";
 import type { ExportedEntry } from "./export.ts";
 
 export interface ImportedEntry {
-  /** JSON Pointer to the line in the file, for error messages. */
+  /** JSON Pointer to the entry's line in the file, for error messages. */
   path: string;
   head: ExportedEntry;
   published: ExportedEntry | null;
@@ -30,7 +30,7 @@ const GROUP = { messages: 600, bytes: 4 * 1024 * 1024 };
 
 interface Planned {
   path: string;
-  /** The first stored revision: the published one if it is older than the newest, otherwise the newest. */
+  /** The first revision to write: the published one if it is older than the newest, otherwise the newest. */
   first: EntryWrite;
   /** The newest revision, if the published one is older. */
   head: EntrySnapshot | null;
@@ -38,7 +38,7 @@ interface Planned {
 }
 
 /**
- * Writes entries into an orb that has none yet.
+ * Writes entries into an application that has none yet.
  * @param authority authenticates the caller again before each batch
  * @throws Conflict, StreamMissing if another request cancelled the import
  */
@@ -90,7 +90,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
     published === null ? null : await restored(deps, context, schema, published, `${path}/published`);
   const shown = live ?? (newest.publishedRevision === null ? null : newest);
   const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
-  // An expired revision holds no unique values, so other entries may have them.
+  // An expired published revision reserves no unique values. Other entries may have the same values.
   const liveClaims = open ? (live?.claims ?? []) : [];
   const claims = new Set([...newest.claims, ...liveClaims]);
   const first: EntryWrite = {
@@ -110,7 +110,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   };
 }
 
-/** Encrypts and indexes an entry with the keys of this platform. */
+/** Encrypts an entry, and computes its index keys, with the secret keys of this platform. */
 async function restored(
   deps: Deps,
   context: OrbContext,
@@ -123,7 +123,7 @@ async function restored(
     existing: snapshot.values as Values,
     base: `${path}/values`,
   });
-  // Values from an earlier definition may be invalid now. They belong to the entry, so keep them.
+  // Keep values that an earlier definition allowed, even if the current one does not.
   const values = checked.faults.length === 0 ? ofGiven(checked.values, given) : (given as Values);
   try {
     const { stored, plain } = await sealValues(deps.config, schema, snapshot.id, values, snapshot.values);
@@ -144,13 +144,14 @@ async function restored(
   }
 }
 
-/** Removes default values that validation added. The entry gets them with its next write. */
+/** Removes default values that validation has added. The entry gets them at its next write. */
 function ofGiven(values: Values, given: object): Values {
   return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(given, name)));
 }
 
 async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<void> {
-  // A batch may write each subject only once, but several entries can refer to the same entry.
+  // The broker rejects a batch that writes the same subject twice. Several entries may refer to the same entry, so
+  // remove duplicates.
   const messages = distinct(group.flatMap((one) => one.messages));
   let sequences: number[];
   try {
@@ -174,7 +175,7 @@ async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<
   await mark.write(heads);
 }
 
-/** Keeps only one of several messages that replace the same subject's message. */
+/** Keeps only one message per subject, where a message replaces the earlier ones. */
 function distinct(messages: readonly Append[]): Append[] {
   const touched = new Set<string>();
   return messages.filter(({ subject, expect, rollup }) => {

@@ -9,15 +9,17 @@ import { addZodIssues, Faults } from "../../kernel/faults.ts";
 import type { ExportedEntry } from "./export.ts";
 import type { ImportedEntry } from "./import-entries.ts";
 
-/** A time in the form that this platform writes. */
+/** An ISO 8601 time in UTC with milliseconds, as this platform writes it. */
 const instant = z.iso
   .datetime({ precision: 3 })
   .refine((text) => normaliseInstant(text) === text, "must be a time between the years 0001 and 9999");
 
-/** Maximum revision number in an import. Later revisions count on, and `If-Match` accepts at most 15 digits. */
+/**
+ * Maximum revision number in an import. New revisions count on from there, and `If-Match` accepts at most 15 digits.
+ */
 const REVISION_LIMIT = 2 ** 31;
 
-/** The exporting platform's clock may be this far ahead of ours. */
+/** Maximum milliseconds that times in the file may be in the future: the exporting platform's clock may be ahead. */
 const CLOCK_SKEW_MS = 24 * 60 * 60 * 1000;
 
 const number = z.int().min(1).max(REVISION_LIMIT);
@@ -122,7 +124,10 @@ function beyond(snapshot: ExportedEntry, now: number): Fault[] {
   return faults;
 }
 
-/** @throws AppError invalid `cut_off` if the end line is missing */
+/**
+ * Yields the entries of an export.
+ * @throws AppError invalid `cut_off` if the last line is missing, so the file is incomplete
+ */
 export async function* entriesOf(
   lines: AsyncGenerator<Line>,
   orb: string,

@@ -1,6 +1,6 @@
 /**
- * Creates an orb from an export. The orb stays invisible until all entries are written. A failed import is erased;
- * after a crash, the next process or a DELETE request erases it.
+ * Creates an application from an export. It stays invisible until all entries are written. A failed import is erased.
+ * After a crash, the next process or a DELETE request erases it.
  */
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -25,7 +25,10 @@ export interface Imported {
   entries: number;
 }
 
-/** @throws AppError invalid with the line in each path, such as `/lines/3/head/id` */
+/**
+ * Imports an application.
+ * @throws AppError invalid; the error's paths contain the line number, such as `/lines/3/head/id`
+ */
 export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportInput): Promise<Imported> {
   requireOperator(actor, "orbs.write");
   requireOperator(actor, "entries.manage");
@@ -50,7 +53,7 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   const orb = document.id;
   const begun = await beginImport(deps, actor, orb);
   const stopSigns = startHeartbeat(deps, orb, begun);
-  // The newest revision that this import has written. Later ones belong to other requests.
+  // The newest revision that this import has written. Other requests may write later ones.
   let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
@@ -78,13 +81,17 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   }
 }
 
-/** Returns false if other requests have changed the orb: it may be a new one with the same id. */
+/**
+ * Erases a failed import. Returns false if another request has changed the application, which may be a new one with
+ * the same id.
+ */
 async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Promise<boolean> {
   try {
     await eraseOrb(deps, actor, orb, own);
   } catch (error) {
     if (error instanceof Conflict) return false;
-    // The response explains why the import failed. DELETE or the next start finishes the cleanup.
+    // Only log this error: the response reports why the import failed. A DELETE request or the next start repeats the
+    // cleanup.
     deps.log.error("a failed import could not be erased", { orb, error: String(error) });
   }
   return true;
@@ -92,7 +99,7 @@ async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Prom
 
 type Move = (deps: HandlerDeps, actor: Actor, target: OrbTarget) => Promise<ExistingOrb>;
 
-/** Returns the operations that turn the imported draft into the exported state. */
+/** Returns the operations that give the imported draft the status of the exported application. */
 function movesTo(status: ExistingOrb["status"], draft: OrbDocument | null): Move[] {
   const moves: Move[] = [];
   if (status === "PUBLISHED") moves.push(publishOrb);
