@@ -13,6 +13,8 @@ export interface Projected {
   messages: Messages;
   /** When the first of the messages must no longer be delivered, in milliseconds since the epoch. */
   until: number | undefined;
+  /** Sequence of the first message that is left for the next page; undefined if none is. */
+  rest: number | undefined;
 }
 
 /** Waits until this many bytes may be read. Returns a function that releases them. */
@@ -36,31 +38,37 @@ const NO_HEAD: HeadState = {
 
 const encoder = new TextEncoder();
 
-/** Reads the definition after the page: an older one could expose messages that a newer definition restricts. */
+/**
+ * Reads the definition after the page: an older one could expose messages that a newer definition restricts. Ends the
+ * page early after reading `maxBytes` of entries.
+ */
 export async function projectMessages(
   store: Store,
   orb: string,
   page: readonly StoredMessage[],
   now: () => number,
   take: TakeBytes,
+  maxBytes: number,
 ): Promise<Projected> {
-  const heads = new Heads(store, orb, take);
+  const heads = new Heads(store, orb, take, maxBytes);
   const found = page.flatMap((message) => {
     const read = publicMessage(orb, message);
     return read === undefined ? [] : [{ read, log: subjects.entryLog(read.address) }];
   });
   const copies = found.flatMap(({ read, log }) => (isCopy(read) ? [{ read, log }] : []));
   const [definition] = await Promise.all([definitionOf(store, orb), heads.settle(copies, now)]);
+  const rest = copies.find(({ log }) => !heads.has(log))?.read.message.seq;
   const shown: { seq: number; text: Uint8Array }[] = [];
   let until: number | undefined;
   const at = now();
   for (const { read, log } of found) {
+    if (rest !== undefined && read.message.seq >= rest) break;
     const one = project(read, definition.compiled, heads.get(log), at);
     if (one === undefined) continue;
     shown.push({ seq: read.message.seq, text: encoder.encode(JSON.stringify(one.event)) });
     if (one.until !== undefined) until = Math.min(until ?? one.until, one.until);
   }
-  return { messages: joinTexts(shown), until };
+  return { messages: joinTexts(shown), until, rest };
 }
 
 async function definitionOf(store: Store, orb: string): Promise<LiveOrb> {
@@ -79,16 +87,25 @@ class Heads {
   readonly #store: Store;
   readonly #stream: string;
   readonly #take: TakeBytes;
+  readonly #maxBytes: number;
   readonly #heads = new Map<string, HeadState>();
+  readonly #requested = new Set<string>();
+  #bytes = 0;
 
-  constructor(store: Store, orb: string, take: TakeBytes) {
+  constructor(store: Store, orb: string, take: TakeBytes, maxBytes: number) {
     this.#store = store;
     this.#stream = streams.orb(orb);
     this.#take = take;
+    this.#maxBytes = maxBytes;
   }
 
   get(log: string): HeadState | undefined {
     return this.#heads.get(log);
+  }
+
+  /** Whether the entry was requested from the broker. It may not exist. */
+  has(log: string): boolean {
+    return this.#requested.has(log);
   }
 
   /** Reads again while a replica, or the broker itself, has not stored the newest revisions. */
@@ -98,7 +115,7 @@ class Heads {
     for (const ms of LOOK_AGAIN) {
       open = open.filter(({ read: { message, body }, log }) => {
         const young = now() - message.time < YOUNG_MS;
-        return (ms === 0 || young) && copyState(body, this.get(log)) === "unread";
+        return this.has(log) && (ms === 0 || young) && copyState(body, this.get(log)) === "unread";
       });
       if (open.length === 0) return;
       if (ms > 0) await pause(ms);
@@ -109,13 +126,14 @@ class Heads {
   async #read(copies: readonly Copy[], consistency: Consistency): Promise<void> {
     const logs = [...new Set(copies.map(({ log }) => log))];
     let most = HEADS;
-    for (let at = 0; at < logs.length; ) {
+    for (let at = 0; at < logs.length && this.#bytes < this.#maxBytes; ) {
       const part = logs.slice(at, at + most);
       // A single revision may be as large as the broker allows.
       const maxBytes = part.length > 1 ? HEAD_BYTES : PAIR_BYTES;
       const done = await this.#take(HEAD_BYTES);
       try {
         const found = await this.#store.getMany(this.#stream, part, { consistency, maxBytes });
+        for (const log of part) this.#requested.add(log);
         for (const [log, message] of found) this.#keep(log, message);
         at += part.length;
         most = Math.min(HEADS, most * 2);
@@ -129,6 +147,7 @@ class Heads {
   }
 
   #keep(log: string, message: StoredMessage): void {
+    this.#bytes += message.size;
     const { status, revision, publishedRevision, liveTo } = headIn(message) ?? NO_HEAD;
     this.#heads.set(log, { status, revision, publishedRevision, liveTo });
   }

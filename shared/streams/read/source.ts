@@ -1,6 +1,7 @@
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { feedSubject, republishedFilter } from "../../store/broker/provision.ts";
+import { REQUEST_BYTES } from "../../store/budget.ts";
 import { orbOf } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage, StreamInfo } from "../../store/types.ts";
 import { servedAs } from "../mappings/served.ts";
@@ -99,9 +100,11 @@ export class Source {
   async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {
     const orb = orbOf(stream);
     if (orb === undefined || messages.length === 0)
-      return { messages: encodeMessages(stream, messages), until: undefined };
+      return { messages: encodeMessages(stream, messages), until: undefined, rest: undefined };
     const take = (bytes: number) => this.#reading.take("", bytes, live);
-    return projectMessages(this.#store, orb, messages, this.#now, take);
+    // New messages are few, and a live reader must miss none.
+    const maxBytes = live ? Number.POSITIVE_INFINITY : REQUEST_BYTES;
+    return projectMessages(this.#store, orb, messages, this.#now, take, maxBytes);
   }
 
   /**
@@ -166,6 +169,7 @@ export class Source {
     const until = orbOf(stream) === undefined ? undefined : earlier(shown.until, this.#now() + RECHECK_MS);
     const { messages } = shown;
     const read = { ...about, messages, until, tag: await tagOf(stream, state, messages) };
+    if (shown.rest !== undefined) return { ...read, next: shown.rest - 1, upToDate: false };
     if (page.pending > 0) return { ...read, next: seen, upToDate: false };
     if (seen < state.last && !(await this.nothingLeft(stream, filter, seen, state)))
       return { ...read, next: seen, upToDate: false };
