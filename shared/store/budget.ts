@@ -6,11 +6,11 @@ const MIB = 1024 * 1024;
 
 /** Maximum bytes of one read of entries. */
 export const READ_BYTES = 2 * MIB;
-/** Reads up to this many bytes start immediately. Larger ones wait for each other (`read-semaphore.ts`). */
+/** Reads of up to this many bytes start immediately. Larger reads wait in a queue (`read-semaphore.ts`). */
 export const SMALL_BYTES = MIB / 2;
 const INDEX_BYTES = 4 * MIB;
 const INDEX_MESSAGE_BYTES = 512;
-/** Maximum bytes of a read of one or two messages. The broker accepts messages of up to 4 MB. */
+/** Maximum bytes of a read of one or two messages. The broker accepts messages of up to 4 MB, so two always fit. */
 export const PAIR_BYTES = 8 * MIB;
 /** Maximum bytes of a key-value bucket that is read as a whole. */
 export const BUCKET_BYTES = 32 * MIB;
@@ -51,12 +51,15 @@ export class ReadBudget {
     this.#spent += bytes;
   }
 
-  /** Fails if the budget is used up. For reads that cannot return a partial result. */
+  /**
+   * Throws 422 if the request has already read its maximum number of bytes. For reads that cannot return a partial
+   * result.
+   */
   require(advice?: string): void {
     if (this.over) throw tooManyBytes(this.#bytes, advice);
   }
 
-  /** Returns a store that charges each read to this budget. */
+  /** Returns a store that counts the bytes of every read against this budget. */
   charging(store: Store): Store {
     const one = (message: StoredMessage | null) => {
       this.charge(message?.size ?? 0);
@@ -75,7 +78,7 @@ export class ReadBudget {
             return found;
           },
           (error: unknown) => {
-            // The broker has sent these bytes although the read failed.
+            // Count these bytes too: the broker has sent them although the read failed.
             if (error instanceof TooMuch) this.charge(args[2].maxBytes);
             throw error;
           },

@@ -2,7 +2,7 @@ import { AppError, writeConflict } from "../kernel/errors.ts";
 import { REQUEST_BYTES, tooManyBytes } from "./budget.ts";
 import { Conflict, StreamMissing, TooMuch } from "./types.ts";
 
-/** Converts a store error into the client's error. Returns undefined if the error is not from the store. */
+/** Converts an error of the store into the error that the client gets. Returns undefined for errors from elsewhere. */
 export function storeFailure(error: unknown, onMissing: (stream: string) => void): AppError | undefined {
   if (error instanceof Conflict) return writeConflict();
   if (error instanceof TooMuch) return tooManyBytes(REQUEST_BYTES);

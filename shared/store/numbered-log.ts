@@ -37,12 +37,12 @@ interface Log<T> {
 /** Maximum messages and bytes of one read while searching. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
-/** The search aims this many numbers too low, so that its read usually includes the wanted number. */
+/** The search starts reading this many numbers before the wanted number, so that one read usually includes it. */
 const FIRST_LEAD = 100;
-/** Every third step of the search bisects, which bounds the number of reads. */
+/** Every third step of the search halves the range, which bounds the number of reads. */
 const BISECT_EVERY = 3;
 
-/** Maximum retries while a replica lags, and the milliseconds between them. */
+/** Maximum retries while a replica does not have the newest messages yet, and the milliseconds between them. */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 10;
 
@@ -131,8 +131,8 @@ export class NumberedLog<T> {
   }
 
   /**
-   * Interpolation search for a message whose number is between `least` and `most`. Returns it and the messages after it
-   * in the same read, or starts at the next higher number.
+   * Interpolation search for a message whose number is between `least` and `most`. Returns the message, and those that
+   * follow it in the same read. If the number is missing, starts at the next higher one.
    */
   async #search(least: number, most: number, below: Place): Promise<Numbered<T>[]> {
     let low: Place = { number: 0, seq: 0 };
@@ -158,7 +158,7 @@ export class NumberedLog<T> {
     return found;
   }
 
-  /** Reads messages from a sequence on. Retries while a replica lags. */
+  /** Reads messages from a sequence on. Retries while a replica does not have the newest messages yet. */
   async #read(start: number, limit: number, maxBytes: number): Promise<Numbered<T>[]> {
     const { stream, subject, last, parse } = this.#log;
     let fromSeq = start;

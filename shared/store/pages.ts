@@ -1,13 +1,16 @@
 import { pause } from "../kernel/pause.ts";
 import { Conflict, type Page, type StoredMessage } from "./types.ts";
 
-/** Maximum retries while a replica lags. The missing message may have expired, so do not retry forever. */
+/**
+ * Maximum retries while a replica does not have the newest messages yet. The missing message may have expired, so do
+ * not retry forever.
+ */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 20;
 
 /**
  * Yields the messages of all pages in stream order.
- * @param until the leader's last sequence; retries until a lagging replica has reached it
+ * @param until the leader's last sequence; if a replica has not stored it yet, the read is repeated
  */
 export async function* scanPages(
   read: (fromSeq: number) => Promise<Pick<Page, "messages" | "pending">>,
@@ -25,7 +28,7 @@ export async function* scanPages(
   }
 }
 
-/** Returns the result of a write, or null if another process wrote first. */
+/** Returns the result of a write. Returns null if it failed because another process wrote first. */
 export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
   try {
     return await write;
@@ -37,7 +40,7 @@ export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
 
 const ATTEMPTS = 9;
 
-/** Repeats a compare-and-set until no other process writes first. `write` must read again on each call. */
+/** Repeats a compare-and-set write until it succeeds. On each call, `write` must read the current value again. */
 export async function untilWritten<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,11 +1,13 @@
-/** Limits the total bytes of concurrent large reads. A Workers isolate has only 128 MB of memory. */
+/**
+ * Limits the total bytes of large reads that run at the same time, because a Workers isolate has only 128 MB of memory.
+ */
 import { AppError } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
 import { SMALL_BYTES } from "./budget.ts";
 
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
-/** A cancelled request cannot release its place in the queue, so places expire after this many milliseconds. */
+/** Milliseconds until a place in the queue expires, because a cancelled request cannot leave the queue. */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
 
@@ -14,7 +16,10 @@ interface Turn {
   until: number;
 }
 
-/** A fair semaphore that polls. In Workers, a request must not resolve a promise that another request awaits. */
+/**
+ * A semaphore that serves requests in order of arrival. It polls, because in Workers a request must not resolve a
+ * promise that another request awaits.
+ */
 export class ReadSemaphore {
   readonly #most: number;
   #waiting: Turn[] = [];
@@ -25,7 +30,7 @@ export class ReadSemaphore {
   }
 
   /**
-   * Runs large reads in order of arrival when there is room, and small ones immediately.
+   * Runs a small read immediately. A large read waits until earlier ones have started and there is enough memory.
    * @throws AppError unavailable `reads_busy` after 10 seconds
    */
   async enter<T>(maxBytes: number, read: () => Promise<T>): Promise<T> {

@@ -11,7 +11,7 @@ export function isToken(value: string): boolean {
 }
 
 /**
- * Returns a client's value if it is safe as one token of a subject.
+ * Returns a client's value if it is safe between two dots of a subject, such as `<value>` in `orbs.<value>.log`.
  * @param what what the value identifies: "orb", "entry"
  * @throws AppError not_found otherwise, because nothing can have such a name
  */
@@ -22,7 +22,7 @@ export function token(value: string, what: string): string {
 
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
 export type ModuleToken = (typeof MODULE_TOKENS)[number];
-/** The readers of a published copy of an entry. */
+/** The group of readers that a published copy of an entry is for. */
 export type LiveRole = "public" | "user" | "admin";
 
 export interface Home {
@@ -37,14 +37,14 @@ export interface EntryAddress {
   id: string;
 }
 
-/** Reserved first tokens of subjects. An orb with such an id would capture messages of other programs. */
+/** The first part of other programs' subjects. No orb may have such an id, or its stream would store their messages. */
 export const SUBJECT_SPACES: readonly string[] = ["platform", "heartbeat", "wallet", "svc"];
 
 export const streams = {
   platform: "platform",
-  /** Rate limits: one message per attempt. The broker rejects messages when a subject is full. */
+  /** For rate limits, each attempt is one message. The broker rejects further messages when a subject is full. */
   limits: "limits",
-  /** Quota counters for short periods, and for periods of a day. */
+  /** Counters of how often a client has used its quota, for short periods and for periods of a day. */
   quotas: "quotas",
   longQuotas: "quotas_long",
   heartbeat: "heartbeat",
@@ -82,16 +82,16 @@ const entry = (a: EntryAddress, role: string) =>
 export const subjects = {
   orbHistory: (orb: string) => `platform.orbs.${token(orb, "orb")}`,
   allOrbHistories: "platform.orbs.*",
-  /** Written when an orb is created, so that orbs can be listed by age. */
+  /** Written when an orb is created, so that orbs can be listed by creation time. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
-  /** Written regularly by an import while it runs. */
+  /** Written again and again while an import runs, to show that it is still alive. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,
-  /** Written once all unique values are stored in normalized form. */
+  /** Written once the unique values of all existing entries are stored in normalized form. */
   claimForms: "platform.claims.forms",
   /** Audit log of one realm and action, such as `platform.audit.shop.signin`. */
   audit: (realm: string, action: string) =>
@@ -120,7 +120,7 @@ export const subjects = {
     `${token(a.orb, "orb")}.${a.type}.owner.${token(a.schema, "schema")}.*`,
   allLogs: (orb: string) => `${token(orb, "orb")}.*.owner.>`,
   anyEntryLog: (orb: string, id: string) => `${token(orb, "orb")}.*.owner.*.${token(id, "entry")}`,
-  /** Written when an entry is created, so that entries can be listed by age. */
+  /** Written when an entry is created, so that entries can be listed by creation time. */
   entryIndex: (a: EntryAddress) =>
     `${token(a.orb, "orb")}._ix.${a.type}.${token(a.schema, "schema")}.${token(a.id, "entry")}`,
   schemaIndex: (a: Omit<EntryAddress, "id">) =>
@@ -132,11 +132,14 @@ export const subjects = {
   equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
   /**
-   * Ids of a schema's entries in order of creation, including deleted ones. One subject makes every page equally fast.
+   * Ids of a schema's entries in order of creation, including deleted ones. All ids are on one subject, so that every
+   * page is equally fast to read.
    */
   schemaOrder: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
-  /** Marks values that an entry got after its creation. Their messages are not in order of creation. */
+  /**
+   * Marks that an entry got this value after its creation. The index then does not list the entry in order of creation.
+   */
   late: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   lateOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
@@ -154,29 +157,35 @@ export const subjects = {
   referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
   /** Written with each new reference to `target`, so that deleting `target` at the same time conflicts. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
-  /** A message that only carries an expectation about another subject. Expires after a second. */
+  /** Subject of messages that only make a batch fail if another subject has changed. They expire after a second. */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
-  /** Fencing: every write expects one of these messages unchanged, and a new definition replaces them. */
+  /**
+   * Fencing token of the active definition. Every write requires that it has not changed, and a new definition changes
+   * it. So writes that used an outdated definition fail.
+   */
   fence: (orb: string, incarnation: number, part: number) =>
     `${token(orb, "orb")}._def.${incarnation}.${part}`,
-  /** Marks an orb's stream while an import fills it. */
+  /** Shows that an import is filling the orb's stream. */
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
-  /** Idempotency record, written in the same atomic batch as the change. */
+  /** Says that a request with this Idempotency-Key was executed. Written in the same atomic batch as the change. */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
-  /** The broker's schedule that shows an entry at `validFrom` or hides it at `validTo`. */
+  /** Message that the broker sends at `validFrom` to show an entry, or at `validTo` to hide it. */
   schedule: (orb: string, id: string, revision: number, edge: "open" | "close") =>
     `${token(orb, "orb")}._at.${token(id, "entry")}.${revision}.${edge}`,
   schedulesOf: (orb: string, id: string) => `${token(orb, "orb")}._at.${token(id, "entry")}.>`,
   /** Ids of one account's entries in order of creation, including deleted ones. */
   ownOrder: (a: Omit<EntryAddress, "id">, owner: string) =>
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
-  /** Subject for trace messages, which the broker does not deliver. */
+  /**
+   * Receives the broker's trace of a test message. The trace shows whether a program is subscribed, and nothing is
+   * delivered.
+   */
   probe: (id: string, index: number) => `_probe.${token(id, "probe")}.${index}`,
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
 } as const;
 
-/** Buckets that every request needs: published definitions and sessions. */
+/** Key-value buckets that every request needs: published definitions and sign-in sessions. */
 export const FOLLOWED: readonly string[] = [buckets.orbs, buckets.sessions];
 
 export const DEFINITIONS = streams.kv(buckets.orbs);
@@ -196,7 +205,7 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._def\.\d+\.0|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/** Returns whether only the last message of a subject matters, as for entries and keys. */
+/** Returns whether only the last message of a subject matters, as for entries and key-value pairs. */
 export function isStateSubject(subject: string): boolean {
   return STATE.test(subject);
 }

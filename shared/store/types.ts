@@ -4,17 +4,17 @@ export interface StoredMessage {
   /** Milliseconds since the epoch. */
   readonly time: number;
   readonly data: Uint8Array;
-  /** Bytes of the body. Cheaper than `data.length` for a cached message. */
+  /** Size of the body in bytes. For a cached message, it is faster than `data.length`. */
   readonly size: number;
   header(name: string): string | undefined;
   text(): string;
-  /** Parses the body as JSON, without validation. */
+  /** Parses the body as JSON. The type `T` is not validated. */
   json<T>(): T;
 }
 
 /** Optimistic concurrency: the write fails unless a subject's last sequence is as expected. */
 export interface Expectation {
-  /** Expected last sequence; 0 if the subject must be empty. */
+  /** The write fails unless this is the last revision of the whole bucket. */
   seq: number;
   /** The subject to check. Default: the subject of the message. */
   subject?: string;
@@ -36,11 +36,11 @@ export interface Append {
 }
 
 /**
- * Which copy answers a read.
+ * Where a read gets its data from.
  * - `leader` sees every acknowledged write.
  * - `stale` may come from a replica that lags by milliseconds.
- * - `cached` may come from this process's cache, which sees all writes of this process and, after a short
- *   delay, those of other processes.
+ * - `cached` may come from this process's cache, which sees all writes of this process and, after a short delay, those
+ *   of other processes.
  */
 export type Consistency = "leader" | "cached" | "stale";
 
@@ -48,7 +48,7 @@ export interface ReadOptions {
   consistency?: Consistency;
 }
 
-/** An unlimited read could exhaust the memory of a worker, or make the broker close the connection. */
+/** Every read of several messages has a byte limit. Without one, it could exhaust the memory of a Worker. */
 export interface Bounded {
   maxBytes: number;
 }
@@ -75,7 +75,10 @@ export interface KvEntry {
 }
 
 export interface KvWrite {
-  /** Expected revision of the key; 0 if it must not exist. By default, overwrites any value. */
+  /**
+   * The write fails unless the key has this revision; 0 if the key must not exist. By default, any value is
+   * overwritten.
+   */
   expect?: number;
   /** Expected last revision of the whole bucket. */
   expectBucket?: number;
@@ -101,7 +104,7 @@ export interface StreamInfo {
     last_seq: number;
     last_ts: string;
     consumer_count: number;
-    /** Messages deleted between the first and the last; absent if there are none. */
+    /** Number of deleted messages between the first and the last one. Absent if there are none. */
     num_deleted?: number;
   };
 }
@@ -123,7 +126,7 @@ export interface Subscription {
 
 /** The message broker (NATS). Every method throws AppError `unavailable` if it does not respond. */
 export interface Store {
-  /** Whether published data is cached in memory. */
+  /** Whether this store keeps published entries and definitions in memory. */
   readonly isCached?: boolean;
   /** Reads the last message that matches a subject, or null. Wildcards are allowed. */
   get(stream: string, subject: string, options?: ReadOptions): Promise<StoredMessage | null>;
@@ -137,9 +140,9 @@ export interface Store {
     subjects: readonly string[],
     options: ReadOptions & Bounded,
   ): Promise<Map<string, StoredMessage>>;
-  /** Reads messages that match a filter. Returns at least one if there are any, even if it exceeds `maxBytes`. */
+  /** Reads messages that match a filter. The first one is returned even if it alone exceeds `maxBytes`. */
   scan(stream: string, filter: string, options: { fromSeq: number; limit: number } & Bounded): Promise<Page>;
-  /** Reads the first message that matches a filter from a sequence on, from the leader. */
+  /** Reads the first message at or after `fromSeq` that matches a filter. Always asks the leader. */
   nextMessage(stream: string, filter: string, fromSeq: number): Promise<StoredMessage | null>;
   /** Appends one message and returns its sequence. */
   append(stream: string, message: Append): Promise<number>;
@@ -155,12 +158,12 @@ export interface Store {
   kvLast(bucket: string): Promise<number>;
   /** Writes a key and returns its new revision. */
   kvPut(bucket: string, key: string, value: string, write?: KvWrite): Promise<number>;
-  /** Deletes a key and its history. Returns the revision of the deletion. */
+  /** Deletes a key and its history. Returns the revision of its deletion marker. */
   kvDelete(bucket: string, key: string, write?: KvWrite): Promise<number>;
 
   createStream(config: StreamConfig): Promise<void>;
   updateStream(config: StreamConfig): Promise<void>;
-  /** Returns false if the stream did not exist. */
+  /** Deletes a stream. Returns false if it did not exist. */
   deleteStream(stream: string): Promise<boolean>;
   streamInfo(stream: string): Promise<StreamInfo | null>;
   /** Returns the names of the streams whose subjects overlap a filter. */
@@ -168,7 +171,7 @@ export interface Store {
   /** Permanently deletes the messages that match a filter. Returns their number. */
   purge(stream: string, filter: string, options?: { beforeSeq?: number }): Promise<number>;
 
-  /** Sends a request to a service. Fails with `no_responders` if no program listens. */
+  /** Sends a request to a service. Throws `no_responders` if no program is subscribed. */
   request(
     subject: string,
     data: string | Uint8Array,
@@ -176,18 +179,18 @@ export interface Store {
   ): Promise<Reply>;
   /**
    * Delivers messages that are published from now on.
-   * @param lost called when the subscription ends for good
+   * @param lost called when the subscription has ended and will not be restored
    */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription;
   /** Publishes a message without waiting for an acknowledgement. */
   publish(subject: string, data: string | Uint8Array, headers?: Record<string, string>, reply?: string): void;
-  /** Waits until the broker has processed all earlier messages. Returns the round trip in milliseconds. */
+  /** Waits until the broker has processed all earlier messages. Returns the round-trip time in milliseconds. */
   ping(): Promise<number>;
   server(): Promise<{ version: string; name: string; maxPayload: number }>;
   close(): Promise<void>;
 }
 
-/** Another process wrote first, so the expected sequence was outdated. Nothing was written. */
+/** Thrown if another process wrote first, so that the expected sequence is outdated. Nothing was written. */
 export class Conflict extends Error {
   constructor() {
     super("another process wrote first");
@@ -204,7 +207,7 @@ export class StreamMissing extends Error {
   }
 }
 
-/** The subject already has its maximum number of messages, which enforces rate limits. */
+/** Thrown if the subject already has its maximum number of messages. Rate limits use this. */
 export class SubjectFull extends Error {
   constructor() {
     super("the subject is full");
@@ -212,7 +215,7 @@ export class SubjectFull extends Error {
   }
 }
 
-/** The response to a read exceeds `maxBytes`. */
+/** Thrown if the response to a read exceeds `maxBytes`. */
 export class TooMuch extends Error {
   /** Approximate share of the response that would fit, from 0 to 1. */
   readonly fitting: number;
@@ -223,7 +226,7 @@ export class TooMuch extends Error {
   }
 }
 
-/** Another stream already covers one of these subjects. */
+/** Thrown if another stream already covers one of these subjects. */
 export class SubjectsTaken extends Error {
   constructor() {
     super("subjects overlap with an existing stream");

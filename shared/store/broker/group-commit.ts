@@ -1,17 +1,17 @@
 /**
- * Group commit: combines writes that arrive while a batch is being committed into the next batch. A batch of any size
- * needs the same number of disk flushes, so many concurrent writes cost little more than one.
+ * Group commit: writes that arrive while a batch is being committed are combined into the next batch. The broker
+ * flushes its disk once per batch, so many concurrent writes cost little more than one.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type Append, BATCH_LIMIT } from "../types.ts";
 import type { OpenStore } from "./store.ts";
 import { RejectedWrite } from "./write.ts";
 
-/** Maximum bytes of message bodies in one group. */
+/** Maximum bytes of all message bodies in one batch. */
 const MOST_BYTES = 1024 * 1024;
 /** Maximum milliseconds to wait for further writes, because clients often write again at once. */
 const MOST_GATHER_MS = 20;
-/** Milliseconds until the next group starts although the previous one has not finished. */
+/** After this many milliseconds, the next batch starts even if the previous one has not finished. */
 const PATIENCE_MS = 50;
 
 interface Waiting {
@@ -21,7 +21,10 @@ interface Waiting {
   failed: (error: unknown) => void;
 }
 
-/** Two writes must not share a batch if one changes a subject whose last sequence the other expects. */
+/**
+ * Tracks the subjects of a batch. A write must not join if it changes a subject whose last sequence another write of
+ * the batch expects, or the reverse.
+ */
 class Subjects {
   readonly #touched = new Set<string>();
   readonly #bound = new Map<string, number | undefined>();
@@ -64,7 +67,7 @@ function messagesOf(group: readonly Waiting[]): Append[] {
   );
 }
 
-/** Returns whether the messages may have been stored despite the error. */
+/** Returns whether the broker may have stored the messages although the write failed, for example with a timeout. */
 function isUnsure(error: unknown): boolean {
   if (!(error instanceof AppError) || error instanceof RejectedWrite) return false;
   return error.kind === "timeout" || error.kind === "unavailable";
@@ -105,7 +108,10 @@ class Queue {
     if (this.waiting.length >= this.#enough) this.#come?.();
   }
 
-  /** Waits for as many new writes as were just answered, because clients often write again at once. */
+  /**
+   * Waits up to `ms` milliseconds for as many new writes as have just been answered. Clients often write again as soon
+   * as they get a response.
+   */
   async gather(answered: number, ms: number): Promise<void> {
     const enough = this.waiting.length + answered;
     if (enough < 3) return;
@@ -124,7 +130,8 @@ export function withGroupCommit(store: OpenStore): OpenStore {
   async function write(stream: string, group: readonly Waiting[]): Promise<void> {
     try {
       let seq = await store.batch(stream, messagesOf(group));
-      // Messages of a batch have consecutive sequences, so each write ends where the next one begins.
+      // The broker returns the last sequence of the batch. Sequences are consecutive, so count backwards to get the
+      // sequence of each write.
       for (const one of group.toReversed()) {
         one.done(seq);
         seq -= one.messages.length;
@@ -132,7 +139,8 @@ export function withGroupCommit(store: OpenStore): OpenStore {
     } catch (error) {
       if (group.length === 1 || isUnsure(error)) for (const { failed } of group) failed(error);
       else {
-        // A write failed, so the broker stored none. Split the group in halves until each failing write gets its error.
+        // One failing write makes the broker reject the whole batch. Split the batch in halves until each failing write
+        // is found.
         const half = Math.ceil(group.length / 2);
         await Promise.all([write(stream, group.slice(0, half)), write(stream, group.slice(half))]);
       }

@@ -1,4 +1,4 @@
-/** Creates and updates the platform's streams and buckets. Safe to repeat. */
+/** Creates and updates the broker's streams and key-value buckets. Calling it again is safe. */
 
 import { pause } from "../../kernel/pause.ts";
 import { nullOnConflict } from "../pages.ts";
@@ -8,7 +8,7 @@ import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
 
-/** Rate limits: seconds that the broker keeps each counted attempt. */
+/** The broker counts attempts for rate limits. It keeps each counted attempt for this many seconds. */
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
@@ -40,7 +40,7 @@ export function republishedFilter(config: StreamConfig): string | undefined {
   return src !== undefined && dest === feedSubject(src) ? src : undefined;
 }
 
-/** Maximum bytes of all handler registrations. One registration has at most 256 KiB. */
+/** Maximum bytes of the bucket in which services register as handlers. One registration has at most 256 KiB. */
 const HANDLERS_BYTES = 8 * 1024 * 1024;
 
 function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConfig> = {}): StreamConfig {
@@ -76,7 +76,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     {
       ...baseConfig(streams.limits, ["_limit.>"], replicas),
-      // On disk, because a single broker loses memory streams when it restarts.
+      // Store the stream on disk, because a single broker loses memory streams when it restarts.
       max_msgs_per_subject: LIMIT_PER_WINDOW,
       discard: "new",
       discard_new_per_subject: true,
@@ -84,7 +84,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     counters(streams.quotas, QUOTA_SECONDS, replicas),
     counters(streams.longQuotas, LONG_QUOTA_SECONDS, replicas),
-    // A max_age would also delete the schedule of the heartbeats.
+    // Set no max_age for this stream, because it would also delete the scheduled message that sends heartbeats.
     {
       ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),
       allow_msg_schedules: true,
@@ -105,8 +105,8 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.orbInvitations, replicas),
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services write their own keys here. Rollups are off, because they could delete the keys of other services. The byte
-    // limit keeps the list short enough to read as a whole.
+    // Services register in this bucket. Rollups are off, because a service could use one to delete the keys of others.
+    // The byte limit keeps the bucket small enough to read as a whole.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
   ];
@@ -126,7 +126,10 @@ async function scheduleHeartbeat(store: Store): Promise<void> {
   });
 }
 
-/** Default stream mappings. Operators may change or remove them, so provisioning does not restore them. */
+/**
+ * Default public streams, each mapped to subjects of the broker. Operators may change or remove them, so provisioning
+ * never restores them.
+ */
 export const DEFAULT_MAPPINGS = [
   {
     name: "heartbeat",
@@ -145,7 +148,7 @@ export const DEFAULT_MAPPINGS = [
 async function mapStreams(store: Store): Promise<void> {
   const bucket = buckets.streamMappings;
   for (const { name, ...mapping } of DEFAULT_MAPPINGS) {
-    // An operator may have removed the mapping, which leaves a deletion marker.
+    // If an operator has removed the mapping, its key has a deletion marker. Do not create it again.
     if ((await store.get(streams.kv(bucket), kvSubject(bucket, name))) !== null) continue;
     await nullOnConflict(store.kvPut(bucket, name, JSON.stringify({ v: 1, ...mapping }), { expect: 0 }));
   }
@@ -153,7 +156,7 @@ async function mapStreams(store: Store): Promise<void> {
 
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
-/** Creates a stream. An existing one keeps its settings, except `republish` and a missing byte limit. */
+/** Creates a stream. If it exists, changes only `republish` and adds a missing byte limit. */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);
@@ -166,8 +169,8 @@ async function bringUp(store: Store, config: StreamConfig): Promise<void> {
 }
 
 /**
- * Creates missing streams and buckets.
- * @param patienceMs how long to retry, because a starting broker may report healthy too early
+ * Creates missing streams and key-value buckets.
+ * @param patienceMs how long to retry, because a starting broker may report too early that it is healthy
  */
 export async function provision(
   store: Store,

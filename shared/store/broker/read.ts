@@ -7,13 +7,12 @@ import { type Page, type StoredMessage, type StreamInfo, StreamMissing, TooMuch 
 const NOT_FOUND = 404;
 const END_OF_BATCH = 204;
 const TOO_MANY_SUBJECTS = 413;
-/** Maximum subjects of one `multi_last` request. */
+/** Maximum subjects in one `multi_last` request, which reads the last message of each subject. */
 export const MULTI_LAST_LIMIT = 1024;
 
-/** No subscriber received the request (status 503). */
+/** Thrown if no subscriber received the request (NATS status 503). */
 export class NoResponders extends Error {}
 
-/** Reads the stream's information from the JetStream API. */
 export async function inspect(connection: Connection, stream: string): Promise<StreamInfo> {
   const reply = await connection.request(`$JS.API.STREAM.INFO.${stream}`, "");
   if (reply.status !== 0) throw unavailable("JetStream does not respond");
@@ -24,7 +23,10 @@ export async function inspect(connection: Connection, stream: string): Promise<S
     : unavailable(answer.error.description);
 }
 
-/** Returns whether the stream is missing or only unavailable, for example because the broker is restarting. */
+/**
+ * After a failed read: returns the error that tells whether the stream does not exist or is only unavailable, for
+ * example because the broker is restarting.
+ */
 export async function streamMissing(connection: Connection, stream: string): Promise<Error> {
   return inspect(connection, stream).then(
     () => unavailable("the stream does not respond"),
@@ -127,12 +129,12 @@ export function collect(connection: Connection, stream: string, body: string): P
   return page.finally(() => connection.hold(-held, 0));
 }
 
-/** Responses up to this size are safe from the broker's own limit of 64 MiB. */
+/** Maximum bytes of one response. The broker cuts off responses at 64 MiB. */
 const WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Reads the last message of each subject, and the replica's last sequence. If the broker cuts the response, requests
- * the missing subjects again, because they would seem empty.
+ * Reads the last message of each subject from any replica, and the last sequence that this replica has stored. If the
+ * broker cuts the response short, requests the remaining subjects again, because they would seem to have no message.
  */
 export async function directLatest(
   connection: Connection,
@@ -200,7 +202,7 @@ export async function directMany(
 
 const FIRST_AT_ONCE = 16;
 const MOST_AT_ONCE = 256;
-/** Maximum bytes of concurrent responses, estimated from the size of earlier messages. */
+/** Maximum bytes of responses that may arrive at the same time, estimated from the size of earlier messages. */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /** Reads the last message of each subject from the leader, with one request per subject. */

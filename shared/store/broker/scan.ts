@@ -9,7 +9,10 @@ interface Scan {
   maxBytes: number;
 }
 
-/** Reads a page of matching messages in stream order, from the leader if the stream allows no direct gets. */
+/**
+ * Reads a page of messages that match a filter, in stream order. Any replica may respond if the stream allows direct
+ * reads; otherwise only the leader responds.
+ */
 export async function scan(
   connection: Connection,
   stream: string,

@@ -32,12 +32,12 @@ interface ApiAnswer {
   [member: string]: unknown;
 }
 
-/** Pads a time of the broker to nine fractional digits, so that times sort as text. */
+/** Pads a timestamp from the broker to nine fractional digits, so that timestamps can be compared as strings. */
 function toNanoseconds(time: string): string {
   return time.replace(/(?:\.(\d+))?Z$/, (_, digits = "") => `.${digits.padEnd(9, "0")}Z`);
 }
 
-/** Returns whether a message marks a deleted, purged or expired key. */
+/** Returns whether the message says that its key was deleted, purged or expired. */
 export function isMarker(message: StoredMessage): boolean {
   return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
 }
@@ -53,7 +53,7 @@ export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
 }
 
 /**
- * Lists the entries of a key-value bucket.
+ * Lists the keys and values of a key-value bucket.
  * @param met called for every message, including deletion markers
  */
 export async function listBucket(
@@ -80,11 +80,11 @@ export async function listBucket(
 
 export interface OpenStore extends Store {
   open(): void;
-  /** Reads the last message of each subject, and the last sequence of the replica that responded. */
+  /** Reads the last message of each subject, and the last sequence that the responding replica has stored. */
   latest(stream: string, subjects: readonly string[], maxBytes: number): Promise<Page>;
 }
 
-/** Returns a store that connects on the first request. */
+/** Returns a store that opens its connection when the first request is made. */
 export function openStore(options: ConnectOptions & { replicas?: number }): OpenStore {
   const connection = new Connection(options);
   const replicated = (options.replicas ?? 1) > 1;
@@ -137,7 +137,8 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     try {
       return await append(connection, stream, message(write.expect));
     } catch (error) {
-      // A deleted key counts as absent, so overwrite its deletion marker.
+      // The caller expects that the key does not exist. A deleted key still has a deletion marker, so overwrite the
+      // marker.
       if (!(error instanceof Conflict) || write.expect !== 0) throw error;
       const last = await get(stream, subject);
       if (last === null || !isMarker(last)) throw error;
@@ -188,14 +189,14 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       }),
 
     async createStream(config) {
-      // The broker reports an existing stream as created, so check first.
+      // The broker returns "created" even if the stream already exists, so check first whether it does.
       const before = await api(`STREAM.INFO.${config.name}`, undefined);
       if (before.error === undefined) return;
       const answer = await api(`STREAM.CREATE.${config.name}`, config);
       if (answer.error === undefined) {
         const { state, created } = answer as unknown as StreamInfo;
-        // The broker deletes files asynchronously, so a new stream may contain messages of a deleted one with the same
-        // name. Erase those that are older than the stream.
+        // The broker deletes a stream's files asynchronously. So a new stream may contain messages of a deleted stream
+        // with the same name. Erase all messages that are older than the stream.
         const older = state.messages > 0 && toNanoseconds(state.last_ts) < toNanoseconds(created);
         if (older) await erase(config.name, state.last_seq + 1);
         return;

@@ -14,7 +14,7 @@ interface Ack {
   error?: { code: number; err_code: number; description: string };
 }
 
-/** The broker rejected a message as invalid, so the whole batch was not stored. */
+/** Thrown if the broker rejected a message as invalid. No message of the batch was stored. */
 export class RejectedWrite extends AppError {
   constructor(cause: string) {
     const { kind, code, detail, retryAfter = 1 } = unavailable();
@@ -80,7 +80,9 @@ export async function append(connection: Connection, stream: string, message: Ap
   return ack.seq ?? 0;
 }
 
-/** Adds to a counter and returns the new sum. The broker rejects counter messages with expectations. */
+/**
+ * Adds to a counter and returns the new sum. Takes no expected sequence, because the broker rejects that for counters.
+ */
 export async function count(
   connection: Connection,
   stream: string,
@@ -95,7 +97,7 @@ export async function count(
   return sum;
 }
 
-/** Appends messages in order, without waiting for each acknowledgement. */
+/** Appends messages in order. Sends all of them before it waits for the acknowledgements. */
 export async function pipeline(
   connection: Connection,
   stream: string,

@@ -2,12 +2,15 @@ import { CachedMessage, type Message } from "../client/message.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 
-/** Returns whether the message has a TTL, after which the broker deletes it. */
+/** Returns whether the message has a time to live (TTL), after which the broker deletes it. */
 export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
   return message.header("Nats-TTL") !== undefined;
 }
 
-/** One version of an index. Tells a response cache whether responses made from the index are still valid. */
+/**
+ * One version of a cached index. It becomes invalid when the index changes, and with it all cached responses that were
+ * made from it.
+ */
 class State implements Dependency {
   readonly #epoch: Epoch;
   #replaced = false;
@@ -24,7 +27,7 @@ class State implements Dependency {
   }
 }
 
-/** One index in memory, stored in columns, so that 100,000 messages take only about 10 MB. */
+/** An index in memory. Separate arrays for names, sequences and bodies keep 100,000 messages at about 10 MB. */
 export class CachedIndex {
   readonly #prefix: string;
   readonly #literal: boolean;
@@ -68,7 +71,7 @@ export class CachedIndex {
     return low;
   }
 
-  /** Appends a message, unless it is already included or has a TTL. */
+  /** Appends a message. Ignores messages that the index already has, and messages with a TTL. */
   add(message: StoredMessage): void {
     if (message.seq <= (this.#seqs.at(-1) ?? 0) || isExpiring(message)) return;
     this.#invalidate();
@@ -79,7 +82,7 @@ export class CachedIndex {
     // Copy the string, because a substring would keep the whole received frame in memory.
     if (!this.#literal)
       this.#names.push(JSON.parse(JSON.stringify(message.subject.slice(this.#prefix.length))) as string);
-    // Nearly all values are equal, so share one string.
+    // Nearly all bodies are equal, so store the same string object again instead of a copy.
     this.#bodies.push(last === body ? last : body);
   }
 

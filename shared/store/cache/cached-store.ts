@@ -37,7 +37,7 @@ export { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;
-  /** Returns a view of the store for one request, which records what the response depends on. */
+  /** Returns the same store for one request. It records which cached values the request reads. */
   tracked(tracker: DependencyTracker): Store;
 }
 
@@ -75,7 +75,7 @@ export function cachedStore(
       },
       scan(stream, filter, page) {
         const known =
-          // Index messages are small and already in memory, so `maxBytes` is not checked.
+          // The limit `maxBytes` is not checked here, because index messages are small and already in memory.
           isIndexFilter(filter) ? cache.page(stream, filter, page.fromSeq, page.limit, tracker) : undefined;
         if (known !== undefined) return Promise.resolve(known);
         cache.uncached(stream, tracker);
@@ -97,7 +97,7 @@ export function cachedStore(
     ...reads(),
     isCached: true,
     stats: () => cache.stats(),
-    // All requests share the connection, so a single request must not close it.
+    // All requests share one connection to the broker. A single request must not close it, so its `close` does nothing.
     tracked: (tracker) => marking({ ...cached, ...reads(tracker), close: async () => undefined }, tracker),
     async append(stream, message) {
       const seq = await store.append(stream, message);
@@ -146,7 +146,9 @@ export function cachedStore(
   return { store: cached, broken: () => cache.broken() };
 }
 
-/** Any other method makes the response uncacheable, because its result is not tracked. */
+/**
+ * Store methods whose results can be cached. A request that calls any other method gets a response that is not cached.
+ */
 const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "isCached"]);
 
 function marking(store: Store, tracker: DependencyTracker): Store {
@@ -158,7 +160,10 @@ function marking(store: Store, tracker: DependencyTracker): Store {
   });
 }
 
-/** Opens a store for a long-lived process: a connection that reconnects, a cache, and group commit. */
+/**
+ * Opens a store for a long-lived process. It reconnects to the broker, caches reads in memory and combines concurrent
+ * writes.
+ */
 export function openCachedStore(
   connect: ConnectOptions & { replicas: number },
   options: Omit<CacheOptions, "replicas"> = {},

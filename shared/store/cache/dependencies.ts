@@ -4,7 +4,9 @@
  */
 import { DEFINITIONS } from "../subjects.ts";
 
-/** A period in which no change of a stream was missed. When it ends, cached values become invalid. */
+/**
+ * A period in which no message of a stream was missed. When it ends, all values cached from the stream become invalid.
+ */
 export interface Epoch {
   ended: boolean;
 }
@@ -17,22 +19,24 @@ export interface Dependency {
 
 export interface Source {
   readonly stream: string;
-  /** Milliseconds since the epoch. */
   lastUse: number;
   dependency(): Dependency;
 }
 
-/** Maximum dependencies of a response on one stream. Checking more would be slower than making the response again. */
+/**
+ * Maximum number of recorded values per response and stream. Checking more would be slower than making the response
+ * again.
+ */
 const MOST = 512;
 
 interface StreamDependencies {
   source: Source;
-  /** Used after an uncached read: any write to the stream invalidates it. */
+  /** Set if the response was made from an uncached value. Any write to the stream then invalidates the response. */
   whole: Dependency | undefined;
   fine: Dependency[] | undefined;
 }
 
-/** What a response about one entry was made from: the orb's published definition, and one message. */
+/** A response about one entry depends on two values: the orb's published definition, and one message of the entry. */
 export interface EntryDependencies {
   definition: Dependency;
   message: NonNullable<Dependency["message"]>;
@@ -53,7 +57,10 @@ export class DependencyTracker {
     });
   }
 
-  /** Adds a cached value. For an uncached value (undefined), the response depends on the whole stream. */
+  /**
+   * Records that the response was made from a cached value. If the value is not cached (undefined), the response
+   * depends on the whole stream.
+   */
   add(stream: string, dependency: Dependency | undefined): void {
     const known = this.#streams.get(stream);
     if (known === undefined) this.markUncacheable();
@@ -68,7 +75,7 @@ export class DependencyTracker {
     this.#streams.clear();
   }
 
-  /** Limits how long the response is valid, in milliseconds since the epoch. */
+  /** Sets the latest time until which the response may be repeated, in milliseconds since the epoch. */
   expires(time: number): void {
     this.#until = Math.min(this.#until, time);
   }

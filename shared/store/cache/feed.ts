@@ -1,6 +1,6 @@
 /**
- * Change feed: receives every message that a stream stores, in sequence order. A gap in the sequences reveals a lost
- * message. Everything cached from the stream then becomes invalid.
+ * Change feed: receives every message that the broker stores in a stream, in sequence order. A gap in the sequence
+ * numbers reveals a lost message. All values cached from the stream then become invalid.
  */
 import { feedSubject, republishedFilter } from "../broker/provision.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -10,12 +10,12 @@ import type { Dependency, Epoch } from "./dependencies.ts";
 
 export interface Listener {
   stored(feed: Feed, message: Message): void;
-  /** Called when a message was missed, so that everything cached from the stream is invalid. */
+  /** Called when a message was missed. All values cached from the stream are then invalid. */
   reset(feed: Feed): void;
 }
 
 export interface FeedOptions {
-  /** Milliseconds to wait until the feed has delivered an acknowledged write. */
+  /** A write waits up to this many milliseconds until the feed has delivered its message. */
   patienceMs: number;
 }
 
@@ -32,7 +32,7 @@ export class Feed {
   #subscription: Subscription | undefined;
   #state: "starting" | "live" | "off" = "starting";
   #baseline = 0;
-  /** Creation time of the stream, which reveals a stream that was restored from a backup. */
+  /** Creation time of the stream. It changes if the stream was restored from a backup. */
   #created = "";
   #waiting: { seq: number; done: () => void }[] = [];
 
@@ -62,7 +62,7 @@ export class Feed {
     return this.#state === "off";
   }
 
-  /** Starts the subscription. Returns false if the stream has no feed, or this user may not subscribe. */
+  /** Subscribes to the stream. Returns false if the stream has no change feed, or this user may not subscribe. */
   async start(): Promise<boolean> {
     await this.#store.ping();
     if (this.#state === "off") return false;
@@ -71,7 +71,7 @@ export class Feed {
       (delivery) => this.#deliver(delivery),
       () => this.stop(),
     );
-    // The reply proves that the broker has registered the subscription, so no later message is missed.
+    // The broker handles commands in order. So its reply to this ping proves that it has registered the subscription.
     await this.#store.ping();
     const info = await this.#store.streamInfo(this.stream);
     if (info === null || republishedFilter(info.config) !== this.filter || this.#stopped()) {
@@ -93,7 +93,8 @@ export class Feed {
       return;
     }
     if (seq !== this.position + 1) {
-      // Ignore messages from before the subscription. But sequence 1 means that the stream was created again.
+      // Ignore messages that were stored before the subscription. Sequence 1 is an exception: it means that the stream
+      // was created again.
       if (seq <= this.#baseline && seq > 1) return;
       this.#baseline = 0;
       this.acknowledged = Math.min(this.acknowledged, seq);
@@ -112,7 +113,7 @@ export class Feed {
     for (const { seq, done } of waiting) if (seq <= this.position) done();
   }
 
-  /** Invalidates all cached values. Reads in progress are not cached. */
+  /** Invalidates all values cached from the stream. Results of reads that are still in progress are not cached. */
   reset(): void {
     this.epoch.ended = true;
     this.epoch = { ended: false };
@@ -122,7 +123,7 @@ export class Feed {
     for (const { done } of waiting) done();
   }
 
-  /** Read your writes: waits until the feed has delivered a write of this process. */
+  /** Read your writes: waits until the feed has delivered the message that this process wrote. */
   async caughtUp(seq: number): Promise<void> {
     this.acknowledged = Math.max(this.acknowledged, seq);
     if (this.#state !== "live" || seq <= this.position) return;
@@ -140,15 +141,15 @@ export class Feed {
   }
 
   /**
-   * Compares the stream's last sequence and identity with the broker's. A gap cannot reveal that the very last message
-   * was lost.
+   * Asks the broker for the stream's last sequence and creation time, and compares them with the feed. This detects
+   * that the very last message was lost, which leaves no gap.
    */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;
     const { epoch, position } = this;
     const info = await this.#store.streamInfo(this.stream);
     const last = info?.state.last_seq ?? 0;
-    // The message may still arrive. After one more round trip, it is lost.
+    // The missing message may still be on its way. If it has not arrived after one more round trip, it is lost.
     if (last > this.position) await this.#store.ping();
     if (!this.live || this.epoch !== epoch) return;
     if (info === null) this.stop();

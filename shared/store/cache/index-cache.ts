@@ -1,4 +1,4 @@
-/** Cache of whole indexes. Each index is read once, page by page, and then updated by the change feed. */
+/** Keeps whole indexes in memory. Each index is read once, page by page. Then the change feed keeps it up to date. */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -8,12 +8,14 @@ import { CachedIndex } from "./cached-index.ts";
 import type { Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
-/** Messages per page when an index is read. Larger pages delay other requests; smaller ones take longer in total. */
+/**
+ * Messages per page when an index is read. Larger pages delay other requests, and smaller pages take longer in total.
+ */
 const LOAD_PAGE = 2_000;
 /** Minimum milliseconds between two reads of an index, because reading all of it is expensive. */
 const RELOAD_MS = 5_000;
 const REFUSED_MS = 600_000;
-/** Maximum number of indexes. A query for a value without entries also creates one. */
+/** Maximum number of indexes in memory. Even a query for a value that no entry has adds one. */
 const MOST_INDEXES = 2_000;
 
 class Slot implements Evictable {
@@ -65,7 +67,7 @@ export class IndexCache {
     return this.#size <= this.#maxIndexMessages;
   }
 
-  /** Returns an index. If it is not in memory, starts to read it and returns undefined. */
+  /** Returns an index from memory. If it is not there, starts to read it from the broker and returns undefined. */
   get(feed: Feed, filter: string): CachedIndex | undefined {
     const known = this.#known.get(filter);
     if (known !== undefined) known.used = true;

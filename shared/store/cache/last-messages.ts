@@ -1,4 +1,7 @@
-/** Cache of the last message of each subject. If a read and the change feed disagree, the higher sequence wins. */
+/**
+ * Caches the last message of each subject. If a read and the change feed return different messages, the one with the
+ * higher sequence wins.
+ */
 
 import type { OpenStore } from "../broker/store.ts";
 import { PAIR_BYTES } from "../budget.ts";
@@ -10,13 +13,19 @@ import type { Dependency, Epoch } from "./dependencies.ts";
 import type { Feed } from "./feed.ts";
 import { MessageCache } from "./message-cache.ts";
 
-/** Sessions contain their expiry time. So they can be cached, although the broker does not announce expiries. */
+/**
+ * Stream of the sign-in sessions. The broker does not announce when a session expires. They can be cached all the same,
+ * because each session contains its expiry time.
+ */
 export const SESSIONS = streams.kv(buckets.sessions);
-/** Maximum messages that one read adds to the cache, so that a full scan does not evict everything. */
+/** Maximum messages that one read adds to the cache. Otherwise, a large read would evict everything else. */
 const MOST_CACHED = 256;
 
 export interface LastMessagesOptions {
-  /** With several replicas, responses of those that lag behind are discarded. */
+  /**
+   * Number of copies of each stream in the broker's cluster. With more than one, responses of copies that lag behind
+   * are discarded.
+   */
   replicas: number;
   maxBytes: number;
   freeze: boolean;
@@ -72,7 +81,7 @@ export class LastMessages {
     this.#acknowledged.set(stream, Math.max(seq, this.#acknowledged.get(stream) ?? 0));
   }
 
-  /** Forgets a deleted stream. A new stream with its name starts at sequence 1. */
+  /** Forgets the last known sequence of a deleted stream. A new stream with the same name starts at sequence 1. */
   streamDeleted(stream: string): void {
     this.#acknowledged.delete(stream);
   }
@@ -91,13 +100,13 @@ export class LastMessages {
     if ((seq ?? 0) < message.seq) this.#put(subject, message, feed);
   }
 
-  /** Caches a message, unless it has a TTL, because the change feed does not report when messages expire. */
+  /** Caches a message. Messages with a TTL are not cached, because the change feed does not report when they expire. */
   #put(subject: string, message: Message | null, feed: Feed): void {
     if (message !== null && isExpiring(message) && feed.stream !== SESSIONS) this.#cache.delete(subject);
     else this.#cache.set(subject, message && CachedMessage.of(message, this.#options.freeze), feed.epoch);
   }
 
-  /** Reads from a stream without a change feed. The result includes all writes of this process. */
+  /** Reads from a stream that has no change feed. The result includes all writes of this process. */
   readUncached(
     stream: string,
     subjects: readonly string[],

@@ -4,7 +4,7 @@ import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /** Estimated bytes of memory per cached message, besides its subject and body. */
 const OVERHEAD = 350;
-/** Estimated size of parsed JSON relative to its text, which is kept in memory too. */
+/** Parsed JSON is estimated to take this many times the memory of its text. The cache keeps both. */
 const JSON_FACTOR = 3;
 
 const parsed = (message: CachedMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
@@ -39,7 +39,7 @@ class CachedSubject implements Dependency, Evictable {
   }
   removed(): void {
     this.#gone = true;
-    // Cached responses still refer to this object, so release the memory of its message.
+    // Cached responses still refer to this object. Setting `last` to null frees the memory of the message.
     this.last = null;
   }
 }

@@ -1,17 +1,20 @@
 export interface CacheOptions {
-  /** With several replicas, responses of those that lag behind are discarded. */
+  /**
+   * Number of copies of each stream in the broker's cluster. With more than one, responses of copies that lag behind
+   * are discarded.
+   */
   replicas: number;
-  /** Approximate bytes of heap for cached messages. Default 16 MiB. */
+  /** Maximum bytes of memory for cached messages, approximately. Default 16 MiB. */
   maxBytes?: number;
   /** Maximum messages in all cached indexes. Default 250,000, at about 100 bytes each. */
   maxIndexMessages?: number;
   /** Milliseconds between two health checks of the broker. Default 1,000. */
   checkMs?: number;
-  /** Milliseconds that a write waits until the change feed has delivered it. Default 2,000. */
+  /** A write waits up to this many milliseconds until the change feed has delivered its message. Default 2,000. */
   patienceMs?: number;
-  /** Whether to freeze cached JSON, so that tests find code that changes it. */
+  /** Whether to freeze cached JSON objects, so that tests fail if code changes one. */
   freeze?: boolean;
-  /** Called with the subject of each message that is stored in a followed stream. */
+  /** Called with the subject of each new message in a cached stream. */
   onStored?: (subject: string) => void;
 }
 

@@ -1,8 +1,10 @@
 export interface Evictable {
-  /** The visited bit of SIEVE. Readers set it; the eviction hand clears it. */
+  /** The visited bit of the SIEVE algorithm: set when the value is read, cleared when the eviction hand passes. */
   used: boolean;
   bytes: number;
-  /** Called when a value is not evicted because it was used. Frees what can be computed again. */
+  /**
+   * Called when the value was recently used and therefore not evicted. It may free memory that can be computed again.
+   */
   shrink?(): void;
   /** Called when the value is evicted, deleted or replaced. */
   removed?(): void;
@@ -15,7 +17,7 @@ export interface Evictable {
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();
   readonly #maxBytes: number;
-  /** Where the last eviction stopped. Starting over each time would be slow after many deletions. */
+  /** Where the last eviction stopped. After many deletions, starting from the beginning each time would be slow. */
   #hand: MapIterator<[string, V]> | undefined;
   #bytes = 0;
 
@@ -39,7 +41,9 @@ export class SieveCache<V extends Evictable> {
     return this.#values.get(key);
   }
 
-  /** Evicts before it inserts, because the new value has no visited bit yet. */
+  /**
+   * Evicts other values first and then inserts. The new value has no visited bit yet, so it could be evicted itself.
+   */
   set(key: string, value: V): void {
     this.delete(key);
     this.grow(value.bytes);

@@ -1,4 +1,7 @@
-/** Decides which streams to follow, and when cached values become invalid. See `./cached-store.ts`. */
+/**
+ * Decides which streams to follow through a change feed, and when cached values become invalid. `cached-store.ts`
+ * explains how.
+ */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -76,7 +79,7 @@ export class StreamCache implements Listener {
     feed.stop();
   }
 
-  /** Forgets a deleted stream. A new stream with its name starts at sequence 1. */
+  /** Forgets all cached values of a deleted stream. A new stream with the same name starts at sequence 1. */
   streamDeleted(stream: string): void {
     this.unfollow(stream);
     this.#lastMessages.streamDeleted(stream);
@@ -86,14 +89,14 @@ export class StreamCache implements Listener {
     this.#feeds.get(stream)?.reset();
   }
 
-  /** Read your writes: waits until later reads of this process see its write. */
+  /** Read your writes: waits until later reads of this process see the message that it wrote. */
   async caughtUp(stream: string, seq: number): Promise<void> {
     if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
       this.#lastMessages.acknowledge(stream, seq);
     await this.#feeds.get(stream)?.caughtUp(seq);
   }
 
-  /** Returns the change feed of a stream. If it is not running, starts it and returns undefined. */
+  /** Returns the change feed of a stream. If the feed is not running yet, starts it and returns undefined. */
   #followed(stream: string): Feed | undefined {
     const known = this.#feeds.get(stream);
     if (known !== undefined) {
@@ -103,7 +106,7 @@ export class StreamCache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
-    // The change feed of definitions reports when another stream is deleted, so it must run first.
+    // Definitions need their change feed first, because it reports that another stream was deleted.
     if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
@@ -126,7 +129,8 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
     this.#indexes.apply(message);
-    // The change feed of a stream does not report that the stream was replaced. A changed definition does.
+    // A stream's own change feed does not report that the stream was deleted and created again. A changed definition
+    // does.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);
   }
@@ -138,7 +142,7 @@ export class StreamCache implements Listener {
     for (const { stream } of [...this.#feeds.values()]) if (stream !== DEFINITIONS) this.unfollow(stream);
   }
 
-  /** Reads the last messages of subjects, from the cache where possible. */
+  /** Reads the last message of each subject, from the cache if possible. */
   read(
     stream: string,
     subjects: readonly string[],
@@ -161,7 +165,7 @@ export class StreamCache implements Listener {
         continue;
       }
       if (known !== null) found.set(subject, known);
-      // The cached value may change during an await, so record the dependency before.
+      // The cached value may change while this function waits, so record the dependency before the wait.
       tracker?.add(stream, this.#lastMessages.dependency(subject, epoch));
     }
     this.#hits += subjects.length - missing.length;
@@ -190,7 +194,8 @@ export class StreamCache implements Listener {
   }
 
   #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
-    // A replica may lag without any sign, so do not cache indexes of replicated streams.
+    // With several replicas, do not cache indexes: a page may come from a replica that lags, and nothing in the page
+    // shows it.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#followed(stream);
     if (feed === undefined) return undefined;
@@ -252,7 +257,8 @@ export class StreamCache implements Listener {
   }
 
   async #audit(): Promise<void> {
-    // Operators can delete a session in the broker, which the change feed does not report.
+    // Forget all cached sessions from time to time. Operators can delete one in the broker, which the change feed does
+    // not report.
     this.invalidate(SESSIONS);
     const now = Date.now();
     for (const feed of [...this.#feeds.values()]) {

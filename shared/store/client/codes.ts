@@ -1,6 +1,6 @@
 export const ApiCode = {
   wrongLastSequence: 10071,
-  /** Another batch is writing the same subject: the usual form of a conflict on replicated streams. */
+  /** Another batch is writing the same subject. With several replicas, most write conflicts have this code. */
   batchInProcess: 10164,
   batchIncomplete: 10176,
   batchTooMany: 10210,
@@ -12,5 +12,5 @@ export const ApiCode = {
   expectedStreamMismatch: 10060,
 } as const;
 
-/** Status of the response to a request that has no subscribers. */
+/** Status code of the broker's reply if no program is subscribed to the subject of a request. */
 export const NO_RESPONDERS = 503;

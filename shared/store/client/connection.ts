@@ -1,4 +1,7 @@
-/** One connection to the broker. Requests are pipelined: none waits for the response to another. */
+/**
+ * One connection to the broker. Requests are pipelined: each is sent at once, without waiting for responses to earlier
+ * ones.
+ */
 import { Events, type Msg, type NatsConnection } from "nats.ws";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import type { Delivery, Subscription } from "../types.ts";
@@ -23,12 +26,12 @@ export class Connection {
   readonly requestTimeoutMs: number;
   readonly #options: ConnectOptions;
   readonly #pending: PendingRequests<Msg>;
-  /** Called when the connection is lost for good. */
+  /** Called when the connection is lost and will not be restored. */
   readonly #lost = new Set<() => void>();
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
   #informed: Promise<void> = Promise.resolve();
-  /** Messages up to this many bytes are sent before the broker has announced its limit. */
+  /** Messages up to this many bytes are sent even before the broker has announced its maximum message size. */
   #atOnce = ASSUMED_MAX_PAYLOAD;
   #closed = false;
   /** Whether the connection is lost and reconnecting. Requests fail until it is back. */
@@ -122,7 +125,7 @@ export class Connection {
   async #watch(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (status.type === Events.Disconnect) {
-        // Requests sent before the disconnect get no response: their outcome is unknown.
+        // Requests that were sent before the disconnect get no response. Nothing tells whether they took effect.
         this.#away = true;
         this.#pending.failAll(() => unavailable("connection lost"));
         this.#options.onStatus?.("disconnected");
@@ -133,7 +136,10 @@ export class Connection {
     }
   }
 
-  /** Closes the connection of a single request. A long-lived connection waits until the broker responds again. */
+  /**
+   * Called when the broker is silent. Closes a connection that serves a single request. A long-lived connection waits
+   * until the broker responds again.
+   */
   #markSilent(): void {
     if (!this.#options.reconnect) {
       const silent = this.#connection;
@@ -162,7 +168,7 @@ export class Connection {
     if (this.#away || this.#silent) throw unavailable("the connection is lost");
   }
 
-  /** Publishes a request and collects responses until `receive` returns true. */
+  /** Publishes a request and passes each response to `receive` until it returns true. */
   ask<T>(
     subject: string,
     data: string | Uint8Array,
@@ -200,10 +206,10 @@ export class Connection {
   }
 
   /**
-   * Reserves memory for part of an incomplete response.
+   * Reserves memory for part of a response that is still incomplete.
    * @param bytes negative to release memory
    * @param mine bytes that this response has reserved so far
-   * @returns false if all responses together use too much memory
+   * @returns false if the incomplete responses together use too much memory
    */
   hold(bytes: number, mine: number): boolean {
     this.#held += bytes;
@@ -231,7 +237,7 @@ export class Connection {
     );
   }
 
-  /** Delivers messages that are published from now on. Survives reconnects. */
+  /** Delivers messages that are published from now on, also after the connection was lost and restored. */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
     return subscribeOn(this.#connected(), this.#lost, subject, deliver, lost);
   }
@@ -257,7 +263,7 @@ export class Connection {
     };
   }
 
-  /** Closes the connection. Unacknowledged messages may be lost. */
+  /** Closes the connection. Messages that the broker has not acknowledged may be lost. */
   async close(): Promise<void> {
     this.#closed = true;
     const connection = this.#connection ?? (await this.#connecting?.catch(() => undefined));

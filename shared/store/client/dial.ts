@@ -4,31 +4,31 @@ import { inPreferredOrder, type Liveness, livenessOf } from "./liveness.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
 export interface ConnectOptions {
-  /** Separate several URLs with commas. */
+  /** URL of the broker, or several URLs separated by commas. */
   url: string;
   user?: string;
   pass?: string;
   token?: string;
-  /** Contents of a NATS credentials file. Its signatures cost CPU time. */
+  /** Contents of a NATS credentials file. Each connection then computes a signature, which costs CPU time. */
   creds?: string;
-  /** Connection name in the broker's monitoring. */
+  /** Name under which the broker's monitoring lists the connection. */
   name?: string;
-  /** Whether a long-lived process reconnects after failures. Otherwise a lost connection is final. */
+  /** Whether to reconnect after the connection is lost, as a long-lived process needs. Otherwise it stays closed. */
   reconnect?: boolean;
   /** Abort a connection attempt after this many milliseconds of silence. Default 1,500. */
   connectTimeoutMs?: number;
-  /** Milliseconds until a request times out although the broker is alive. Default 4,000. */
+  /** A request times out after this many milliseconds, even if the broker still answers others. Default 4,000. */
   requestTimeoutMs?: number;
-  /** Fail all pending requests after this many milliseconds of silence. Default 3,000. */
+  /** If the broker is silent for this many milliseconds, all pending requests fail. Default 3,000. */
   silentMs?: number;
-  /** Extra milliseconds until a timeout while the broker still works on earlier requests. Default 0. */
+  /** Extra milliseconds before a request times out while the broker still works on earlier requests. Default 0. */
   queueMs?: number;
   /** Maximum bytes of memory for incomplete responses. Default: unlimited. */
   maxHeldBytes?: number;
   room?: ReadSemaphore;
   /**
-   * Opens the socket of a long-lived connection.
-   * @param heard must be called for each frame from the broker
+   * Opens the WebSocket of a long-lived connection.
+   * @param heard must be called for each frame that the broker sends
    */
   openSocket?: (url: string, heard: () => void) => BrokerSocket;
   onStatus?: (status: "connected" | "disconnected" | "reconnected" | "closed") => void;
@@ -46,7 +46,7 @@ export async function dial(
 ): Promise<Dialed> {
   const urls = o.url.split(",").map((url) => url.trim());
   const queueMs = o.queueMs ?? 0;
-  // This process may be too busy to read the response immediately, so allow more silence.
+  // A busy process may read the response late, so allow more silence than the connection timeout.
   const silenceMs = (o.connectTimeoutMs ?? 1500) + Math.min(queueMs / 4, 2500);
   const patienceMs = 2 * silenceMs + queueMs;
   const encrypted = (url: string | undefined) => url?.startsWith("wss:") === true;
@@ -82,7 +82,8 @@ export async function dial(
     },
   };
   let introduced = Promise.resolve();
-  // Send requests before the broker's INFO message arrives. Credentials need a nonce from INFO.
+  // Send the first requests before the broker's INFO message arrives. Credentials files prevent this, because their
+  // signature needs a nonce from INFO.
   const eager = !o.reconnect && o.creds === undefined;
   if (eager) {
     const socket = new EagerSocket(inPreferredOrder(urls), { silenceMs, patienceMs }, towards);

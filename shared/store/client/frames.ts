@@ -1,27 +1,30 @@
 /**
- * Frees the memory of large received frames as soon as they are parsed. V8 does not collect garbage because of byte
- * arrays, so frames would fill the memory of a function long before its heap is full.
+ * Frees large received WebSocket frames as soon as they are parsed. Byte arrays do not trigger V8's garbage collection,
+ * so unused frames would fill the memory of a Worker.
  */
 
-/** A frame of at least this many bytes is freed, so nothing may refer to it once it is parsed. */
+/** Frames of at least this many bytes are freed after parsing. Nothing may refer to their bytes then. */
 const LARGE_BYTES = 64 * 1024;
 const lossless = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const BYTE_ORDER_MARK = 0xfeff;
 
-/** Returns a copy of a body in a large frame, as text if possible, so that the frame can be freed. */
+/**
+ * Returns the body of a message. If it is part of a large frame, copies it, as text if possible, so that the frame can
+ * be freed.
+ */
 export function keptBody(part: Uint8Array): string | Uint8Array {
   if (part.buffer.byteLength < LARGE_BYTES) return part;
   try {
     const text = lossless.decode(part);
-    // Decoders drop a leading byte order mark, so such text must remain bytes.
+    // Decoders drop a leading byte order mark. Text that begins with one must therefore remain bytes.
     if (text.charCodeAt(0) !== BYTE_ORDER_MARK) return text;
   } catch {
-    // Not text.
+    // The body is not valid UTF-8.
   }
   return part.slice();
 }
 
-/** The frames of one connection, which are parsed in order. */
+/** Tracks the received frames of one connection, which are parsed in order. */
 export class Frames {
   #current: ArrayBufferLike | undefined;
 

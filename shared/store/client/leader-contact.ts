@@ -8,22 +8,28 @@ import { ApiCode } from "./codes.ts";
 
 const EVERY_MS = 2_000;
 const TIMEOUT_MS = 2_000;
-/** An election takes up to 7 seconds, in which no broker has contact with a leader. */
+/**
+ * Milliseconds without contact until the connection moves. Electing a leader takes up to 7 seconds, in which no broker
+ * has contact with one.
+ */
 const PATIENCE_MS = 8_000;
 
 /**
- * Only the leader of a stream reads messages by this request. A broker that is cut off refuses it after 10 to 13 seconds,
- * but answers requests for the stream's information. `health` is the id of no orb, so the response is small.
+ * This request can only be answered by the leader of the stream. A broker without contact to the leader returns an
+ * error after 10 to 13 seconds. No orb has the id `health`, so the response is small.
  */
 const REQUEST = `$JS.API.STREAM.MSG.GET.${streams.kv(buckets.orbs)}`;
 const QUERY = JSON.stringify({ last_by_subj: kvSubject(buckets.orbs, "health") });
-/** Responses of a broker that has contact. */
+/** Error codes (or none) that show that the leader has responded. */
 const EXPECTED: readonly (number | undefined)[] = [undefined, ApiCode.noMessage, ApiCode.streamNotFound];
 
-/** Checks the connection until it is closed. Needs several servers. */
+/**
+ * Checks every two seconds whether the connected broker has contact with the leader. Useful only if there are several
+ * brokers.
+ */
 export function keepLeaderContact(connection: NatsConnection): void {
   let lostAt: number | undefined;
-  /** The server that was left. The library may return to it first. */
+  /** Server that the connection has just left. The client library may return to it first. */
   let left = "";
   let checking = false;
   async function check(): Promise<void> {

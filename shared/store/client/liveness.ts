@@ -1,9 +1,12 @@
 /**
- * Detects dead brokers. A slow response proves little, because it may wait behind other requests or a slow disk.
- * Complete silence proves more.
+ * Detects dead brokers by complete silence. A slow response alone proves little, because it may wait behind other
+ * requests or a slow disk.
  */
 
-/** Facts about one server. In Workers, requests may share only plain numbers. */
+/**
+ * When one server was last heard and when it failed. All requests of a Worker share these objects, which may contain
+ * only plain numbers.
+ */
 export interface Liveness {
   heard: number;
   heardAtFailure: number;
@@ -22,7 +25,7 @@ export function livenessOf(url: string): Liveness {
   return liveness;
 }
 
-/** Prefers other servers for 5 seconds, unless this one sends a frame. */
+/** Avoids this server for 5 seconds, unless it sends a frame earlier. */
 export function markFailed(liveness: Liveness): void {
   liveness.heardAtFailure = liveness.heard;
   liveness.avoidedUntil = Date.now() + AVOID_MS;
@@ -42,7 +45,8 @@ export function inPreferredOrder(urls: readonly string[]): string[] {
 export const CHECK_MS = 250;
 
 /**
- * Measures how long a server is silent. Counts checks instead of time, because this process may be too busy to read.
+ * Measures how long a server has been silent. Counts timer ticks instead of milliseconds, because a busy process reads
+ * frames late.
  */
 export class SilenceTimer {
   #liveness: Liveness;
@@ -67,7 +71,7 @@ export class SilenceTimer {
   }
 }
 
-/** Calls `then` once a silent broker sends a frame, or another broker replaces it. */
+/** Calls `then` as soon as a silent broker sends a frame, or the connection has moved to another broker. */
 export function onceHeard(current: () => Liveness | undefined, then: () => void): void {
   const silent = current();
   const last = silent?.heard;

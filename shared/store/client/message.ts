@@ -35,7 +35,7 @@ export class ResponseHeaders {
     return new ResponseHeaders(headersOf(message));
   }
 
-  /** Status code; 0 for an ordinary message. */
+  /** Status code of the broker, such as 404; 0 for an ordinary message. */
   get status(): number {
     const { text } = this;
     return text[VERSION.length] === " " ? Number(text.slice(VERSION.length + 1, VERSION.length + 4)) : 0;
@@ -51,7 +51,7 @@ export class ResponseHeaders {
     return this.#at(this.text.indexOf(`\r\n${name}:`), name);
   }
 
-  /** Returns the last value of a header, which the broker wrote. */
+  /** Returns the last value of a header. If a header appears twice, the broker wrote the last one. */
   last(name: string): string | undefined {
     return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
   }
@@ -65,7 +65,7 @@ export class ResponseHeaders {
 
 export class Message implements StoredMessage {
   readonly headers: ResponseHeaders;
-  /** The body, decoded to text if it came in a large frame. */
+  /** The body. It is text if it arrived in a large frame, which was freed, and otherwise bytes. */
   readonly body: string | Uint8Array;
   readonly size: number;
   readonly seq: number;

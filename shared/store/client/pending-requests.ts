@@ -1,9 +1,12 @@
-/** Tracks the pending requests of one connection. If the broker does not even answer a ping, all of them fail early. */
+/**
+ * Tracks the requests of one connection that have no response yet. If the broker does not answer a ping, all of them
+ * fail early.
+ */
 import { AppError } from "../../kernel/errors.ts";
 import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";
 
 const SILENT_MS = 3_000;
-/** Fraction of the maximum silence after which the broker is pinged. A broker that is only busy answers. */
+/** After this fraction of the allowed silence, the broker is pinged. A broker that is only busy answers the ping. */
 const UNASKED = 1 / 3;
 
 export interface MonitoredConnection {
@@ -13,7 +16,7 @@ export interface MonitoredConnection {
 }
 
 interface Pending<M> {
-  /** Distinguishes the request from earlier ones in the same slot, whose responses may still arrive. */
+  /** Unique id of the request. An earlier request may have used the same slot, and its response may still arrive. */
   id: string;
   /** Called for each response; returns true after the last one. */
   receive: (message: M) => boolean;
@@ -36,7 +39,9 @@ export function brokerTimeout(): AppError {
 export class PendingRequests<M> {
   readonly #watched: MonitoredConnection;
   readonly #silentMs: number;
-  /** Reusable slots. A Map under constant insertion and deletion reallocates often and wastes memory. */
+  /**
+   * Array whose slots are reused. A Map with constant insertions and deletions would reallocate often and waste memory.
+   */
   readonly #slots: (Pending<M> | undefined)[] = [];
   readonly #free: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -49,7 +54,7 @@ export class PendingRequests<M> {
     this.#silentMs = silentMs;
   }
 
-  /** Sends a request and waits for its responses, which carry the id. */
+  /** Sends a request and waits for its responses, which contain the id of the request. */
   wait<T>(
     timeoutMs: number,
     ask: (id: string) => void,
@@ -87,7 +92,7 @@ export class PendingRequests<M> {
   }
 
   #at(id: string): Pending<M> | undefined {
-    // parseInt stops at the separator that follows the slot number.
+    // The id begins with the slot number. parseInt stops at the separator after it.
     const pending = this.#slots[Number.parseInt(id, 36)];
     return pending?.id === id ? pending : undefined;
   }

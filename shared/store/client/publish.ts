@@ -3,7 +3,7 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { VERSION } from "./message.ts";
 
-/** Returns an upper bound of a body's bytes: UTF-8 needs at most three bytes for a UTF-16 code unit. */
+/** Returns the maximum bytes that a body can need: UTF-8 needs at most three bytes per UTF-16 code unit. */
 export function mostBytes(data: string | Uint8Array): number {
   return typeof data === "string" ? data.length * 3 : data.length;
 }
@@ -18,7 +18,7 @@ function bytes(data: string | Uint8Array): Uint8Array {
 
 const BREAKS = /[\r\n]/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Cache of encoded headers, because most messages of new entries have the same ones. */
+/** Cache of encoded headers, because most messages have the same headers as earlier ones. */
 const blocks = new BoundedMap<string, Uint8Array>(256);
 
 /** Returns whether headers are likely to repeat and contain no secrets. */
@@ -53,7 +53,7 @@ export function randomName(): string {
   return out;
 }
 
-/** Sends one message without waiting. */
+/** Sends one message without waiting for an acknowledgement. */
 export function publish(
   connection: NatsConnection,
   subject: string,

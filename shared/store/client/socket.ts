@@ -8,7 +8,7 @@
 import { concatBytes } from "../../kernel/ids.ts";
 import { CHECK_MS, type Liveness, livenessOf, markFailed, SilenceTimer } from "./liveness.ts";
 
-/** Maximum bytes of a message until the broker has announced its limit. */
+/** Maximum bytes of a message, assumed until the broker announces its real limit. */
 export const ASSUMED_MAX_PAYLOAD = 1024 * 1024;
 const encoder = new TextEncoder();
 const INTRODUCTION = encoder.encode(
@@ -19,7 +19,7 @@ const PING_LENGTH = 6;
 const LETTER_P = 80;
 const LETTER_I = 73;
 
-/** Milliseconds of silence until the client tries the next server. */
+/** If a server is silent for this many milliseconds, the client tries the next one. */
 const NEXT_MS = 500;
 
 export interface Limits {
@@ -35,7 +35,8 @@ export function watchedSocket(url: string): WebSocket {
   socket.addEventListener("message", () => {
     pulse.heard++;
   });
-  // The client library would wait for a silent server to accept all data before it closes the socket.
+  // The client library closes a socket only after all data is sent, which a silent server may never accept. So report
+  // that no data is waiting.
   Object.defineProperty(socket, "bufferedAmount", { value: 0 });
   return socket;
 }
@@ -104,7 +105,7 @@ export class EagerSocket implements BrokerSocket {
         this.#end("connecting took too long");
         return;
       }
-      // This server has received nothing, so another one can safely take the requests.
+      // The server has received no requests yet, so another server can safely take them.
       if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
         if (this.#pulse !== undefined) markFailed(this.#pulse);
         this.#socket?.close();
@@ -163,7 +164,8 @@ export class EagerSocket implements BrokerSocket {
     };
     const lost = () => {
       if (!current()) return;
-      // Only a server that has received nothing can be replaced. Otherwise the outcome of requests is unknown.
+      // Try another server only if this one has received nothing. Otherwise, requests that it has received could be
+      // executed twice.
       if (this.#open) this.#end("the connection broke");
       else this.#dial();
     };
@@ -196,7 +198,7 @@ export class EagerSocket implements BrokerSocket {
     try {
       this.#socket?.close(code, reason);
     } catch {
-      // Already closed.
+      // The socket is already closed.
     }
   }
 

@@ -4,7 +4,7 @@ import { ReceivedMessage } from "./message.ts";
 
 /**
  * Delivers messages that are published on a subject from now on.
- * @param lost called at most once, when the subscription has ended for good
+ * @param lost called at most once, when the subscription has ended and will not be restored
  */
 export function subscribeOn(
   connected: Promise<NatsConnection>,
@@ -24,7 +24,7 @@ export function subscribeOn(
     if (stopped) return;
     inner = connection.subscribe(subject, {
       callback: (error, message) => {
-        // The broker rejected the subscription for lack of permission.
+        // An error here means that this user may not subscribe to the subject.
         if (error !== null) over();
         if (error !== null || stopped) return;
         deliver(new ReceivedMessage(message));

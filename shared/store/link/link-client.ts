@@ -1,4 +1,6 @@
-/** A store for functions far from the broker. Each call is one RPC to a Durable Object that is connected to it. */
+/**
+ * A store for Workers far from the broker. Each method is one RPC to a Durable Object that is connected to the broker.
+ */
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { brokerTimeout } from "../client/pending-requests.ts";
 import type { Store } from "../types.ts";
@@ -13,10 +15,10 @@ export interface LinkStub {
   session(): LinkSession;
 }
 
-/** Milliseconds until a call times out, longer than every timeout inside the Durable Object. */
+/** Milliseconds until an RPC times out. Must be longer than every timeout inside the Durable Object. */
 const PATIENCE_MS = 15_000;
 
-/** Returns a store that calls the Durable Object. Subscriptions use a separate connection to the broker. */
+/** Returns a store that calls the Durable Object `far`. Subscriptions use a direct connection to the broker instead. */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {
   let session: LinkSession | undefined;
   let own: Store | undefined;

@@ -1,6 +1,6 @@
 /**
- * Runs in a Durable Object and shares one broker connection among all requests. Closes it when idle, so that the object
- * can hibernate.
+ * Runs in a Durable Object and shares one broker connection among all Workers that call it. Closes the connection when
+ * idle, so that the object can hibernate.
  */
 import { AppError } from "../../kernel/errors.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -19,13 +19,13 @@ export interface LinkServerOptions {
   maxCalls?: number;
   /** Close the connection after this many milliseconds without a call. Default 30,000. */
   idleMs?: number;
-  /** Whether there are other brokers to try if one is silent. Default false. */
+  /** Whether to repeat a call on another broker if the first one is silent. Default false. */
   others?: boolean;
 }
 
 const KNOWN = new Set<string>(CALLS);
 
-/** These calls can be repeated after a lost connection. A write cannot, because it may have succeeded. */
+/** Calls that are repeated after a lost connection. Writes are not, because the first attempt may have succeeded. */
 const REPEATABLE = new Set<Call>([
   "get",
   "getSeq",
@@ -48,7 +48,7 @@ export class LinkServer {
   readonly #others: boolean;
   #store: OpenStore | undefined;
   #underWay = 0;
-  /** Requests to services may be slow, so they get only half of the concurrent calls. */
+  /** Number of running requests to services. They may be slow, so they get only half of the concurrent calls. */
   #services = 0;
   #called = false;
   #breaks = 0;
@@ -60,7 +60,7 @@ export class LinkServer {
     this.#others = options.others ?? false;
   }
 
-  /** Runs one call of the store. Returns failures instead of throwing them. */
+  /** Runs one method of the store. Returns an error as a value instead of throwing it. */
   async call(call: string, args: readonly unknown[]): Promise<RpcMessage> {
     if (!isCall(call)) return encodeFailure(new Error(`the link has no call ${call}`));
     const service = call === "request";
@@ -94,7 +94,7 @@ export class LinkServer {
       return await this.#ask(call, args);
     } catch (error) {
       if (this.#breaks === breaks || !REPEATABLE.has(call)) throw error;
-      // The call has already waited for a silent broker, so repeat it only if there is another broker.
+      // A timed-out call has already waited long for a silent broker. Repeat it only if there is another broker.
       if (!this.#others && error instanceof AppError && error.kind === "timeout") throw error;
       return this.#ask(call, args);
     }

@@ -15,7 +15,7 @@ import {
   TooMuch,
 } from "../types.ts";
 
-/** The methods of the store that are available over RPC. */
+/** The methods of the store that can be called over RPC. */
 export const CALLS = [
   "get",
   "getSeq",
@@ -46,8 +46,8 @@ export type Call = (typeof CALLS)[number];
 export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
 
 /**
- * Bodies that are not text share one array, because copying one array per message takes several times as long.
- * Cloudflare copies at most 32 MiB per value; reads allow at most 8 MiB.
+ * All binary bodies share one byte array, because Cloudflare's RPC copies many small arrays several times more slowly.
+ * It copies at most 32 MiB per value; reads allow at most 8 MiB.
  */
 interface Messages {
   headers: string[];
