@@ -9,10 +9,10 @@ import { consoleLog } from "./request/log.ts";
 
 let inFlight = 0;
 
-/** Additional milliseconds for a broker call, because calls queue up under load. */
+/** Additional milliseconds before a broker call times out, because calls queue up under load. */
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
 
-/** Maximum bytes that all requests of this isolate read at once. Parsing needs several times the memory. */
+/** Maximum bytes that all requests of a Workers isolate read at once. Parsing needs several times the memory. */
 const room = new ReadSemaphore(4 * 1024 * 1024);
 
 const hosts = new WeakMap<object, Host>();

@@ -17,9 +17,9 @@ export interface Scope {
   prefix: string;
   /** Suffix that makes operation ids unique in the OpenAPI document. */
   name: "Platform" | "Shared" | "Orb";
-  /** Tags of its operations in the OpenAPI description. Those of an orb follow the orb's id. */
+  /** OpenAPI tags of the routes. In the document of an orb, the orb's id precedes them. */
   tags: { signin: string; account: string; people: string };
-  /** What accounts are called, and their roles. Invitations grant the last role by default. */
+  /** What messages call an account, and the roles it may have. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
   /** Wraps all routes for signing in. @param access name of the access in the audit log */
@@ -67,7 +67,7 @@ function described({ name }: Scope, callers: Exclude<Callers, "anyone">) {
 }
 
 /**
- * Rejects callers before the request is validated.
+ * Returns the common properties of an account route, which rejects callers before it validates their request.
  * @param handler handler of the service `access` that the orb must use
  * @param attempt name of the access in the audit log
  */

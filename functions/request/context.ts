@@ -8,7 +8,7 @@ import type { Metric } from "../../shared/kernel/metrics.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import { namesOf } from "./log.ts";
 
-/** The body, received before authentication, or the error. */
+/** The request body, or the error that occurred while it was received. */
 export type Received = { bytes: Uint8Array } | { error: unknown };
 
 export interface AppEnv {
@@ -31,7 +31,7 @@ export interface AppEnv {
   };
 }
 
-/** What differs between the edge runtime and long-lived processes. */
+/** The functions and settings that differ between the edge runtime and long-lived processes. */
 export interface Host {
   config: Config;
   log: (base: Record<string, unknown>) => Log;
@@ -84,7 +84,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
     try {
       await next();
     } finally {
-      // Do not delay the response. Work after it still needs the connection.
+      // Do not await this, because the response must not wait for work that still needs the connection.
       const finish = (async () => {
         for (let work = pending.shift(); work !== undefined; work = pending.shift()) await work;
         await release();

@@ -33,7 +33,7 @@ function hex(bytes: Uint8Array): string {
   return out;
 }
 
-/** Keeps or creates the request id and the `traceparent` (W3C Trace Context). */
+/** Returns the request id and `traceparent` (W3C Trace Context) that the client sent, or new ones. */
 export function namesOf(
   given: string | undefined,
   incoming: string | undefined,

@@ -2,7 +2,7 @@ import { Histogram, type Metric, metric, type Sample } from "../../shared/kernel
 
 /** Upper bounds of the latency buckets, in milliseconds. */
 const BOUNDS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
-/** Maximum number of label sets. There are few routes, so reaching it would be a bug. */
+/** Maximum number of label sets in the metrics. There are few routes, so reaching the limit would be a bug. */
 const MAX_SERIES = 2_000;
 
 export class RequestCounts {

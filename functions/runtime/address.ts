@@ -20,7 +20,7 @@ export const METHODS: Record<Address["kind"], readonly string[]> = {
   operation: methodsOf(OPERATIONS),
 };
 
-/** Advice for modules whose entries have no URLs. */
+/** For modules whose entries have no URLs, the text that tells callers what to use instead. */
 const INSTEAD: Record<string, string> = {
   RULES:
     "write rules at /api/admin/orbs/{orb}/entries as a platform admin, and run them with the handler rules.evaluate",

@@ -1,4 +1,4 @@
-/** Defines the routes of entries once for all orbs. The definition of the orb validates their values later. */
+/** Defines the routes of entries once for all orbs. The definition of each orb validates values later. */
 import { z } from "@hono/zod-openapi";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";

@@ -1,4 +1,4 @@
-/** The paths are generic. The definition of the orb tells what each one addresses. */
+/** Serves the entries of all orbs under generic paths. The definition of the orb decides what a path refers to. */
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
 import { isOrbId } from "../../shared/definition/document/ids.ts";
@@ -19,7 +19,7 @@ const SEGMENTS = ["first", "second", "third", "fourth"] as const;
 
 const isRead = (c: Context<AppEnv>) => c.req.method === "GET" || c.req.method === "HEAD";
 
-/** Reads the stream's last sequence number early, for lists that start with the newest entry. */
+/** Starts to read the stream's last sequence number, which lists need if they begin with the newest entry. */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
   if (!isRead(c) || c.get("deps").store.isCached === true) return undefined;
   const { search } = new URL(c.req.url);
@@ -41,7 +41,10 @@ interface SpeculativeRead {
   answer: Promise<Response>;
 }
 
-/** Speculative read: answers with the last known definition while the current one is read, to save a round trip. */
+/**
+ * Speculative read: prepares a response with the last known definition while the current one is read, to save a round
+ * trip.
+ */
 function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
   if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
@@ -62,7 +65,7 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
   const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "cached" : "stale");
   if (suspicion !== undefined) {
     if (live === suspicion.live) return suspicion.answer;
-    // The definition has changed. Wait for the speculative read before starting another.
+    // The definition has changed. Wait for the speculative read to end before starting another.
     await suspicion.answer.catch(() => undefined);
   }
   if (live === null) throw noLiveOrb();

@@ -54,7 +54,7 @@ const logging: Middleware = async (call, next) => {
   }
 };
 
-/** Finds the caller's role. An invalid token is a 401 even if the handler needs none. */
+/** Finds the caller's role. Rejects an invalid token with 401, even if the handler needs no sign-in. */
 const jwt: Middleware = async (call, next) => {
   const { usesAccess } = call.live.compiled;
   call.role = roleIn(call.actor, call.live.orb, { usesAccess });
@@ -84,7 +84,7 @@ function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
 }
 
 const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
-  // The service receives the key. The platform itself neither repeats calls nor stores responses.
+  // Pass the idempotency key on to the service. The platform itself neither repeats calls nor stores responses.
   const idempotencyKey = idempotencyKeyOf(c);
   const call = { live, actor, role, input, idempotencyKey };
   const result = await invoke(c.get("deps"), resolved, call);
@@ -108,7 +108,7 @@ export async function callHandler(
   try {
     return await run(0);
   } catch (error) {
-    // A service may use statuses that the platform itself does not use.
+    // Keep the status that the service chose, which may be one that the platform itself never uses.
     if (!(error instanceof ServiceRefusal)) throw error;
     const { status, code, detail, errors } = error;
     const headers: Record<string, string> =
@@ -117,7 +117,7 @@ export async function callHandler(
   }
 }
 
-/** Unlike /api/{orbId}/{handler}, no module can hide this path. */
+/** This path always reaches the handler, whereas a module can hide the short path `/api/{orbId}/{handler}`. */
 export const callRoute = defineRoute({
   method: "post",
   path: "/api/{orbId}/call/{handler}",

@@ -29,7 +29,7 @@ export function parametersOf(c: Context<AppEnv>): URLSearchParams {
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
 }
 
-/** Only writers may see the newest revision instead of the published one. */
+/** Returns whether the request asks for the newest revision, not the published one. Only writers may do so. */
 function latestOf({ c, live, schema, actor }: Reading): boolean {
   const revision = c.req.query("revision");
   const latest = revision === "latest";
@@ -65,9 +65,9 @@ export interface ResponseFacts {
   schema: CompiledSchema;
   actor: Actor;
   choice: Choice;
-  /** Whether only writers may see it: a draft, or the result of a write. */
+  /** Whether the response contains data that only writers may see: a draft, or the result of a write. */
   private: boolean;
-  /** Whether it contains referenced entries. */
+  /** Whether the response contains referenced entries. */
   expanded: boolean;
   languages: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** Responds in the language that the caller prefers. */
+/** Routes that write entries. They respond in the language that the caller prefers. */
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
@@ -45,13 +45,13 @@ async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promi
   return result.data;
 }
 
-/** Rejects callers without write access before it reads the body. */
+/** Rejects callers without write access before their request body is read. */
 function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
   const role = roleIn(actor, live.orb, live.compiled);
   requireMay(actor, role, operation, { access: schema.access, own: true });
 }
 
-/** Returns a function that reads the definition again before a retry. */
+/** Returns a function that reads the orb's definition again before a retry. */
 function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   return async () => {
     const now = await requireLive(c.get("deps"), live.orb);
@@ -62,7 +62,7 @@ function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   };
 }
 
-/** The full path. Requests may omit the schema. */
+/** Returns the full path of a collection, because requests may omit the schema. */
 function collectionPath({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.id}`;
 }

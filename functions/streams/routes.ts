@@ -1,4 +1,4 @@
-/** Serves streams over a broker connection per request, or redirects to the streams process if there is one. */
+/** Serves streams over one broker connection per request, or redirects to the streams process if one exists. */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { takeOrbReader, takeReader } from "../../shared/quotas/readers.ts";
@@ -16,10 +16,10 @@ import { type AppEnv, holdConnection } from "../request/context.ts";
 /** Workers limit the processor time of a request, so pages are small. */
 const PAGE_LIMIT = { messages: 2000, bytes: 1_000_000 };
 
-/** Milliseconds. The runtime may notice a disconnected client only when it writes. */
+/** Milliseconds between two keep-alive messages. The runtime may notice a disconnected client only when it writes. */
 const KEEP_ALIVE_MS = 2_000;
 
-/** Accepts anything. shared/streams validates it, so that both hosts report the same errors. */
+/** Accepts any value here, because shared/streams validates it, so that all hosts report the same errors. */
 const parameter = (description: string, example?: string) =>
   z
     .unknown()
