@@ -1,12 +1,12 @@
 /** Dependencies that the host passes to all functions in shared/, so that tests can replace them. */
 import type { Store } from "./store/types.ts";
 
-/** Deployed Workers advance the clock only with I/O, so read it after a broker response. */
+/** The current time. Deployed Workers advance the clock only with I/O, so read it after a broker response. */
 export interface Clock {
   now(): number;
 }
 
-/** Structured log. Never log user content or secrets. */
+/** Structured log. Callers must never log user content or secrets. */
 export interface Log {
   debug(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;
@@ -26,28 +26,28 @@ export interface Quotas {
   accountBytes: number;
   /** Maximum bytes stored per orb. */
   orbBytes: number;
-  /** Maximum rejected writes of unique sensitive values. Each one helps to guess a value. */
+  /** Maximum rejected writes of unique sensitive values. Each rejection helps a client to guess a value. */
   accountConflicts: number;
-  /** Maximum open streams per account. */
+  /** Maximum streams that an account may read at the same time. */
   readersPerUser: number;
   readersPerAdmin: number;
   readersPerOrb: number;
 }
 
-/** Settings, parsed once by the host. */
+/** Settings, which the host parses once. */
 export interface Config {
   /** Origin of pages, links and WebAuthn, without a trailing slash. */
   publicUrl: string;
-  /** Other origins that browsers may call from. `*` allows all origins, but without cookies. */
+  /** Other origins whose web pages may call the API. `*` allows all origins, but without cookies. */
   allowedOrigins: readonly string[];
   replicas: number;
-  /** Private Ed25519 JWKs as a JSON array. The first signs, all verify. */
+  /** Private Ed25519 keys (a JSON array of JWKs). The first key signs tokens, and all keys verify them. */
   jwtSigningKeys: string;
-  /** 256-bit keys as JSON, `[{ "kid", "k" }]`. The first encrypts, all decrypt. */
+  /** 256-bit keys as JSON, `[{ "kid", "k" }]`. The first key encrypts values, and all keys decrypt them. */
   encryptionKeys: string;
   /**
-   * 256-bit base64url keys for HMACs of unique sensitive values. Each value is indexed under every key, so that keys
-   * can be rotated.
+   * 256-bit base64url keys for HMACs of unique sensitive values. The store indexes each value under every key, so
+   * operators can rotate keys.
    */
   claimKeys: readonly string[];
   streamsUrl: string | undefined;
@@ -55,7 +55,7 @@ export interface Config {
   longPollMs: number;
   metricsToken: string | undefined;
   quotas: Quotas;
-  /** Network address of all clients, if the host knows that there is only one. */
+  /** Network address of all clients, if the host knows that every client has the same one. */
   clientAddress: string | undefined;
 }
 
@@ -75,8 +75,8 @@ export interface Deps {
   /** Creates a URL-safe id that sorts by time. */
   newId: () => string;
   randomToken: (bytes: number) => string;
-  /** Continues work after the response and keeps the request's broker connection open for it. */
+  /** Lets work continue after the response. The request's broker connection stays open until the work ends. */
   afterwards: (work: Promise<unknown>) => void;
-  /** Tells caches when the response becomes outdated without a write, in milliseconds since 1970. */
+  /** Tells caches when the response becomes outdated although nobody writes, in milliseconds since 1970. */
   expires?: (time: number) => void;
 }

@@ -4,9 +4,9 @@ import { listBucket } from "../store/broker/store.ts";
 import { buckets, kvSubject, streams } from "../store/subjects.ts";
 import type { Store, StreamInfo } from "../store/types.ts";
 
-/** Buckets that the OpenAPI document depends on. */
+/** Key-value buckets from which the OpenAPI document is computed. */
 export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
-/** Buckets that the list of published orbs depends on. */
+/** Key-value buckets from which the list of published orbs (applications) is computed. */
 export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
 function recordingStore(store: Store, met: Map<string, number>): Store {
@@ -18,7 +18,8 @@ function recordingStore(store: Store, met: Map<string, number>): Store {
 }
 
 /**
- * A value computed from buckets. Requests may share it but not its computation, which uses one request's connection.
+ * A value computed from key-value buckets. Requests may share the value, but not a running computation, because it uses
+ * the connection of one request.
  */
 export class CachedValue<T> {
   readonly #buckets: readonly string[];
@@ -31,13 +32,13 @@ export class CachedValue<T> {
   }
 
   async get(deps: HandlerDeps): Promise<T> {
-    // Read the state first, so that the next request notices a change during the computation.
+    // Read the state of the buckets first, so that the next request notices a change during the computation.
     const infos = await Promise.all(this.#buckets.map((bucket) => deps.store.streamInfo(streams.kv(bucket))));
     const state = this.#state(deps, infos);
     if (this.#known?.state === state) return this.#known.value;
     const met = new Map<string, number>();
     const value = await this.#make({ ...deps, store: recordingStore(deps.store, met) });
-    // Lists may come from a lagging follower. Do not cache outdated values.
+    // A lagging follower may have answered. Do not cache a value from outdated lists.
     const fresh = await Promise.all(
       this.#buckets.map((bucket, i) =>
         reached(deps, bucket, infos[i]?.state.last_seq ?? 0, met.get(bucket) ?? 0),
@@ -53,10 +54,10 @@ export class CachedValue<T> {
   }
 }
 
-/** Returns whether the lists included every message of the bucket. */
+/** Returns whether the computation has read every message of the bucket. */
 async function reached(deps: Deps, bucket: string, last: number, met: number): Promise<boolean> {
   if (met >= last) return true;
-  // The marker of a deleted key expires, so no message may have the last sequence number.
+  // The marker of a deleted key expires, so perhaps no message has the last sequence number.
   const newest = await deps.store.get(streams.kv(bucket), kvSubject(bucket, ">"));
   return met >= (newest?.seq ?? 0);
 }

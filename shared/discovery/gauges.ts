@@ -18,7 +18,7 @@ async function orbFigures(deps: Deps, orb: string): Promise<OrbFigures | undefin
   const stream = streams.orb(orb);
   const [info, index] = await Promise.all([
     deps.store.streamInfo(stream),
-    // The index has one message per entry, so the number of messages is the number of entries.
+    // Each entry has one message in the index, so the number of messages is the number of entries.
     deps.store
       .scan(stream, subjects.orbIndex(orb), { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) })
       .catch(() => undefined),

@@ -1,4 +1,4 @@
-/** Application errors, independent of HTTP. Clients branch on the stable `code`, never on the text. */
+/** Errors that do not depend on HTTP. Clients branch on the stable `code`, never on the text. */
 
 export type ErrorKind =
   | "malformed" // 400
@@ -18,7 +18,7 @@ export type ErrorKind =
   | "timeout" // 504
   | "full"; // 507
 
-/** One validation error. The message follows the property's name, as in "must be a string". */
+/** One validation error. The message continues a sentence that begins with the property's name: "must be a string". */
 export interface Fault {
   path: string;
   code: string;
@@ -35,7 +35,7 @@ export interface ErrorExtras {
   cause?: unknown;
 }
 
-/** `detail` reaches clients, so it must contain neither secrets nor messages of the broker. */
+/** An error for clients. They see `detail`, so it must contain neither secrets nor messages of the broker. */
 export class AppError extends Error {
   readonly kind: ErrorKind;
   readonly code: string;
@@ -71,13 +71,13 @@ export function invalidParameters(errors: Fault[]): AppError {
   return new AppError("malformed", "invalid_parameter", detail, { errors });
 }
 
-/** A 412: If-Match does not name the newest revision. */
+/** A 412: the header If-Match does not name the newest revision. */
 export function revisionMismatch(newest: number): AppError {
   const detail = `If-Match must name the newest revision, which is ${newest}. Read it and apply your change again.`;
   return new AppError("precondition", "revision_mismatch", detail, { data: { revision: newest } });
 }
 
-/** A 409: other requests changed the same data during every retry. */
+/** A 409: every retry failed, because other requests kept changing the same data. */
 export function writeConflict(): AppError {
   const detail = "Other requests kept changing this at the same time. Read it again and retry.";
   return new AppError("conflict", "write_conflict", detail);

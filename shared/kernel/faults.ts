@@ -11,10 +11,10 @@ import type { Fault } from "./errors.ts";
 
 /** Maximum number of validation errors in a response. */
 export const MAX_FAULTS = 1_000;
-/** Maximum characters of paths and messages. Many errors could repeat a long name. */
+/** Maximum characters of all paths and messages together, because many errors could repeat a long name. */
 const MAX_TEXT = 128_000;
 
-/** Reports a validation error. `sub` is a JSON Pointer relative to the checked value. */
+/** Reports a validation error. `sub` is a JSON Pointer relative to the value in question. */
 export type Report = (code: string, message: string, sub?: string) => void;
 
 export class Faults {
@@ -28,7 +28,7 @@ export class Faults {
     this.#most = most;
   }
 
-  /** Ignores an error whose path and code are already listed. */
+  /** Adds an error, unless one with the same path and code is already listed. */
   add(path: string, code: string, message: string): void {
     const key = `${code} ${path}`;
     if (this.#seen.has(key)) return;
@@ -68,7 +68,7 @@ export function escapeSegment(segment: string): string {
   return segment.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-/** Converts zod issues. The input shows whether a value is missing or has a wrong type. */
+/** Adds the errors of a failed zod parse. The parsed input shows whether a value is missing or has a wrong type. */
 export function addZodIssues(faults: Faults, issues: readonly core.$ZodIssue[], input: unknown): void {
   for (const issue of issues) {
     if (issue.code === "unrecognized_keys") {
@@ -128,7 +128,7 @@ function measure(origin: string, bound: string, size: number | bigint): string {
   return `${bound} ${size} character${Number(size) === 1 ? "" : "s"} long`;
 }
 
-/** Puts an article before a JSON type: `a string`, `an array`. */
+/** Puts the indefinite article before the name of a JSON type: `a string`, `an array`. */
 export function article(type: string): string {
   const word = type === "int" ? "integer" : type === "record" ? "object" : type;
   return `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;
@@ -138,7 +138,7 @@ export function clip(text: string): string {
   return text.length <= 64 ? text : `${text.slice(0, 61)}...`;
 }
 
-/** Maximum names in a message. A short request must not cause a long response. */
+/** Maximum names in one error message, because a short request must not cause a long response. */
 const MAX_NAMED = 20;
 
 export function joinNames(names: readonly string[]): string {

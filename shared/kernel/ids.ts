@@ -7,8 +7,8 @@ const pool = new Uint8Array(POOL_BYTES);
 let drawn = POOL_BYTES;
 
 /**
- * Random bytes for ids, from a pool because many small requests are slow. The next call may overwrite them.
- * Use {@link randomToken} for secrets.
+ * Random bytes for ids. They come from a pool, because many small requests for randomness are slow. The next call may
+ * overwrite them. Use {@link randomToken} for secrets.
  */
 export function randomBytes(count: number): Uint8Array {
   if (drawn + count > POOL_BYTES) {
@@ -32,7 +32,7 @@ export function randomToken(bytes: number): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(bytes)));
 }
 
-/** Copies into one buffer, because some runtimes send the whole underlying buffer of a view. */
+/** Copies parts into one new buffer, because some runtimes send the whole underlying buffer of a view. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let size = 0;
   for (const part of parts) size += part.length;

@@ -38,7 +38,7 @@ export class Histogram {
     if (bucket >= 0) this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
   }
 
-  /** Prometheus expects cumulative buckets, in seconds. */
+  /** Returns the histogram's samples. Prometheus expects cumulative buckets, in seconds. */
   samples(labels: Record<string, string>): Sample[] {
     let below = 0;
     const buckets = this.#bounds.map((bound, i): Sample => {

@@ -1,4 +1,4 @@
-/** Encrypts values at rest as compact JWE with A256GCM. */
+/** Encrypts stored values as compact JWE with A256GCM. */
 import { base64url, CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
 
 interface SealingKey {
@@ -23,7 +23,7 @@ function keysOf(keysJson: string): readonly SealingKey[] {
 }
 
 /**
- * Encrypts a text with the first key. It can be decrypted only for the same owner.
+ * Encrypts a text with the first key, for one owner. Decryption fails for any other owner.
  * @param keysJson `[{ "kid", "k" }]` with 256-bit keys in base64url. The first encrypts, all decrypt.
  * @param binding owner, such as `shop/<entry>/<field>`
  */
@@ -35,7 +35,10 @@ export async function seal(keysJson: string, plaintext: string, binding: string)
     .encrypt(first.key);
 }
 
-/** @returns null if the key is unknown, the owner differs, or the value was changed */
+/**
+ * Decrypts a text.
+ * @returns null if the key is unknown, the owner differs, or the ciphertext was changed
+ */
 export async function open(keysJson: string, sealed: string, binding: string): Promise<string | null> {
   try {
     const header = decodeProtectedHeader(sealed);
@@ -52,7 +55,7 @@ export async function open(keysJson: string, sealed: string, binding: string): P
   }
 }
 
-/** Returns whether the first key encrypted the value. If not, a key rotation has made it outdated. */
+/** Returns whether the value is encrypted with the first key. If not, the keys have been rotated since. */
 export function isCurrent(keysJson: string, sealed: string): boolean {
   try {
     return decodeProtectedHeader(sealed).kid === keysOf(keysJson)[0]?.kid;

@@ -1,7 +1,10 @@
 /** Maximum pattern length for the built-in search, whose worst case is quadratic. */
 const SHORT = 32;
 
-/** Searches in linear time. The built-in search can take half a minute for two malicious texts of 250 KB. */
+/**
+ * Returns whether a text contains another, in linear time. The built-in search can take half a minute for malicious
+ * texts.
+ */
 export function containsText(text: string, part: string): boolean {
   if (part.length <= SHORT || part.length >= text.length) return text.includes(part);
   // Knuth-Morris-Pratt: after a mismatch, the failure table tells how much of the pattern still matches.

@@ -1,4 +1,4 @@
-/** Stores shared definitions, one message per version. The newest version counts. */
+/** Stores the message schemas and module templates that orbs (applications) share, with one message per version. */
 import { type Actor, actorId, system } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
@@ -11,7 +11,7 @@ import { isToken, streams, subjects } from "../store/subjects.ts";
 import { type StoredMessage, TooMuch } from "../store/types.ts";
 import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
 
-/** A stored version. Numbers continue after a removal. */
+/** One version of a shared definition. After a removal, new versions continue the numbers. */
 interface StoredDefinition extends DefinitionBody {
   v: 1;
   kind: DefinitionKind;
@@ -34,8 +34,8 @@ const DEFINITIONS_PER_READ = 100;
 const ONE_BY_ONE = "Read the definitions one by one.";
 
 /**
- * Returns the newest versions of all definitions, including removed ones. The broker can look up 1,024 at once. For
- * more, this reads all versions.
+ * Returns the newest versions of all definitions, including removed ones. The broker returns at most 1,024 newest
+ * messages per request. If there are more, the function reads all versions.
  */
 async function newestOf({ store }: Pick<Deps, "store">, kind: DefinitionKind): Promise<StoredMessage[]> {
   const filter = subjects.definitions(kind);
@@ -58,7 +58,7 @@ async function newestOf({ store }: Pick<Deps, "store">, kind: DefinitionKind): P
 }
 
 /**
- * Returns all definitions of a kind, ordered by id.
+ * Returns all definitions of one kind, ordered by id.
  * @throws AppError `too_broad` if there are too many
  */
 export async function listDefinitions(
@@ -105,7 +105,7 @@ export interface PutDefinition {
   kind: DefinitionKind;
   id: string;
   body: unknown;
-  /** Newest version that the caller knows. If another one is newer, the write fails. */
+  /** Newest version that the caller knows. The write fails if a newer version exists. */
   ifMatch?: number | undefined;
 }
 
@@ -124,7 +124,7 @@ export async function putDefinition(
   return append(deps, actor, kind, id, read, ifMatch);
 }
 
-/** Removes a definition but keeps its versions. */
+/** Removes a definition. Its older versions stay readable. */
 export async function deleteDefinition(
   deps: Deps,
   actor: Actor,

@@ -9,7 +9,7 @@ import { addZodIssues, Faults } from "../kernel/faults.ts";
 export const DEFINITION_KINDS = ["messages", "modules"] as const;
 export type DefinitionKind = (typeof DEFINITION_KINDS)[number];
 
-/** Placeholder for the orb's id in a template's references. */
+/** In references of a template, the placeholder for the id of the orb that will use the template. */
 const TEMPLATE_ORB = "template";
 
 export interface DefinitionBody {
@@ -22,7 +22,7 @@ const description = z.string().max(2_000).default("");
 const messageSchema = z.strictObject({ description, schema: z.unknown() });
 const templateSchema = z.strictObject({ description, module: z.unknown() });
 
-/** Returns all errors, or the value to store. */
+/** Validates a definition. Returns all errors, or the value to store. */
 export function readDefinition(kind: DefinitionKind, input: unknown): DefinitionBody | Fault[] {
   const faults = new Faults();
   const parsed = (kind === "messages" ? messageSchema : templateSchema).safeParse(input);
@@ -57,10 +57,10 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
   }
 }
 
-/** Templates may have market-specific fields, although only an orb has markets. */
+/** A market for the validation of templates, because market-specific fields are valid only in an orb with markets. */
 const PLACES = { markets: ["any"] };
 
-/** Creates a module from a template. References to the template's own schemas then point to the orb. */
+/** Creates a module from a template. References to the template's own schemas then point into the given orb. */
 export function moduleFrom(
   template: ModuleDefinition,
   place: { orb?: string | undefined; module?: string | undefined },

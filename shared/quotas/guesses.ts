@@ -13,14 +13,16 @@ import { windowAt } from "./leases.ts";
 import { spenderOf } from "./quotas.ts";
 import { tooMany } from "./refusals.ts";
 
-/** A conflict costs as much as this many free values. */
+/** A write of a value that another entry has costs as much as this many writes of free values. */
 const TAKEN = 20;
-/** Maximum attempts. Refunds for the account's other writes may still arrive. */
+/** Maximum attempts to count a write. Refunds for earlier writes of the account may arrive between two attempts. */
 const TRIES = 4;
 /** Milliseconds to wait after the first attempt. The time doubles each time. */
 const PAUSE_MS = 25;
 
-/** Longer periods allow proportionally fewer conflicts, so the wait grows. */
+/**
+ * Rate limits over increasing periods. A longer period allows proportionally fewer conflicts, so clients wait longer.
+ */
 const LEVELS = [
   { rule: "conflicts", stream: streams.quotas, windows: 1, allowed: 1 },
   { rule: "conflicts-next", stream: streams.quotas, windows: 5, allowed: 2 },
@@ -41,7 +43,7 @@ function refund(deps: Deps, { counters }: Guess, units: number): void {
   );
 }
 
-/** Counts an attempt to guess, whether or not the values are free. */
+/** Charges a write for the unique sensitive values that it could help to guess, whether or not the values are free. */
 export async function countGuess(
   deps: Deps,
   actor: Actor,
@@ -49,7 +51,7 @@ export async function countGuess(
   fields: readonly string[],
 ): Promise<void> {
   const { accountConflicts, windowSeconds, longWindowSeconds } = deps.config.quotas;
-  // A write that is retried after a conflict is one guess.
+  // Charge a write only once, even if it is retried after a conflict.
   if (accountConflicts === 0 || fields.length === 0 || guesses.has(deps.request)) return;
   const { scope, key } = await spenderOf(deps, actor);
   const cost = TAKEN + fields.length - 1;
@@ -78,7 +80,7 @@ export async function countGuess(
   }
 }
 
-/** Refunds a guess that revealed nothing about other entries. */
+/** Refunds the charge for a write that revealed nothing about other entries. */
 export function releaseGuess(deps: Deps, error?: unknown): void {
   const guess = guesses.get(deps.request);
   if (guess === undefined) return;
@@ -87,7 +89,7 @@ export function releaseGuess(deps: Deps, error?: unknown): void {
   refund(deps, guess, TAKEN - 1);
 }
 
-/** Returns whether an error reveals another entry's value. Unknown errors count as if they did. */
+/** Returns whether an error reveals a value of another entry. An unknown error counts as revealing. */
 function reveals({ fields }: Guess, error: unknown): boolean {
   if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "timeout") return true;
   if (error.code !== "unique_conflict") return false;

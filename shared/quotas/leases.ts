@@ -1,7 +1,8 @@
 /**
  * Distributed rate limits. A process leases units from the broker in advance and spends them from memory, so most
  * requests need no round trip.
- * All leases together never exceed the limit. Each process may also spend `ahead` units before its lease arrives.
+ * All leases together never exceed the limit. Each process may also spend a few units (`ahead`) before the broker
+ * grants its lease.
  */
 import type { Config, Deps } from "../deps.ts";
 import { type streams, subjects } from "../store/subjects.ts";
@@ -18,15 +19,15 @@ export interface Limit {
 
 interface Lease {
   window: number;
-  /** Units left to spend. Negative if spent in advance. */
+  /** Units that are left to spend. Negative if the process spent units in advance. */
   left: number;
   spent: number;
-  /** Whether the rate limit is used up at the broker. */
+  /** Whether the broker has no more units of the rate limit to lease. */
   last: boolean;
   renewing: boolean;
 }
 
-/** One lease takes at most 1/n of the rate limit, so that other processes get some. */
+/** One lease takes at most 1/n of the rate limit, so that other processes can lease units too. */
 const SHARE = 20;
 const REMEMBERED = 20_000;
 
@@ -45,7 +46,7 @@ function leaseOf(config: Config, name: string, window: number): Lease {
   return leases.set(config, name, { window, left: 0, spent: 0, last: false, renewing: false });
 }
 
-/** Leases the needed units, and in advance as many as this process has spent so far. */
+/** Leases the needed units from the broker. In advance, also leases as many as the process has already spent. */
 async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: number): Promise<void> {
   const first = !lease.renewing;
   const more = first ? Math.min(lease.spent, Math.floor(limit.most / SHARE)) : 0;

@@ -1,6 +1,6 @@
 /**
- * Data that a host keeps between requests. It must be plain data: in workerd, a request cannot use another request's
- * promises or connections.
+ * Values that a host keeps from one request to the next. They must be plain data, because in workerd a request cannot
+ * use another request's promises or connections.
  */
 import type { Config } from "../deps.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";

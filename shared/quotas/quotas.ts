@@ -7,9 +7,9 @@ import { streams } from "../store/subjects.ts";
 import { type Limit, spendLease } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
-/** Requests and bytes that a process may allow before the broker answers. */
+/** Requests and bytes that a process may allow before the broker has answered. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
-/** Never more than 1/n of the limit, so that small limits are exact. */
+/** A process allows at most 1/n of a limit in advance, so that small limits stay exact. */
 const AHEAD_SHARE = 100;
 
 /** The account, client address or orb that a limit applies to. */
@@ -47,7 +47,10 @@ async function spendQuota(
 
 const orbSpender = (orb: string): Spender => ({ scope: "orb", key: `orb.${orb}` });
 
-/** Authorize the caller first, so that rejected ones do not use up the orb's limit. */
+/**
+ * Counts a write against the limits of the account and the orb. Authorize the caller first, so that rejected callers do
+ * not use up the orb's limit.
+ */
 export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
   const { accountWrites, orbWrites } = deps.config.quotas;
@@ -55,7 +58,10 @@ export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise
   await spendQuota(deps, orbSpender(orb), "writes", orbWrites);
 }
 
-/** Authorize the caller first, so that rejected calls do not use up the orb's limit. */
+/**
+ * Counts a handler call against the limits of the account and the orb. Authorize the caller first, so that rejected
+ * callers do not use up the orb's limit.
+ */
 export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
   const { accountCalls, orbCalls } = deps.config.quotas;

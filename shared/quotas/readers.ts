@@ -1,16 +1,18 @@
-/** Counts open streams at the broker, for hosts that cannot share memory between requests. */
+/** Counts open streams at the broker, for hosts whose requests cannot share memory. */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { windowAt } from "./leases.ts";
 
-/** Seconds. A stream counts in the period in which it began, and never stays open longer than one. */
+/**
+ * Seconds of a counting period. A stream counts in the period in which it began, and never stays open longer than one.
+ */
 const WINDOW_SECONDS = 90;
 const RETRY_SECONDS = 10;
 
 /**
- * Counts an open stream of an account. If the process dies, it still counts until the end of the next period.
+ * Counts an open stream of an account. If the process dies, the stream counts until the end of the next period.
  * @returns a function that ends the count; call it once
  */
 export function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void>> {

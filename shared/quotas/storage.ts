@@ -1,19 +1,22 @@
-/** Limits the bytes that an orb stores. Each process regularly asks the broker for the size of the orb's stream. */
+/**
+ * Limits the bytes that an orb (application) stores. Each process regularly asks the broker for the size of the orb's
+ * stream.
+ */
 import type { Deps } from "../deps.ts";
 import { streams } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 import { orbFull } from "./refusals.ts";
 
-/** Milliseconds until a process asks for the size again. */
+/** Milliseconds until a process asks the broker again for the size of a stream. */
 const LOOK_MS = 2_000;
-/** A process may write 1/n of the free space before it asks again. */
+/** A process may write 1/n of the free space before it asks the broker for the size again. */
 const SHARE = 20;
-/** Maximum bytes that a process may write before the broker answers. */
+/** Maximum bytes that a process may write before the broker has answered. */
 const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
 const REMEMBERED = 10_000;
 
-/** Bytes that this process may write into an orb before it asks for the size again. */
+/** Bytes that one process may write into an orb before it asks the broker for the size again. */
 interface Allowance {
   left: number;
   taken: number;
@@ -38,15 +41,15 @@ async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Pr
   const info = await deps.store.streamInfo(streams.orb(orb));
   const free = orbBytes - (info?.state.bytes ?? 0);
   room.full = free <= 0;
-  // The broker's answer may not include writes that were allowed while it was asked.
+  // While the broker answered, more writes were allowed. Its answer may not include them, so subtract them.
   const meanwhile = room.taken - before;
-  // Other processes write too, so allow only a share. A write that fits is never rejected.
+  // Other processes write too, so allow only a share of the free space. A write that fits is never rejected.
   const share = Math.max(Math.floor(free / SHARE), bytes + meanwhile);
   room.left = Math.max(0, Math.min(free, share) - meanwhile);
   return take(room, bytes);
 }
 
-/** Rejects a write if the orb is full. Concurrent processes may exceed the quota a little. */
+/** Rejects a write if the orb is full. Concurrent processes may slightly exceed the quota. */
 export async function requireStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
   const { orbBytes } = deps.config.quotas;
   if (orbBytes === 0) return;
@@ -56,7 +59,7 @@ export async function requireStorage(deps: Deps, orb: string, bytes: number): Pr
     rooms.set(deps.config, orb, { left: ahead, taken: 0, until: 0, full: false });
   const stale = deps.clock.now() >= room.until;
   if (stale && room.left >= bytes) {
-    // Use what is left of the old share while the broker answers.
+    // While the broker answers, use what is left of the old share.
     room.left = Math.min(room.left, Math.max(ahead, bytes));
     deps.afterwards(look(deps, orb, room, 0));
   }

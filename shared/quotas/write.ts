@@ -18,7 +18,8 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
 }
 
 /**
- * Counts the values of a write. Call it before the commit, which may reveal another entry's unique values.
+ * Charges a write for its bytes and its unique sensitive values. Call the function before the commit, because a
+ * conflict reveals that another entry has the value.
  * @param values.guesses field of each new unique sensitive value
  */
 export async function countValues(
