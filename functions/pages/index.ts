@@ -5,6 +5,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery } from "../http/schemas.ts";
 import { bootstrapAccess } from "../platform-auth/bootstrap.ts";
 import { assets } from "./assets.generated.ts";
+import { accentStyle } from "./branding.ts";
 import { showSignin } from "./signin.ts";
 
 export const PageQuery = z.object({
@@ -69,6 +70,13 @@ export function pageRoutes() {
   router.openapi(sharedSignin, (c) => showSignin(c, sharedRealm));
   router.openapi(asset, (c) => {
     const { name } = c.req.valid("param");
+    const accent = accentStyle(name);
+    if (accent !== undefined) {
+      return c.body(accent, 200, {
+        "content-type": "text/css; charset=utf-8",
+        "cache-control": "public, max-age=3600",
+      });
+    }
     const file = Object.hasOwn(assets, name) ? assets[name] : undefined;
     if (file === undefined) throw notFound("file");
     // The file name contains a hash of the content, so caches may keep it forever.

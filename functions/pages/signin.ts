@@ -9,20 +9,23 @@ import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";
 import { identify } from "../middleware/session.ts";
 import { accountsOf } from "../realm/scope.ts";
 import type { AppEnv } from "../request/context.ts";
+import { logoSource } from "./branding.ts";
 import { type PageState, signinPage } from "./templates.ts";
 
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src data:",
-  "form-action 'none'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
+/** @param logo address of the realm's logo */
+const policy = (logo: string | undefined) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    `img-src data:${logoSource(logo)}`,
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
 
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "0.0.0.0"]);
 
@@ -118,7 +121,7 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
   return c.body(signinPage(realm, state, origins), status, {
     ...headers,
     "content-type": "text/html; charset=utf-8",
-    "content-security-policy": POLICY,
+    "content-security-policy": policy(realm.branding?.logo),
     "cache-control": "no-store",
     "content-language": "en",
   });

@@ -1,5 +1,6 @@
 import type { Realm } from "../../shared/access/realms.ts";
 import { files } from "./assets.generated.ts";
+import { accentName } from "./branding.ts";
 import { type Html, html, nothing } from "./html.ts";
 
 export type PageState =
@@ -133,6 +134,16 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
       ? nothing
       : html`
 <script src="${files.signin.script}" defer></script>`;
+  const { logo, color } = realm.branding ?? {};
+  const mark =
+    logo === undefined
+      ? html`<div class="mark">${MARK}</div>`
+      : html`<img class="logo" src="${logo}" alt="">`;
+  const accent =
+    color === undefined
+      ? nothing
+      : html`
+<link rel="stylesheet" href="/api/_auth/assets/${accentName(color)}">`;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -140,12 +151,12 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${heading} · ${realm.title}</title>
-<link rel="icon" href="${ICON}">
-<link rel="stylesheet" href="${files.signin.style}">${script}
+<link rel="icon" href="${logo ?? ICON}">
+<link rel="stylesheet" href="${files.signin.style}">${accent}${script}
 </head>
 <body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
   <main id="card">
-    <div class="mark">${MARK}</div>${enter}${script === nothing ? nothing : account(realm, state)}
+    ${mark}${enter}${script === nothing ? nothing : account(realm, state)}
     <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
   </main>
 </body>

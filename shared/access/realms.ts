@@ -8,6 +8,15 @@ import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 const PLATFORM_SESSION_SECONDS = 12 * 3600;
 const USER_SESSION_SECONDS = 24 * 3600;
 
+/** Look of a realm's sign-in page. */
+interface Branding {
+  name?: string | undefined;
+  /** Address of an image: https: or data: */
+  logo?: string | undefined;
+  /** `#rrggbb` */
+  color?: string | undefined;
+}
+
 /** Sign-in features that an orb can turn on. */
 export type AccessHandler = "passkey" | "invitations" | "bootstrap";
 
@@ -22,6 +31,8 @@ export interface Realm {
   sessionSeconds: number;
   /** Sign-in features that the orb uses. */
   handlers: ReadonlySet<string>;
+  /** Look of the sign-in page. */
+  branding?: Branding | undefined;
   buckets: { accounts: string; credentials: string; invitations: string };
 }
 
@@ -57,6 +68,7 @@ export const sharedRealm: Realm = {
 export interface RealmDocument {
   id: string;
   name?: string | undefined;
+  branding?: Branding | undefined;
   uses?: readonly { service: string; handlers: readonly string[] }[] | undefined;
   session?: { ttl?: number | undefined } | undefined;
 }
@@ -67,7 +79,8 @@ export function orbRealm(document: RealmDocument): Realm | null {
   if (used === undefined) return null;
   return {
     name: document.id,
-    title: document.name ?? document.id,
+    title: document.branding?.name ?? document.name ?? document.id,
+    branding: document.branding,
     base: `/api/${document.id}`,
     sessionSeconds: document.session?.ttl ?? USER_SESSION_SECONDS,
     handlers: new Set(used.handlers),

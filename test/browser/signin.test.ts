@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { buckets } from "../../shared/store/subjects.ts";
-import { call, forgetAdmin } from "../support/auth.ts";
+import { adminToken, call, forgetAdmin } from "../support/auth.ts";
 import {
   createButton,
   error,
@@ -272,4 +272,45 @@ test("an orb's sign-in page has its own name, realm and passkeys", async () => {
   await error(page).filter({ hasText: "This passkey was not accepted" }).waitFor();
   await look(page, "users-wrong-passkey-dark");
   expect(errors.filter((text) => !text.includes("status of 401"))).toEqual([]);
+});
+
+test.each([
+  ["#ffee00", "a light colour", "data:image/svg+xml;base64,"],
+  ["#101030", "a dark colour", "https://cdn.example/a;b,c/logo.svg?v=2"],
+])("an orb's sign-in page has its own branding: %s, %s", async (color, _, address) => {
+  const svg =
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><path fill="#0b6038" d="M0 0h40v20H0z"/></svg>';
+  const logo = address.startsWith("data:") ? address + Buffer.from(svg).toString("base64") : address;
+  const id = `brand-${color.slice(1)}`;
+  const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
+    token: await adminToken(platform),
+    body: {
+      id,
+      name: "Internal name",
+      uses: [{ service: "access", handlers: ["passkey", "invitations"] }],
+      branding: { name: "Grün & Söhne", logo, color },
+    },
+  });
+  expect(made.status).toBe(201);
+  await using opened = await open();
+  const { page, errors } = opened;
+  // Stands in for another site, so that only the page's policy decides whether the logo loads.
+  await page.route(/^https:/, (route) => route.fulfill({ contentType: "image/svg+xml", body: svg }));
+  await page.goto((await invite(id)).url);
+  await page.getByText("Grün & Söhne").first().waitFor();
+  expect(await page.title()).toBe("Create your passkey · Grün & Söhne");
+  expect(errors).toEqual([]);
+  expect(await page.evaluate("document.querySelector('.logo').naturalWidth")).toBeGreaterThan(0);
+  const blocked = "fetch('https://elsewhere.example/').then(() => false, () => true)";
+  expect(await page.evaluate(blocked)).toBe(true);
+  await look(page, `brand-${color.slice(1)}`);
+  expect(await faults(page)).toEqual([]);
+  await createButton(page).click();
+  await signedIn(page);
+  expect(await faults(page)).toEqual([]);
+  await page.goto(`${platform.origin}/api/${id}/signin`);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await look(page, `brand-${color.slice(1)}-dark`);
+  expect(await faults(page)).toEqual([]);
+  expect(errors.filter((text) => !text.includes("elsewhere.example"))).toEqual([]);
 });

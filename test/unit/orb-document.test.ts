@@ -286,6 +286,7 @@ describe("languages, markets, session", () => {
 
   test("refuses session without the service access, where it has no effect", () => {
     expect(faults({ id: "shop", session: { ttl: 60 } })).toEqual(["/session needs_access"]);
+    expect(faults({ id: "shop", branding: { name: "Shop" } })).toEqual(["/branding needs_access"]);
   });
 });
 
@@ -375,5 +376,40 @@ describe("attributes", () => {
     ]);
     expect(field({ type: "string", translatable: false }, more, { type: "CONFIG" })).toEqual([]);
     expect(field({ type: "string", marketSpecific: true }, more, { type: "CONFIG" })).toEqual([]);
+  });
+});
+
+describe("branding", () => {
+  const uses = [{ service: "access", handlers: ["passkey"] }];
+  const branded = (branding: object) => faults({ id: "shop", uses, branding });
+
+  test.each([
+    "https://cdn.example/logo.svg",
+    "https://cdn.example:8443/a;b,c.png?v=2",
+    "data:image/png;base64,iVBORw0=",
+  ])("accepts the logo %s", (logo) => {
+    expect(branded({ name: "Shop", logo, color: "#0b6038" })).toEqual([]);
+  });
+
+  test.each([
+    "http://cdn.example/logo.svg",
+    "https://*.example/logo.svg",
+    "https://me:secret@cdn.example/logo.svg",
+    "https://cdn.example; script-src *",
+    "data:text/html;base64,iVBORw0=",
+    "data:image/svg+xml,<svg/>",
+    "javascript:alert(1)",
+    "/logo.svg",
+  ])("rejects the logo %s", (logo) => {
+    expect(branded({ logo })).toEqual(["/branding/logo format"]);
+  });
+
+  test("rejects other colours, a long logo and unknown properties", () => {
+    for (const color of ["red", "#fff", "#12345g", "#0b6038;"]) {
+      expect(branded({ color })).toEqual(["/branding/color format"]);
+    }
+    const long = `data:image/png;base64,${"A".repeat(32_768)}`;
+    expect(branded({ logo: long })).toEqual([expect.stringMatching(/^\/branding\/logo too_/)]);
+    expect(branded({ font: "serif" })).toEqual(["/branding/font unknown_property"]);
   });
 });

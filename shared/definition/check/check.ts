@@ -31,13 +31,13 @@ export function checkDocument(input: unknown, more: readonly Fault[] = []): { do
   const parsed = orbDocumentSchema.safeParse(input);
   if (!parsed.success) addZodIssues(faults, parsed.error.issues, input);
   const loose = readLoosely(input);
-  if (
-    Reflect.get(input, "session") !== undefined &&
-    !loose.uses.some(({ service }) => service === "access")
-  ) {
-    const message =
-      "has no effect without accounts of the orb's own. Add the service access to uses, or remove it.";
-    faults.add("/session", "needs_access", message);
+  if (!loose.uses.some(({ service }) => service === "access")) {
+    for (const part of ["session", "branding"]) {
+      if (Reflect.get(input, part) === undefined) continue;
+      const message =
+        "has no effect without accounts of the orb's own. Add the service access to uses, or remove it.";
+      faults.add(`/${part}`, "needs_access", message);
+    }
   }
   checkNames(loose, faults);
   checkFields(loose, faults);

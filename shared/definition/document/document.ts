@@ -1,5 +1,6 @@
 /** The orb document. Types, validation and OpenAPI schemas derive from these zod schemas. */
 import { z } from "zod";
+import { brandingSchema } from "./branding.ts";
 import {
   canonicalLanguage,
   FIELD_NAME,
@@ -203,6 +204,7 @@ export const orbDocumentSchema = z
         description: "Markets of market-specific values; the first is the default.",
         example: ["US", "EU"],
       }),
+    branding: brandingSchema.optional(),
     session: z
       .strictObject({
         ttl: z.int().min(SESSION_TTL.min).max(SESSION_TTL.max).meta({

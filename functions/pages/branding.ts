@@ -1,0 +1,56 @@
+/** The look of an orb's sign-in page, within the Content-Security-Policy of all sign-in pages. */
+
+type Rgb = readonly [number, number, number];
+const WHITE: Rgb = [255, 255, 255];
+const BLACK: Rgb = [0, 0, 0];
+/** `--card` of signin.css in dark colours. */
+const DARK_CARD: Rgb = [25, 28, 37];
+/** Least contrast of text by WCAG 2.2 level AA. */
+const READABLE = 4.5;
+
+/** Relative luminance by WCAG 2.2. */
+function luminance(color: Rgb): number {
+  const [r = 0, g = 0, b = 0] = color.map((value) => {
+    const part = value / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+function contrast(a: Rgb, b: Rgb): number {
+  const [x, y] = [luminance(a) + 0.05, luminance(b) + 0.05];
+  return Math.max(x, y) / Math.min(x, y);
+}
+
+/** Mixes a color with another one until it is readable on a ground. */
+function readable(color: Rgb, towards: Rgb, ground: Rgb): string {
+  const mixed = (share: number): Rgb => {
+    const part = (at: 0 | 1 | 2) => Math.round(color[at] + (towards[at] - color[at]) * share);
+    return [part(0), part(1), part(2)];
+  };
+  let share = 0;
+  while (share < 1 && contrast(mixed(share), ground) < READABLE) share += 0.02;
+  return `#${mixed(Math.min(share, 1))
+    .map((value) => value.toString(16).padStart(2, "0"))
+    .join("")}`;
+}
+
+/** The name of the style sheet with the readable forms of a color. */
+export const accentName = (color: string) => `accent-${color.slice(1).toLowerCase()}.css`;
+
+/** The style sheet of that name; undefined for other names. Text on the color is that of signin.css. */
+export function accentStyle(name: string): string | undefined {
+  const hex = /^accent-([0-9a-f]{6})\.css$/.exec(name)?.[1];
+  if (hex === undefined) return undefined;
+  const part = (at: number) => Number.parseInt(hex.slice(at, at + 2), 16);
+  const color: Rgb = [part(0), part(2), part(4)];
+  const light = readable(color, BLACK, WHITE);
+  return `:root{--accent:light-dark(${light},${readable(color, WHITE, DARK_CARD)})}`;
+}
+
+/** The source of a logo in a Content-Security-Policy: its own address only. */
+export function logoSource(logo: string | undefined): string {
+  if (logo?.startsWith("https:") !== true) return "";
+  const { origin, pathname } = new URL(logo);
+  return ` ${origin}${pathname.replaceAll(";", "%3B").replaceAll(",", "%2C")}`;
+}

@@ -1,0 +1,48 @@
+/** The look of an orb's sign-in page. */
+import { z } from "zod";
+import { textFlaw } from "./text.ts";
+
+/** Longest logo: 32 KiB, because every sign-in page and every revision of the document contains it. */
+export const MAX_LOGO = 32_768;
+
+const DATA_IMAGE = /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml);base64,[A-Za-z0-9+/]+={0,2}$/;
+
+/** Whether a logo can be shown. Wildcards and credentials in an address are refused: it becomes part of a policy. */
+function isLogo(text: string): boolean {
+  if (DATA_IMAGE.test(text)) return true;
+  if (!/^https:\/\//.test(text) || !URL.canParse(text)) return false;
+  const { hostname, username, password } = new URL(text);
+  return /^[a-z0-9.-]+$/.test(hostname) && username === "" && password === "";
+}
+
+export const brandingSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(100)
+      .refine((text) => textFlaw(text) === undefined, {
+        error: ({ input }) => textFlaw(String(input)) ?? "",
+        params: { code: "text" },
+      })
+      .optional()
+      .meta({
+        description: "Name on the page and in the browser's passkey dialog. Default: the orb's name.",
+      }),
+    logo: z
+      .string()
+      .max(MAX_LOGO)
+      .refine(isLogo, {
+        error:
+          "must be an https address or a base64 data: address of a PNG, JPEG, GIF, WebP, AVIF or SVG image",
+        params: { code: "format" },
+      })
+      .optional()
+      .meta({ description: "Image above the name.", example: "https://cdn.example/logo.svg" }),
+    color: z
+      .string()
+      .regex(/^#[0-9a-fA-F]{6}$/, "must be a colour of the form #rrggbb")
+      .optional()
+      .meta({ description: "Colour of buttons and links.", example: "#0b6038" }),
+  })
+  .meta({ id: "OrbBranding", description: "Look of the orb's sign-in and account page." });
