@@ -3,7 +3,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Handler, HttpHandler } from "../../shared/handlers/contract/types.ts";
 import { compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
 import { CALLERS } from "../../shared/orb/routes.ts";
-import { type Operation, ref } from "./document.ts";
+import { namePart, type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";
 import { ROLE_DESCRIPTIONS, securityFor } from "./roles.ts";
 
@@ -48,7 +48,7 @@ export function handlerOperation(
   const success = operation.responses["200"];
   return {
     ...operation,
-    operationId: `${operation.operationId}_${live.orb}_${short}`,
+    operationId: `${operation.operationId}_${namePart(live.orb)}_${short}`,
     summary: `Call ${full}`,
     description: [
       handler?.description ?? "Not registered at the moment.",
@@ -89,7 +89,7 @@ export function httpOperation(
     operationId: [
       "httpHandler",
       route.method.toLowerCase(),
-      live.orb,
+      namePart(live.orb),
       ...(route.path.match(/\w+/g) ?? []),
     ].join("_"),
     summary: `${handler.name}, over HTTP`,

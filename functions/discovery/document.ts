@@ -79,6 +79,9 @@ export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths
   };
 }
 
+/** An orb id in operation ids, whose parts are joined by single underscores. */
+export const namePart = (orb: string) => orb.replaceAll("_", "__");
+
 const isEmpty = (way: object) => Object.keys(way).length === 0;
 
 /**

@@ -16,6 +16,7 @@ import { handlerOperation, httpOperation } from "./calls.ts";
 import {
   type ApiDocument,
   type Method,
+  namePart,
   type Operation,
   operationsOf,
   type Parameter,
@@ -114,7 +115,7 @@ export function describeOrb(
         add(`/api/${live.orb}/call/${short}`, method, called);
         // Operation ids must be unique. Handler names may end in any word, so the word `Directly` comes before the
         // name.
-        const direct = `${operation.operationId}Directly_${live.orb}_${short}`;
+        const direct = `${operation.operationId}Directly_${namePart(live.orb)}_${short}`;
         add(`/api/${live.orb}/${short}`, method, { ...called, operationId: direct });
       }
     } else if (isServed(live, path)) {
@@ -122,7 +123,7 @@ export function describeOrb(
       const [short, long] = bothForms(live.orb, tail);
       const described = (name: string) => ({
         ...operation,
-        operationId: `${name}_${live.orb}`,
+        operationId: `${name}_${namePart(live.orb)}`,
         tags: operation.tags.map((subject) => `${live.orb}: ${subject}`),
       });
       add(short, method, described(operation.operationId));
@@ -267,7 +268,7 @@ function entryOperation(
   const title = schema.definition.name ?? `${schema.module}/${schema.id}`;
   return {
     ...operation,
-    operationId: `${operation.operationId}_${live.orb}_${schema.module}_${schema.id}`,
+    operationId: `${operation.operationId}_${namePart(live.orb)}_${schema.module}_${schema.id}`,
     summary: `${operation.summary} (${title})`,
     description: [operation.description, text].filter(Boolean).join(" "),
     tags: [entriesTag(live, schema)],

@@ -56,6 +56,22 @@ test("names the cookie, the role and both prefixes of the management API", async
   expect(paths["/api/_orbs/{orbId}/entries/{entryId}"]).toHaveProperty("put");
 });
 
+test("tells operations of orbs apart whose ids and handlers hold underscores", async () => {
+  const evaluate = (id: string) => ({
+    ...small(id),
+    uses: [{ service: "rules", handlers: ["evaluate"] }],
+  });
+  await create(evaluate("under_score"));
+  await create(evaluate("under"));
+  const { paths } = await describe();
+  const ids = operationsOf(paths).map(({ operation }) => operation.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(paths["/api/under_score/evaluate"]?.post?.operationId).toBe(
+    "callHandlerDirectly_under__score_evaluate",
+  );
+  expect((await call(platform, "POST", "/api/under_score/evaluate", { body: {} })).status).not.toBe(404);
+});
+
 test("gives both paths of each handler a unique operation id, and describes the handlers' refusals", async () => {
   const input = {
     type: "object",

@@ -39,6 +39,7 @@ test.each([
   ["*", "format"],
   ["", "format"],
   ["søp", "format"],
+  ["my_shop", ""],
   ["shop\n", "format"],
   ["admin", "reserved"],
   ["openapi", "reserved"],

@@ -59,7 +59,7 @@ const description = words.max(5_000).meta({ description: "Description for people
 
 const orbId = z
   .string()
-  .regex(ORB_ID, "must be 2 to 63 lower-case letters, digits or hyphens and begin with a letter")
+  .regex(ORB_ID, "must be 2 to 63 lower-case letters, digits, hyphens or underscores and begin with a letter")
   .refine((id) => !isReservedOrbId(id), reserved("is a reserved orb id. Choose another one."))
   .meta({ description: "Orb id. Cannot be changed later.", example: "shop" });
 

@@ -1,6 +1,6 @@
 import { SUBJECT_SPACES } from "../../store/subjects.ts";
 
-export const ORB_ID = /^[a-z][a-z0-9-]{1,62}$/;
+export const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
 export const SCHEMA_ID = MODULE_ID;
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
@@ -10,7 +10,7 @@ export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
 /** A market, such as `US` or `emea-north`: 1 to 32 characters. */
 export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** A reference to a schema: `orbId/moduleId/schemaId`. */
-export const REF = /^[a-z][a-z0-9-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
+export const REF = /^[a-z][a-z0-9_-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
 
 /** Orb ids that the specification reserves or that the platform's routes use. */
 const ROUTES: ReadonlySet<string> = new Set([
