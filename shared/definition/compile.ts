@@ -1,4 +1,4 @@
-/** Prepares a valid document for fast use. Does no I/O, so results can be cached. */
+/** Compiles a valid document into a form that is fast to use. Does no I/O, so results can be cached. */
 import {
   type Access,
   accessOf,
@@ -22,7 +22,7 @@ export interface CompiledField {
   readonly sensitive: boolean;
   readonly unique: boolean;
   readonly required: boolean;
-  /** Text that is equal for equal values. */
+  /** Converts a value to text that is equal for equal values. */
   readonly equality: FieldType["token"];
   /** Whether equality filters can use an index. Lists, maps and sensitive fields have none. */
   readonly indexed: boolean;
@@ -38,12 +38,12 @@ export interface CompiledSchema {
   readonly orb: string;
   readonly module: string;
   readonly moduleType: ModuleType;
-  /** Module type in message subjects. */
+  /** Module type as it appears in message subjects. */
   readonly subjectType: Lowercase<ModuleType>;
   readonly id: string;
   readonly definition: SchemaDefinition;
   readonly access: Access;
-  /** Audience of published copies. Entries that only their owner can read use `admin`. */
+  /** Readers of the published copies. Entries that only their owner can read use `admin`. */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   readonly unique: readonly CompiledField[];
@@ -61,7 +61,7 @@ export interface CompiledModule {
   readonly type: ModuleType;
   readonly definition: ModuleDefinition;
   readonly schemas: ReadonlyMap<string, CompiledSchema>;
-  /** The module's only schema. URLs may omit its id. */
+  /** The module's schema if it has only one. URLs may then omit its id. */
   readonly only: CompiledSchema | undefined;
   /** Whether the platform serves the module's entries over HTTP. */
   readonly routed: boolean;
@@ -71,7 +71,7 @@ export interface CompiledOrb {
   readonly id: string;
   readonly document: OrbDocument;
   readonly modules: ReadonlyMap<string, CompiledModule>;
-  /** Schemas by `<type in lower case>/<schema id>`. */
+  /** Schemas by `<module type in lower case>/<schema id>`. */
   readonly byType: ReadonlyMap<string, CompiledSchema>;
   readonly languages: readonly string[];
   readonly defaultLanguage: string;
@@ -158,7 +158,7 @@ export function compileSchema(
   };
 }
 
-/** Module types in message subjects. */
+/** Module types as they appear in message subjects. */
 export const SUBJECT_TYPES = {
   CONTENT: "content",
   CONFIG: "config",
@@ -205,7 +205,7 @@ function compileField(definition: FieldDefinition): CompiledField {
   };
 }
 
-/** Filters on a list test whether it contains an item or is empty. */
+/** Filters on a list field test whether the list contains an item or is empty. */
 function listOperators(type: FieldType): FilterOperator[] {
   return type.operators.includes("eq") ? ["contains", "null"] : ["null"];
 }

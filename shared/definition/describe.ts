@@ -3,10 +3,10 @@ import { MASK } from "./document/mask.ts";
 import type { Json, JsonSchema } from "./fields/index.ts";
 import { MAX_ITEMS } from "./validate.ts";
 
-/** `input` describes requests, `answer` describes responses. */
+/** Whether to describe the values of requests (`input`) or of responses (`answer`). */
 export type ValuesForm = "input" | "answer";
 
-/** Maximum bytes of a description that lists every language and market. */
+/** Maximum bytes of an OpenAPI description that lists every language and market. */
 const MOST_LISTED = 2 * 1024 * 1024;
 
 /**
@@ -151,14 +151,14 @@ const EXAMPLES: Record<string, Json> = {
   json: { any: "value" },
 };
 
-/** Maximum characters of a generated example. */
+/** Maximum length of a generated example text. */
 const MADE_UP = 1_000;
 
 function textOf(length: Json | undefined): string | undefined {
   return typeof length === "number" && length <= MADE_UP ? "x".repeat(length) : undefined;
 }
 
-/** Returns undefined if no example can be generated, as for patterns and references. */
+/** Returns an example value, or undefined if none can be generated, as for patterns and references. */
 function exampleOf(field: CompiledField): Json | undefined {
   const { definition } = field;
   const first = definition.enum?.[0];
@@ -186,7 +186,7 @@ function exampleOf(field: CompiledField): Json | undefined {
   return undefined;
 }
 
-/** Returns undefined if a required field has no example. */
+/** Returns example values of an entry, or undefined if a required field has no example. */
 export function exampleValues(schema: CompiledSchema): { [name: string]: Json } | undefined {
   const values: { [name: string]: Json } = {};
   for (const field of schema.fields.values()) {

@@ -1,11 +1,11 @@
 import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document/document.ts";
 
-/** Fencing token of an orb: see `stored/fence.ts`. */
+/** Fencing token of an orb (application). The broker rejects writes with an outdated token: see `stored/fence.ts`. */
 export interface Fence {
-  /** Distinguishes an orb from a deleted one with the same id. */
+  /** Distinguishes an orb from an earlier, deleted one with the same id. */
   incarnation: number;
-  /** Sequence number of the fence's last message. 0 if it was never moved. */
+  /** Sequence number of the message that last changed the fencing token. 0 if it never changed. */
   seq: number;
 }
 
@@ -15,6 +15,6 @@ export interface LiveOrb {
   revision: number;
   document: OrbDocument;
   compiled: CompiledOrb;
-  /** Every write must find the fence at this position. */
+  /** Fencing token of the definition. The broker rejects writes if the stored token has changed. */
   fence?: Fence | undefined;
 }

@@ -1,4 +1,4 @@
-/** Remembers removed fields and schemas whose values are still stored, in case they are added again. */
+/** Lists removed fields and schemas whose values are still stored, in case a later definition adds them again. */
 import { AppError } from "../kernel/errors.ts";
 import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";
 import { SUBJECT_TYPES } from "./compile.ts";
@@ -17,7 +17,7 @@ export interface Retired {
   fields: FieldMeaning[];
 }
 
-/** Maximum number of remembered fields, because each history message contains them. */
+/** Maximum number of listed fields, because each message of the orb's history contains them. */
 const MOST_FIELDS = 2_000;
 
 interface SchemaLocation {
@@ -25,7 +25,7 @@ interface SchemaLocation {
   schema: SchemaDefinition;
 }
 
-/** Returns where entries are stored. Modules of one type share the location. */
+/** Returns the key of the place where a schema's entries are stored. Modules of one type share it. */
 export function homeKey(type: ModuleDefinition["type"], schema: string): string {
   return `${SUBJECT_TYPES[type]}/${schema}`;
 }

@@ -5,7 +5,7 @@ import { isObject } from "../kernel/json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 
-/** Maximum nesting, and maximum number of operators and values. */
+/** Maximum nesting of a rule, and maximum number of its operators and values. */
 const RULE_LIMITS = { depth: 32, nodes: 2_000 } as const;
 
 /** JsonLogic operators with their minimum and maximum number of arguments. */
@@ -55,7 +55,7 @@ const OPERATORS: ReadonlyMap<string, readonly [number, number]> = new Map([
   ["eachKey", [1, 1]],
 ]);
 
-/** Operators whose arguments must be an array. */
+/** Operators that accept their arguments only as an array. */
 const LISTED = new Set([
   "if",
   "?:",

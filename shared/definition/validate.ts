@@ -15,7 +15,7 @@ export const MAX_ITEMS = 1_000;
 export type Values = { [field: string]: Json };
 
 export interface ValidateOptions {
-  /** The newest revision's values, for fields whose input is the mask. */
+  /** Values of the entry's newest revision, for fields in which the request sends a mask. */
   existing?: Readonly<Values> | undefined;
   /** JSON Pointer of the values in the request. Default: `/values`. */
   base?: string;
@@ -23,13 +23,13 @@ export interface ValidateOptions {
 
 export interface Validated {
   values: Values;
-  /** Positions of masks: field, then market and language if the field has them. */
+  /** Paths of fields in which the request sends a mask: field, then market and language if the field has them. */
   masked: string[][];
   /** Store the values only if this list is empty. */
   faults: Fault[];
 }
 
-/** Never throws because of invalid input. */
+/** Validates the values of an entry. Never throws because of invalid input. */
 export function validateValues(
   schema: CompiledSchema,
   input: unknown,
@@ -65,7 +65,7 @@ export function validateValues(
     const raw = given === undefined ? defaultOf(schema, field) : given;
     const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
     if (value !== undefined) values[field.name] = value;
-    // Null or an empty map means "no value", whereas a missing field gets its default.
+    // Store null for a field without a value, because a missing field would get its default.
     else if (given !== undefined && field.definition.default !== undefined) values[field.name] = null;
     if (field.required) checkRequired(at, value, raw);
   }
@@ -167,7 +167,7 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
   return value;
 }
 
-/** The default market and language need a value, because all readers fall back to it. */
+/** Requires a value for the default market and language, because all readers fall back to it. */
 function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): void {
   const { field, schema } = at;
   const path = [

@@ -6,11 +6,11 @@ export interface Leaf {
   value: Json;
   market: string | undefined;
   language: string | undefined;
-  /** Field, then market and language if the field has them. */
+  /** Path of the value: field, then market and language if the field has them. */
   trail: string[];
 }
 
-/** Skips values in the format of an older definition. */
+/** Returns all single values of a field. Skips values in the format of an older definition. */
 export function leavesOf(field: CompiledField, values: Readonly<Values>): Leaf[] {
   const stored = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];

@@ -20,7 +20,7 @@ export interface Resolved {
   guess: SpeculativeCheck | undefined;
 }
 
-/** Finds a handler that an orb uses. The service may have removed its registration. */
+/** Finds a handler that an orb uses. Its service may have removed the registration since. */
 export async function resolveHandler(deps: HandlerDeps, name: string): Promise<Resolved> {
   const guess = checkSpeculatively(deps, name);
   const entry: Handler | FaultyEntry | null = await getHandler(deps, name);
@@ -45,7 +45,7 @@ export function requireAuth(auth: HandlerAuth, actor: Actor, role: Role): void {
   if (!atLeast(role, least)) throw refusal(actor, least);
 }
 
-/** Returns null for an anonymous caller. */
+/** Returns the caller as services see it, or null for an anonymous caller. */
 export function callerOf(actor: Actor, role: Role): Caller | null {
   return role === "public" ? null : { sub: actorId(actor), role };
 }

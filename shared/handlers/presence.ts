@@ -7,7 +7,7 @@ import { randomToken } from "../kernel/ids.ts";
 import { subjects } from "../store/subjects.ts";
 
 const PATIENCE_MS = 1_000;
-/** Kinds of connections in a trace: clients and leaf nodes. */
+/** Kinds of connections in a trace message: clients and leaf nodes. */
 const CLIENT = 0;
 const LEAF = 4;
 
@@ -35,7 +35,9 @@ export async function respondingSubjects(
   const id = randomToken(12);
   const names = [...answers.keys()];
   const open = new Set(names.keys());
-  /** Each trace tells how many more servers received the message. Traces arrive in any order. */
+  /**
+   * For each subject, how many trace messages are still missing. Each one tells how many more servers will send one.
+   */
   const heard = names.map(() => ({ first: false, missing: 1 }));
   let done: () => void = () => undefined;
   const settled = new Promise<void>((resolve) => {

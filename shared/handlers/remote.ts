@@ -30,7 +30,7 @@ const KINDS: Record<number, ErrorKind> = {
   429: "too_many",
 };
 
-/** A service rejected the call. */
+/** A service rejected the call with an error of its own choice. */
 export class ServiceRefusal extends AppError {
   readonly status: number;
 
@@ -40,7 +40,7 @@ export class ServiceRefusal extends AppError {
   }
 }
 
-/** The last known subjects save a round trip. The registration always decides. */
+/** The last known subject of each handler saves a round trip. The registration always decides. */
 const lastSubjects = new BoundedMap<string, string>(1_000);
 
 export interface SpeculativeCheck {
@@ -48,7 +48,7 @@ export interface SpeculativeCheck {
   free: Promise<void>;
 }
 
-/** Checks the last known subject while the registration is read, to save a round trip. */
+/** Checks a handler's last known subject while the registration is read, to save a round trip. */
 export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): SpeculativeCheck | undefined {
   const subject = lastSubjects.get(name);
   if (subject === undefined) return undefined;
@@ -146,7 +146,7 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Returns undefined for invalid JSON and for JSON that is nested too deeply. */
+/** Parses JSON. Returns undefined if the JSON is invalid or nested too deeply. */
 function parsed(data: Uint8Array): unknown {
   try {
     const text = decoder.decode(data);
@@ -156,7 +156,7 @@ function parsed(data: Uint8Array): unknown {
   }
 }
 
-/** Services must not set these. Clients repeat a request after 408, 421 and 425, and browsers hide a 407. */
+/** Statuses that services must not set. Clients repeat a request after 408, 421 and 425, and browsers hide a 407. */
 const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
 
 function refusalOf(

@@ -5,7 +5,7 @@ import { FIELD_TYPES, type FieldType, type Json } from "../fields/index.ts";
 import { compilePattern } from "../fields/pattern.ts";
 import { type LooseDocument, type LooseField, type LooseModule, ownProperty } from "./loose.ts";
 
-/** Maximum number of fields with a pattern. Compiling patterns takes time. */
+/** Maximum number of fields with a pattern, because compiling patterns takes time. */
 const MAX_PATTERNS = 200;
 
 export function checkFields(document: LooseDocument, faults: Faults): void {

@@ -11,7 +11,9 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
   noDuplicates(document.markets, "is listed twice", faults);
 
   const modules = new Map<string, string>();
-  /** Message subjects contain the module's type, not its id. Modules of one type therefore share their schema ids. */
+  /**
+   * Modules of one type must not share schema ids, because message subjects contain the module's type and not its id.
+   */
   const schemasByType = new Map<string, string>();
   let fields = 0;
   for (const module of document.modules) {
@@ -27,7 +29,7 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
           `would hide the route of the handler ${service}.${clip(module.id)}. Choose another id.`,
         );
       } else if (usesAccess && isRealmSegment(module.id)) {
-        // The module would hide the routes for signing out and for managing users.
+        // A module with this id would hide the routes for signing out and for managing users.
         faults.add(path, "reserved", "would hide a route of the orb's accounts. Choose another id.");
       }
     }

@@ -5,7 +5,7 @@ import { checkFields } from "./check-fields.ts";
 import { checkNames } from "./check-names.ts";
 import { readLoosely } from "./loose.ts";
 
-/** Only the default value of a json field can nest deeply. */
+/** Maximum nesting of a document. Only the default value of a json field can nest deeply. */
 const MAX_DEPTH = 64;
 
 /**
@@ -45,7 +45,7 @@ export function checkDocument(input: unknown, more: readonly Fault[] = []): { do
   return { document: parsed.data };
 }
 
-/** Not recursive, because deep input could exhaust the stack. */
+/** Returns whether a value nests deeper than the limit. Not recursive, because deep input could exhaust the stack. */
 function nestsDeeperThan(input: object, limit: number): boolean {
   let level: object[] = [input];
   for (let depth = 0; level.length > 0; depth++) {

@@ -71,7 +71,7 @@ export function readLoosely(input: unknown): LooseDocument {
   };
 }
 
-/** Ignores inherited properties such as `constructor`. */
+/** Returns an own property of an object and ignores inherited ones such as `constructor`. */
 export function ownProperty(value: Bag, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }

@@ -29,7 +29,7 @@ export const LIMITS = {
   enum: 500,
 } as const;
 
-/** Session lifetime in seconds: one minute to one year, 24 hours by default. */
+/** Minimum, maximum and default lifetime of a session, in seconds: one minute, one year, 24 hours. */
 export const SESSION_TTL = { min: 60, max: 31_536_000, default: 86_400 } as const;
 
 export const DEFAULT_LANGUAGE = "en";

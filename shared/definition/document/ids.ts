@@ -4,7 +4,7 @@ export const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
 export const SCHEMA_ID = MODULE_ID;
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
-/** Starts with a digit, so that URLs never confuse an entry id with a schema id. */
+/** An entry id. It starts with a digit, so that URLs never confuse it with a schema id. */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
 export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
 /** A market, such as `US` or `emea-north`: 1 to 32 characters. */
@@ -24,10 +24,10 @@ const ROUTES: ReadonlySet<string> = new Set([
   "platform",
 ]);
 
-/** Reserved, because every orb has a route with this path segment. */
+/** Module ids that are reserved, because every orb (application) has a route with this path segment. */
 const RESERVED_MODULE_IDS: ReadonlySet<string> = new Set(["call", "signin"]);
 
-/** Account routes of orbs that have user accounts. */
+/** Path segments of the account routes that orbs (applications) with user accounts have. */
 export const REALM_SEGMENTS = [
   "passkey",
   "passkeys",
@@ -38,20 +38,20 @@ export const REALM_SEGMENTS = [
   "signout",
 ] as const;
 
-/** Handlers of the service `access`. */
+/** Names of the handlers that the built-in service `access` provides. */
 const ACCESS_HANDLERS = ["passkey", "invitations", "bootstrap"] as const;
 
-/** Returns the handler of `access` that a path segment names. */
+/** Returns the full name of the `access` handler that a path segment names. */
 export function accessHandler(segment: string): string | undefined {
   return (ACCESS_HANDLERS as readonly string[]).includes(segment) ? `access.${segment}` : undefined;
 }
 
-/** Returns the short form of a handler's path: `/api/{orbId}/call/{handler}/…` without `/call`. */
+/** Removes `/call` from a handler's path `/api/{orbId}/call/{handler}/…`, because both forms are valid. */
 export function shortPath(path: string): string {
   return path.replace(/^(\/api\/[^/]+)\/call\//, "$1/");
 }
 
-/** Properties of every entry, so no field can have these names. */
+/** Property names that every entry has. Fields cannot have these names. */
 export const ENTRY_PROPERTIES = [
   "id",
   "revision",
@@ -73,7 +73,7 @@ export function isPlatformRoute(name: string): boolean {
   return name.startsWith("_") || ROUTES.has(name);
 }
 
-/** Returns whether no orb can be created with this id. */
+/** Returns whether an id is reserved, so that no new orb (application) can have it. */
 export function isReservedOrbId(id: string): boolean {
   return isPlatformRoute(id) || SUBJECT_SPACES.includes(id);
 }
@@ -99,7 +99,7 @@ export function isReservedKey(key: string): boolean {
   return RESERVED_KEYS.has(key);
 }
 
-/** Returns whether an orb with this id can exist. Ids that were reserved later stay usable. */
+/** Returns whether an existing orb (application) can have this id. Ids that became reserved later stay usable. */
 export function isOrbId(id: string): boolean {
   return ORB_ID.test(id) && !isPlatformRoute(id);
 }

@@ -3,12 +3,12 @@ import { AppError } from "../../kernel/errors.ts";
 export const STATUSES = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** Only `update` never changes the state. */
+/** Operations on an orb or an entry. Only `update` never changes the state. */
 export type Operation = "create" | "update" | "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 export type Next = Status | "gone";
 
-/** Allowed transitions. `none` means that the orb or entry does not exist yet. */
+/** For each operation, the state before it and after it. `none` means that the orb or entry does not exist yet. */
 const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Next>>>> = {
   create: { none: "SAVED" },
   update: { SAVED: "SAVED", PUBLISHED: "PUBLISHED", UNPUBLISHED: "UNPUBLISHED" },
@@ -20,7 +20,7 @@ const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Ne
 };
 
 /**
- * Returns the state after an operation. Publishing again without a newer draft is a conflict.
+ * Returns the state after an operation. It is a conflict to publish again without a newer draft.
  * @throws AppError `wrong_state` if the operation is not allowed
  */
 export function next(status: Status | null, operation: "delete", draft?: boolean): "gone";

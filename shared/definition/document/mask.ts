@@ -1,2 +1,2 @@
-/** Responses show this instead of a sensitive value. Requests send it to keep the value. */
+/** Responses contain this mask instead of a sensitive value. A request with the mask keeps the stored value. */
 export const MASK = "••••••••";

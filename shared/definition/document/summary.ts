@@ -1,7 +1,7 @@
 import { equal } from "../../kernel/json.ts";
 import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition } from "./document.ts";
 
-/** Maximum characters of a value in a line. */
+/** Maximum characters of a value in one line of the summary. */
 const SHOWN = 60;
 
 export function summarise(from: OrbDocument | null, to: OrbDocument | null): string[] {

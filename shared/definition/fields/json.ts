@@ -4,7 +4,7 @@ import { characters } from "./characters.ts";
 import type { FieldType, Json } from "./type.ts";
 
 const MAX_JSON_DEPTH = 32;
-/** Maximum number of properties, items and scalars in one value. */
+/** Maximum number of properties, items and scalars in one JSON value. */
 const MAX_JSON_NODES = 20_000;
 
 /** Any JSON value except null, which means "no value". */

@@ -1,9 +1,9 @@
-/** Patterns use RE2, which matches in linear time. A backtracking engine could block for seconds. */
+/** Patterns of fields use RE2, which matches in linear time. A backtracking engine could block for seconds. */
 import { RE2JS } from "re2js";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 
 const MAX_PATTERN = 500;
-/** Maximum instructions of a compiled pattern, which determine the cost per character. */
+/** Maximum instructions of a compiled pattern. Their number determines the cost per matched character. */
 export const PATTERN_LIMIT = 2_000;
 /** Maximum characters of a value that a pattern applies to. */
 export const MAX_MATCHED = 10_000;

@@ -24,7 +24,7 @@ export type Rule = (value: Json, report: Report) => void;
 /** Parses, validates, compares and describes the values of a field type. */
 export interface FieldType {
   readonly name: FieldDefinition["type"];
-  /** Whether `min` and `max` limit the value or its length. */
+  /** Whether `min` and `max` limit the value itself or its length. */
   readonly bounds: "value" | "length" | "none";
   readonly pattern: boolean;
   readonly enumerable: boolean;
@@ -36,12 +36,12 @@ export interface FieldType {
   /** Converts a JSON value to its stored form, or reports an error and returns undefined. */
   parse(value: unknown, report: Report): Json | undefined;
   fromText(text: string): Json | undefined;
-  /** Returns a check of `min`, `max` and `pattern`. */
+  /** Returns a function that checks `min`, `max` and `pattern`. */
   rules(field: FieldDefinition): Rule;
   compare(a: Json, b: Json): number;
-  /** Text for index keys, equal only for equal values. Null if the value cannot be indexed. */
+  /** Converts a value to text for index keys, equal only for equal values. Null if the value cannot be indexed. */
   token(value: Json): string | null;
-  /** Replaces `token` in unique fields, where texts that look alike count as equal. */
+  /** Used instead of `token` for unique fields, where texts that look alike count as equal. */
   uniqueToken?(value: Json): string | null;
   jsonSchema(field: FieldDefinition): JsonSchema;
 }

@@ -5,13 +5,16 @@ import type { OrbDocument } from "../document/document.ts";
 
 const cache = new BoundedMap<string, CompiledOrb>(64);
 
-/** Caches compiled documents. Compares them too, because one process may serve several brokers with equal orb ids. */
+/**
+ * Returns a compiled document from a cache. Compares documents too, because one process may serve several brokers with
+ * equal orb ids.
+ */
 export function compiled(orbId: string, revision: number, document: OrbDocument): CompiledOrb {
   const key = `${orbId}/${revision}`;
   const known = cache.get(key);
   const same = known !== undefined && equal(known.document, document);
   const result = same ? known : compileOrb(document);
-  // Set it again to mark it as recently used.
+  // Set the key again to mark it as recently used.
   cache.set(key, result);
   return result;
 }

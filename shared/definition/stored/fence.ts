@@ -12,7 +12,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 
-/** Position for orbs that were stored before fences existed. */
+/** Fencing token of orbs that were stored before the token existed. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
 /** Returns whether two fences belong to different orbs that had the same id. */
@@ -22,7 +22,10 @@ export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined):
 
 const PARTS = 256;
 
-/** Rotates, so that concurrent writes check different messages. */
+/**
+ * Number of the fence message that the last write checked. It rotates, because concurrent writes should check different
+ * messages.
+ */
 let next = Math.floor(Math.random() * PARTS);
 
 function partOf(orb: string, fence: Fence, part: number): { subject: string; seq: number } {
@@ -32,7 +35,7 @@ function partOf(orb: string, fence: Fence, part: number): { subject: string; seq
   };
 }
 
-/** Returns the condition that lets the broker reject an outdated write. */
+/** Returns a condition for a write. It makes the broker reject the write if the definition is outdated. */
 export function fenceGuard(orb: string, fence: Fence = UNFENCED): { subject: string; seq: number } {
   next = (next + 1) % PARTS;
   return partOf(orb, fence, next);
@@ -68,7 +71,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // Writes for a deleted orb with the same id must fail too, even if it had no fence.
+  // A deleted orb with the same id may have had no fencing token. Writes for it must fail too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
   const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);

@@ -26,7 +26,7 @@ export type OrbOperation =
 
 export interface OrbRecord {
   v: 1;
-  /** Keeps counting if a deleted orb is created again. */
+  /** Number of the revision. It keeps counting if a deleted orb is created again. */
   revision: number;
   operation: OrbOperation;
   by: string;
@@ -43,7 +43,7 @@ export interface OrbRecord {
   /** Revision of the document that stored entries were last validated against. */
   basis: number;
   retired?: Retired[] | undefined;
-  /** Updates of stored entries that must follow the publication. They are idempotent. */
+  /** Updates of stored entries that must follow the publication. Repeating them does no harm. */
   work?: EntryWork | undefined;
 }
 
@@ -64,7 +64,7 @@ export interface ExistingOrb extends OrbHead {
   document: OrbDocument;
 }
 
-/** Returns the newest revision, even of a deleted orb. Null if the orb never existed. */
+/** Returns the newest revision of an orb, even of a deleted one. Null if the orb never existed. */
 export async function orbHead(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -89,7 +89,7 @@ export interface Act {
   now: number;
 }
 
-/** Creates the next revision. Properties that `change` omits keep their value. */
+/** Creates the next revision of an orb. Properties that `change` omits keep their value. */
 export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>): OrbRecord {
   const { seq: _seq, work: _work, ...rest } = head;
   return {
@@ -105,9 +105,9 @@ export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>
 }
 
 /**
- * Appends a revision.
+ * Appends a revision to the history of an orb.
  * @param also more messages for the same atomic batch
- * @throws Conflict if another process appended first
+ * @throws Conflict if another process appended a revision first
  */
 export function appendRecord(
   deps: Pick<Deps, "store">,
@@ -122,7 +122,7 @@ export function appendRecord(
   ]);
 }
 
-/** Finds a revision by binary search over sequence numbers. */
+/** Finds a revision in the history by binary search over sequence numbers. */
 export async function findRevision(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -132,7 +132,7 @@ export async function findRevision(
   if (revision === head.revision) return head;
   if (!Number.isSafeInteger(revision) || revision < 1 || revision > head.revision) return null;
   let low = 1;
-  // Every later revision has its own message, so this one cannot be closer to the newest.
+  // Each later revision has its own message, so the revision is at least that many messages before the newest.
   let high = head.seq - (head.revision - revision);
   let guess = high;
   while (low <= high) {

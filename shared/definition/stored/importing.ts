@@ -3,7 +3,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
 import { type OrbHead, orbHead } from "./history.ts";
 
-/** Seconds between two heartbeats, and without any until an import counts as abandoned. */
+/** Seconds between two heartbeats of an import, and seconds without a heartbeat until it counts as abandoned. */
 const SIGN = { every: 10, lasts: 60 } as const;
 
 export function heartbeat(orb: string, revision: number): Append {
@@ -14,7 +14,7 @@ export async function isAlive(deps: Pick<Deps, "store">, orb: string, head: OrbH
   return (await deps.store.get(streams.platform, subjects.orbImport(orb, head.revision))) !== null;
 }
 
-/** Returns a function that stops the heartbeats and waits for the last one. */
+/** Starts to send heartbeats. Returns a function that stops them and waits for the last one. */
 export function startHeartbeat(deps: Pick<Deps, "store" | "log">, orb: string, begun: OrbHead) {
   let last: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
@@ -29,8 +29,8 @@ export function startHeartbeat(deps: Pick<Deps, "store" | "log">, orb: string, b
 }
 
 /**
- * Each batch of an import must find and replace this message. The broker rejects it if the stream was deleted and
- * created again.
+ * A message that each batch of an import must find and replace. The broker rejects the batch if the stream was deleted
+ * and created again.
  */
 export class ImportMark {
   readonly #store: Deps["store"];
@@ -48,7 +48,7 @@ export class ImportMark {
   static async set(deps: Pick<Deps, "store">, orb: string, begun: OrbHead): Promise<ImportMark> {
     const mark = new ImportMark(deps, orb, begun);
     mark.#seq = await deps.store.append(mark.#stream, mark.#next());
-    // If the import is cancelled later, the stream is deleted together with the mark.
+    // If the import is cancelled later, the stream and this message in it are deleted together.
     const head = await orbHead(deps, orb);
     if (head?.seq === begun.seq) return mark;
     await mark.erase();
@@ -68,7 +68,7 @@ export class ImportMark {
     for (let from = 0; from < messages.length; from += BATCH_LIMIT - 1) {
       const part = messages.slice(from, from + BATCH_LIMIT - 1);
       const last = await this.#store.batch(this.#stream, [this.#next(), ...part]);
-      // Messages of a batch have consecutive sequence numbers. The mark has the first.
+      // Messages of a batch have consecutive sequence numbers. The first message is the import's mark.
       this.#seq = last - part.length;
       for (const index of part.keys()) sequences.push(this.#seq + 1 + index);
     }

@@ -1,4 +1,4 @@
-/** Stores published definitions. The fence moves first, so no write under an older definition can follow. */
+/** Stores published definitions. The fencing token changes first, so no write under an older definition can follow. */
 
 import type { Deps } from "../../deps.ts";
 import { nullOnConflict } from "../../store/pages.ts";
@@ -18,7 +18,7 @@ export interface StoredLiveRecord {
 }
 export type CurrentLiveRecord = StoredLiveRecord | null;
 
-/** Returns the stored definition. Damaged data counts as an empty one. */
+/** Returns the stored definition of an orb. Damaged data counts as an empty definition. */
 export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<CurrentLiveRecord> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
@@ -34,7 +34,10 @@ export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   return live !== null && live.document === null && live.revision >= basis;
 }
 
-/** Returns the definition to store according to the history. Null if the history lacks the published revision. */
+/**
+ * Returns the definition that should be stored according to the history. Null if the history lacks the published
+ * revision.
+ */
 export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Promise<LiveRecord | null> {
   const want = exists(head) ? head.publishedRevision : null;
   const target = want === null ? head : await findRevision(deps, orb, head, want);
@@ -73,7 +76,7 @@ export async function activateRecord(
   throw new Conflict();
 }
 
-/** Returns null on a conflict. Keeps unfinished updates of entries from the earlier record. */
+/** Replaces the stored definition. Returns null on a conflict. Keeps unfinished updates of entries from the old one. */
 async function replace(
   deps: Deps,
   current: CurrentLiveRecord,
@@ -88,7 +91,7 @@ async function replace(
     fence = moved ?? (await moveFence(deps, orb, current?.record.fence, record.revision, { expect }));
   } catch (error) {
     if (error instanceof Conflict) return null;
-    // There is no stream yet. The first write creates it.
+    // The orb has no stream yet. The first write creates it.
     if (!(error instanceof StreamMissing)) throw error;
   }
   const next: LiveRecord = {
@@ -99,7 +102,7 @@ async function replace(
   return put(deps, next, current?.revision ?? 0);
 }
 
-/** Returns null on a conflict. */
+/** Writes the definition. Returns null on a conflict. */
 async function put(
   deps: Pick<Deps, "store">,
   record: LiveRecord,
@@ -110,7 +113,7 @@ async function put(
   return revision === null ? null : { record, revision };
 }
 
-/** Records a deletion. The fence need not move, because the stream is deleted next. */
+/** Records that an orb was deleted. Its fencing token need not change, because its stream is deleted next. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
@@ -125,7 +128,7 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
   return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
 }
 
-/** Seconds, longer than any publication takes. */
+/** Lifetime of the message in seconds, longer than any publication takes. */
 const REOPENED_SECONDS = 86_400;
 
 function reopening(orb: string): Append {
@@ -157,7 +160,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
   try {
     if (current === null || current.record.revision < wanted.revision) {
       const now = current?.record.fence === undefined ? fence : await fenceNow(deps, orb, fence);
-      // Another process may have moved the fence already.
+      // Another process may have changed the fencing token already.
       await activateRecord(deps, wanted, current, now.seq === fence.seq ? undefined : now);
       return;
     }
@@ -168,7 +171,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
     if ((await orbHead(deps, orb))?.seq !== head.seq) return await repairFence(deps, orb);
     await replace(deps, current, { ...current.record, work: undefined }, { expect: now });
   } catch (error) {
-    // Another process repairs it too, or there is no stream, which the next write creates.
+    // Ignore the error: another process repairs the definition too, or the first write has yet to create the stream.
     if (!(error instanceof Conflict || error instanceof StreamMissing)) throw error;
   }
 }

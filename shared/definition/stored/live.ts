@@ -20,17 +20,17 @@ import {
 export interface LiveRecord {
   v: 1;
   orb: string;
-  /** Revision in the orb's history. Only a higher one replaces it. */
+  /** Revision in the orb's history. Only a higher revision can replace the definition. */
   revision: number;
   at: string;
   /** Null if no definition is published. */
   document: OrbDocument | null;
   work?: EntryWork | undefined;
-  /** Missing in records that were stored before fences existed. */
+  /** Fencing token. Missing in definitions that were stored before the token existed. */
   fence?: Fence | undefined;
 }
 
-/** The same error for missing and unpublished orbs, so that it reveals nothing. */
+/** A 404 that is the same for missing and unpublished orbs, so that it does not reveal which ones exist. */
 export function noLiveOrb(): AppError {
   return notFound("orb", "There is no such orb, or it is not published.");
 }
@@ -75,7 +75,7 @@ async function readLive(
   if (entry === null) return null;
   const { revision, time } = entry;
   const known = recent.get(orb);
-  // The record has not changed, so do not parse it again.
+  // The stored definition has not changed, so do not parse it again.
   if (known !== undefined && known.revision === revision && known.time === time) return known;
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
@@ -136,7 +136,7 @@ function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
   }
 }
 
-/** Replaces damaged data. Its revision 0 makes the repair overwrite it. */
+/** Stands in for damaged data. Its revision 0 lets any definition replace it. */
 const NOTHING_KNOWN = { v: 1, revision: 0, at: "", document: null } as const;
 
 /** Returns the stored definition, or a placeholder if it is damaged. */
@@ -153,10 +153,10 @@ export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveO
   return (await liveDefinitions(deps)).orbs;
 }
 
-/** Definitions of unpublished orbs that stored entries were last validated against. */
+/** For unpublished orbs, the definitions that stored entries were last validated against. */
 const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
-/** Ignores a newer draft that was never validated against stored entries. */
+/** Returns the definition that stored entries were last validated against, which may be older than the newest draft. */
 async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<EntryDefinition> {
   if (head.basis === head.revision) return head;
   const key = `${orb}/${head.basis}/${head.seq}/${head.at}`;

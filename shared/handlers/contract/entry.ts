@@ -1,4 +1,4 @@
-/** Validates handler registrations, which any client of the broker can write. */
+/** Validates registrations of handlers, because any client of the broker can write one. */
 import { z } from "zod";
 import { HANDLER_PART } from "../../definition/document/ids.ts";
 import type { Fault } from "../../kernel/errors.ts";
@@ -27,7 +27,7 @@ const registryEntrySchema = z
   .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
 
 const ENTRY_LIMIT = 256 * 1024;
-/** Maximum nesting: twice that of a JSON Schema. */
+/** Maximum nesting of a registration: twice that of a JSON Schema. */
 const ENTRY_DEPTH = 128;
 
 export interface FaultyEntry {

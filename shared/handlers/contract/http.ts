@@ -35,7 +35,7 @@ export const HTTP_HANDLERS = [
   },
 ] as const satisfies readonly HttpHandler[];
 
-/** Routes for the OpenAPI document. Those of `access` describe themselves. */
+/** Returns the routes of a handler for the OpenAPI document. The routes of `access` are documented elsewhere. */
 export function describedRoutes({ name, paths, methods = ["GET"] }: HttpHandler) {
   if (name.startsWith("access.")) return [];
   return paths.flatMap((path) => methods.map((method) => ({ method, path })));

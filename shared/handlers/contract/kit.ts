@@ -1,5 +1,5 @@
 /**
- * A small kit to write services in TypeScript. It registers handlers, validates input and output, and finishes open
+ * A library for services in TypeScript. It registers handlers, validates input and output, and completes pending
  * requests before it stops.
  * It works with connections of the npm packages `nats` and `nats.ws` but depends on neither.
  */
@@ -40,7 +40,7 @@ export interface KitCall {
   requestId: string | undefined;
   /** W3C trace context. Pass it on to other services. */
   traceparent: string | undefined;
-  /** Use it to execute a repeated request only once. */
+  /** The caller's key for a repeated request. A handler can use it to execute the request only once. */
   idempotencyKey: string | undefined;
 }
 
@@ -57,7 +57,10 @@ export interface KitHandler {
   handle(input: never, call: KitCall): unknown;
 }
 
-/** Rejects a call. Statuses from 400 to 499 reach the caller, except 407, 408, 421 and 425. All others become 502. */
+/**
+ * Throw this error to reject a call. Statuses from 400 to 499 reach the caller, except 407, 408, 421 and 425. All
+ * others become 502.
+ */
 export class ServiceError extends Error {
   readonly status: number;
   readonly code: string | undefined;
@@ -84,7 +87,7 @@ export interface KitOptions<H extends KitHeaders> {
 
 export interface Service {
   readonly names: readonly string[];
-  /** Finishes open requests first. Set `unregister` only to retire the service for good. */
+  /** Completes pending requests first. Set `unregister` only to retire the service for good. */
   stop(options?: { unregister?: boolean }): Promise<void>;
 }
 
@@ -122,7 +125,7 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
       callback: (error, message) => {
         if (error !== null) return;
         const work: Promise<void> = answer(options, each, message)
-          // The response cannot be sent: the connection is gone, or the output is not JSON.
+          // The response could not be sent: the connection is lost, or the output is not JSON.
           .catch((failure: unknown) =>
             options.onError?.(failure, { handler: each.name, requestId: undefined }),
           )
@@ -152,7 +155,7 @@ function subjectOf({ name, handler }: Bound): string {
   return handler.subject ?? SERVICES + name;
 }
 
-/** Skips a registration that is up to date, so that instances do not overwrite each other. */
+/** Registers a handler. Skips a registration that is up to date, so that instances do not overwrite each other. */
 async function register<H extends KitHeaders>(connection: KitConnection<H>, each: Bound): Promise<void> {
   const { name, handler } = each;
   const { description, auth, input, output, timeoutMs } = handler;
@@ -205,7 +208,7 @@ async function answer<H extends KitHeaders>(
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
   const { orbId, handler, input, caller } = request;
-  // Another service registered this subject, so the platform has not checked access to this handler.
+  // Another service registered the same subject, so the platform has not checked access to this handler.
   if (handler !== each.name) throw new ServiceError(404, "No such handler listens on this subject.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {

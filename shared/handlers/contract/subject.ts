@@ -6,8 +6,8 @@ const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
 /**
- * Returns why a subject is not allowed, or undefined if it is. A service must not register the subject of another one,
- * because that would bypass its access rules.
+ * Returns why a service cannot use a subject, or undefined if it can. With the subject of another service, it would
+ * bypass that service's access rules.
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {
   if (subject.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters long`;
@@ -21,7 +21,9 @@ export function subjectFault(subject: string, service: string | undefined): stri
   return undefined;
 }
 
-/** Returns the streams that store messages of the subjects. Subjects with a common first token share one request. */
+/**
+ * Returns the streams that store messages of the subjects. One request covers all subjects with the same first token.
+ */
 export async function capturingStreams(
   store: Pick<Store, "streamNames">,
   subjects: readonly string[],

@@ -26,7 +26,7 @@ function fault(path: string, code: string, message: string): never {
   throw invalid(faults);
 }
 
-/** Reads the current definition before a write is retried. Fails if the orb no longer uses the handler. */
+/** Reads the orb's current definition before a retry. Throws an error if the orb no longer uses the handler. */
 export async function requireUsing(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -39,7 +39,7 @@ export async function requireUsing(
   return live;
 }
 
-/** Returns the named module, or the only one of this type. */
+/** Returns the module that the request names, or the only module of this type. */
 export function moduleOf(live: LiveOrb, type: ModuleType, target: Target): CompiledModule {
   const all = [...live.compiled.modules.values()].filter((module) => module.type === type);
   const [only] = all;
@@ -53,7 +53,7 @@ export function moduleOf(live: LiveOrb, type: ModuleType, target: Target): Compi
   return named ?? fault("/module", "unknown_module", `is not the id of a module of type ${type} in this orb`);
 }
 
-/** Returns the named schema, or the module's only one. */
+/** Returns the schema that the request names, or the module's only schema. */
 export function schemaOf(live: LiveOrb, type: ModuleType, target: Target): CompiledSchema {
   const module = moduleOf(live, type, target);
   if (target.schema === undefined) {

@@ -8,13 +8,13 @@ export type HandlerAuth = (typeof HANDLER_AUTH)[number];
 
 export const HANDLER_KINDS = ["local", "nats", "http"] as const;
 
-/** Milliseconds. */
+/** Milliseconds that the platform waits for the response of a service. */
 export const TIMEOUT = { default: 5_000, min: 1, max: 30_000 } as const;
 
-/** Common prefix of all services' subjects. In production, a service can subscribe only to its own. */
+/** Prefix of the subjects of all services. In production, a service can subscribe only to its own subjects. */
 export const SERVICES = "svc.";
 
-/** Maximum bytes of a response. */
+/** Maximum bytes of a service's response. */
 export const ANSWER_LIMIT = 1024 * 1024;
 
 interface Described {
@@ -40,7 +40,7 @@ export interface LocalCall {
   idempotencyKey?: string | undefined;
 }
 
-/** A handler in this process. */
+/** A handler whose code is part of this process. */
 export interface LocalHandler extends Described {
   kind: "local";
   input: JsonSchema;
@@ -65,6 +65,6 @@ export interface HttpHandler extends Described {
 export type Handler = LocalHandler | RemoteHandler | HttpHandler;
 
 export interface HandlerDeps extends Deps {
-  /** Passed in, because built-in handlers depend on this folder. */
+  /** Built-in handlers. They are passed in, because they depend on this folder. */
   builtIn: readonly Handler[];
 }

@@ -41,7 +41,7 @@ class Compiler {
     this.#draft = draft;
   }
 
-  /** Not recursive, because chains of references can be long. */
+  /** Fills all nodes. Not recursive, because chains of references can be long. */
   finish(): Iterable<Node> {
     for (const [schema, node] of this.#nodes) this.#fill(node, schema);
     return this.#nodes.values();
@@ -131,7 +131,7 @@ class Compiler {
     if (oneOf !== undefined) this.#choose(node, oneOf, 1);
   }
 
-  /** If no alternative matches, reports the errors of all of them. */
+  /** Applies `anyOf` or `oneOf`. If no alternative matches, reports the errors of all of them. */
   #choose(node: Node, schemas: readonly Inner[], most: number): void {
     const choices = this.#same(node, schemas);
     node.any.push((value, run, seen) => {
@@ -168,7 +168,7 @@ class Compiler {
     }
   }
 
-  /** Tracks evaluated keys only if an `unevaluated…` keyword needs them. */
+  /** Creates a set of evaluated keys only if an `unevaluated…` keyword needs it. */
   unseen(): EvaluatedKeys {
     return this.#leftOver ? new Set() : undefined;
   }
@@ -249,7 +249,7 @@ class Compiler {
     });
   }
 
-  /** `unevaluated…` keywords apply after all others. */
+  /** Adds the `unevaluated…` keywords, which apply after all others. */
   #rest(node: Node, { unevaluatedProperties, unevaluatedItems }: Schema): void {
     const names = this.#maybe(unevaluatedProperties);
     const indices = this.#maybe(unevaluatedItems);

@@ -59,7 +59,7 @@ const isNumber = (value: unknown) => typeof value === "number";
 const isFlag = (value: unknown) => typeof value === "boolean";
 const isBound = (value: unknown) => isNumber(value) || isFlag(value);
 
-/** Keywords whose invalid values would make the compiler throw. */
+/** Checks of keyword values that would otherwise make the compiler throw. */
 const VALUES: { [keyword: string]: (value: unknown) => boolean } = {
   type: (value) => [value].flat().every(isText),
   enum: Array.isArray,
@@ -88,12 +88,12 @@ const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
   [/2019-09/, "2019-09"],
 ];
 
-/** Returns the errors of a value, with JSON Pointers. */
+/** Validates a value and returns its errors, with paths as JSON Pointers. */
 export type Check = (value: unknown) => Fault[];
 
 const compiledByText = new BoundedMap<string, Check | Fault[]>(200);
 
-/** Compiles a schema, or returns its errors with JSON Pointers. */
+/** Compiles a JSON Schema into a function, or returns the errors of the schema. */
 export function compileJsonSchema(schema: unknown): Check | Fault[] {
   const text = JSON.stringify(schema) ?? "undefined";
   const known = compiledByText.get(text);
@@ -130,7 +130,7 @@ function checkOf(fits: (value: unknown, run: Run) => boolean): Check {
           { path: "", code: "too_complex", message: "is too complex to validate. Send a smaller value." },
         ];
       }
-      // The recursion was too deep for the stack.
+      // The value was nested too deeply for the stack.
       if (!(error instanceof RangeError)) throw error;
       return [
         { path: "", code: "too_deep", message: "is nested too deep to validate. Send a flatter value." },

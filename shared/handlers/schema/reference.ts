@@ -1,4 +1,4 @@
-/** A `$ref` points to a missing definition or only back to itself. */
+/** Thrown if a `$ref` points to a missing definition or only back to itself. */
 export class BadReference extends Error {}
 
 /** Splits a local `$ref`. Returns undefined for `#`, and null for an invalid encoding. */

@@ -6,7 +6,7 @@ import { isObject } from "../../kernel/json.ts";
 import type { Run } from "./run.ts";
 import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, namesOf } from "./values.ts";
 
-/** Maximum characters of the allowed values in a message. */
+/** Maximum characters of the list of allowed values in an error message. */
 const MAX_LISTED = 200;
 
 /** Properties and items that a keyword has evaluated. Undefined if no keyword needs them. */
@@ -39,7 +39,7 @@ export function validate(node: Node, value: unknown, run: Run, seen: EvaluatedKe
   return valid;
 }
 
-/** JSON.parse returns Infinity for numbers that are too large, and JSON.stringify turns it into null. */
+/** Rejects infinite numbers: JSON.parse returns Infinity for 1e999, and JSON.stringify turns it into null. */
 function isWritable(value: number, run: Run): boolean {
   return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
 }

@@ -54,7 +54,7 @@ export class Run {
     if (this.#faults.size < MAX_FAULTS && !this.#faults.has(key)) this.#faults.set(key, fault);
   }
 
-  /** Collects errors separately. They count only if no other alternative matches. */
+  /** Collects errors of one alternative separately. They count only if no other alternative matches. */
   apart(act: () => boolean): { valid: boolean; faults: FaultMap } {
     this.spend(2);
     const before = this.#faults;
@@ -73,7 +73,10 @@ export class Run {
     return valid;
   }
 
-  /** Memoizes validation. Otherwise, recursive schemas could double the work with each level. */
+  /**
+   * Returns the remembered result if the same value was validated before. Recursive schemas could double the work with
+   * each level.
+   */
   once(node: object, value: object, act: () => Outcome): Outcome {
     this.spend(10);
     let known = this.#outcomes.get(node);
@@ -82,7 +85,7 @@ export class Run {
       this.#outcomes.set(node, known);
     }
     let outcome = known.get(value);
-    // A result without reported errors cannot be reused for a report.
+    // A failed result without errors cannot be reused if errors must be reported.
     if (outcome === undefined || (!this.#silent && !outcome.valid && outcome.faults.size === 0)) {
       outcome = act();
       known.set(value, outcome);

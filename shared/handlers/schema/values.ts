@@ -10,7 +10,7 @@ export function namesOf(value: Members, run: Run): string[] {
   return names;
 }
 
-/** Returns equal results for equal values, whatever the order of their properties. */
+/** Returns equal results for equal JSON values, whatever the order of their properties. */
 export function identity(value: unknown, run?: Run): unknown {
   if (typeof value === "object" && value !== null) return canonical(value, run);
   if (typeof value !== "string") return value;
@@ -48,7 +48,7 @@ export function lengthOf(text: string, run: Run): number {
   return ucs2length(text);
 }
 
-/** A number as digits and a power of ten, to avoid rounding errors. */
+/** Converts a number to digits and a power of ten, to avoid rounding errors. */
 function decimal(value: number): readonly [digits: bigint, exponent: number] {
   const [written = "0", exponent = "0"] = Math.abs(value).toString().split("e");
   const [whole = "0", fraction = ""] = written.split(".");
@@ -62,7 +62,7 @@ export function isMultiple(value: number, divisor: number): boolean {
   return shift >= 0 ? (a * 10n ** BigInt(shift)) % b === 0n : a % (b * 10n ** BigInt(-shift)) === 0n;
 }
 
-/** The library's regular expression for URLs backtracks: forty letters block it for minutes. */
+/** Returns whether a text is a URL. The library's regular expression backtracks: forty letters block it for minutes. */
 function isWebAddress(text: string): boolean {
   return !/\s/.test(text) && ["http:", "https:", "ftp:"].includes(URL.parse(text)?.protocol ?? "");
 }

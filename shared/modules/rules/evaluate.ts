@@ -31,7 +31,7 @@ export interface Trace {
   /** Whether the result is truthy. */
   fired: boolean;
   result: unknown;
-  /** Why evaluation stopped. The rule has not fired then. */
+  /** Why the evaluation of the rule failed. The rule then counts as not fired. */
   failure?: RuleFailure | "unsound";
   conditions: Condition[];
   /** Facts that the rule read, by path. Null if missing. */
@@ -87,7 +87,7 @@ async function liveRules(
   return rules;
 }
 
-/** Higher priority first, then older first. */
+/** Sorts rules by priority, highest first, and then by age, oldest first. */
 function inOrder(a: Rule, b: Rule): number {
   return b.priority - a.priority || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
@@ -108,7 +108,7 @@ async function evaluateRules(
   const left = budget(() => deps.clock.now());
   const trace: Trace[] = [];
   for (const { rule, ...names } of rules) {
-    // Older versions may have stored rules that are invalid today.
+    // An older version of the platform may have stored rules that are invalid today.
     if (checkRule(rule).length > 0) {
       trace.push({ ...names, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
       continue;

@@ -27,7 +27,7 @@ const LONGEST_PATH = 1_000;
 
 const known = defaultMethods as unknown as Record<string, Operator>;
 
-/** Checks an operator's arguments before the library sees them. */
+/** Wraps an operator of the library to check its arguments first. */
 function guarded(name: string, look: (args: unknown) => void): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
@@ -43,7 +43,7 @@ function requireShort(paths: unknown): void {
     if (typeof path === "string" && path.length > LONGEST_PATH) throw new Error("a path is too long");
 }
 
-/** The path `[[2], "a"]` means `a` two levels up. */
+/** Rejects a path that climbs too many levels. The path `[[2], "a"]` means `a` two levels up. */
 function requireNear(args: unknown): void {
   const [first] = [args].flat();
   if (Array.isArray(first) && Math.abs(Number(first[0])) > MOST_LEVELS)

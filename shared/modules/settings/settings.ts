@@ -36,9 +36,9 @@ export interface SettingsView {
   module: string;
   schema: string;
   scope: SettingsScope;
-  /** The set values, and the schema's defaults for all other fields. */
+  /** The values that the owner has set, and the schema's defaults for all other fields. */
   values: Record<string, unknown>;
-  /** 0 if nothing was set yet. */
+  /** Number of the newest revision. 0 if nothing has been set yet. */
   revision: number;
   updatedAt: string | null;
 }
@@ -54,7 +54,7 @@ async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Prom
   return derivedId(["settings", schema.id, ...whose]);
 }
 
-/** Users may access their own settings, admins those of the application. */
+/** Rejects callers without access. Users may access their own settings, admins those of the application. */
 function requireScope(actor: Actor, role: Role, scope: SettingsScope): void {
   if (!atLeast(role, scope === "application" ? "admin" : "user"))
     throw refusal(actor, scope === "application" ? "admin" : "user");
@@ -113,7 +113,7 @@ export async function setSettings(
     const entry = parseEntry(last);
     const stored = entry === null || entry.head.status === "DELETED" ? {} : entry.head.values;
     const values = merged(schema, stored, given);
-    // A message without an entry is the tombstone of an entry that was just deleted.
+    // If a message exists without an entry, it marks an entry that was just deleted.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
@@ -124,7 +124,7 @@ export async function setSettings(
   return counted(deps, actor, first.live.orb, () => retryOnConflict(deps, first.live.orb, write));
 }
 
-/** Finds the schema in the current definition, and checks access again. */
+/** Finds the schema in the current definition and checks the caller's access again. */
 async function renewedTarget(
   deps: Deps,
   actor: Actor,
@@ -157,7 +157,7 @@ function namedBy(given: Readonly<Record<string, unknown>>, path: string): boolea
   return Object.hasOwn(given, name) && given[name] !== null;
 }
 
-/** Makes all fields optional and stores no defaults, so that unset fields follow the current default. */
+/** Makes all fields optional. Does not store defaults, so that unset fields follow the current default. */
 function lenient(schema: CompiledSchema): CompiledSchema {
   const fields = new Map<string, CompiledField>();
   for (const [name, field] of schema.fields) {
@@ -180,7 +180,7 @@ async function create(
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
   const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-  // One atomic batch: if two first writes race, the loser must leave nothing in the index.
+  // Use one atomic batch: if two first writes race, the losing one must leave nothing in the index.
   await commit(deps, live, sure, { atomic: true });
   return snapshot;
 }
@@ -205,7 +205,7 @@ async function change(
     faults: [],
   });
   const now = deps.clock.now();
-  // Expiry of the settings counts as a revision. Another entry may have taken their unique values since.
+  // If the settings have expired, that counts as a revision, and another entry may have taken their unique values.
   const base = effective(head, now);
   const at = new Date(now).toISOString();
   const revision = base.revision + 1;
@@ -229,13 +229,13 @@ async function change(
   const claims = keyChange(before, new Set(prepared.claims));
   const snapshots = base === head ? [snapshot] : [base, snapshot];
   const write = { address, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
-  // The deletion also removed the entry from lists.
+  // The deletion also removed the entry from lists, so add it again.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isEqualityKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
-    // Append messages one by one, because atomic batches are slow and many callers may write the same entry. Old index
-    // keys stay: removing them could remove what the next writer adds.
+    // Append messages one by one, because atomic batches are slow and many callers may write the same entry. Keep old
+    // index keys, because removing them could remove keys that the next writer adds.
     const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees: [] } });
     await appendFenced(deps, live, write, messages);
     return snapshot;

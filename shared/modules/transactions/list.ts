@@ -22,10 +22,10 @@ export interface RecordQuery {
   order: "asc" | "desc";
   limit: number;
   cursor?: string | undefined;
-  /** Inclusive, ISO 8601 in UTC. The end (`to`) is exclusive. */
+  /** Start of the time range, inclusive, as ISO 8601 in UTC. The end (`to`) is exclusive. */
   from?: string | undefined;
   to?: string | undefined;
-  /** Lists the records of one account only. For admins. */
+  /** Lists only the records of one account. Only admins may set it. */
   by?: string | undefined;
 }
 
@@ -53,8 +53,8 @@ async function heads(
 }
 
 /**
- * Returns records in the order in which the broker stored them. A page may be short if records are large or the time
- * range skips many.
+ * Returns records in the order in which the broker stored them. A page may contain fewer than `limit` records if they
+ * are large or the time range skips many.
  */
 export async function listTransactions(
   deps: Deps,

@@ -20,11 +20,11 @@ import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } fr
 
 export interface NewRecord {
   values: unknown;
-  /** Idempotency key. Repeated requests create one record, without a time limit. */
+  /** Idempotency key. All requests with the same key create only one record, without a time limit. */
   key?: string | undefined;
 }
 
-/** Every account may create records, unless the schema's `access.write` restricts it. */
+/** Rejects callers who may not create records. Every account may, unless the schema's `access.write` restricts it. */
 function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
   const stated = schema.definition.access?.write;
   if (role === "public") throw refusal(actor);
@@ -81,7 +81,8 @@ export async function recordTransaction(
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-    // With a key, two requests may write the same record. One atomic batch keeps it from appearing twice in lists.
+    // Two requests with the same key may write the same record. One atomic batch keeps it from appearing twice in
+    // lists.
     await commit(deps, live, sure, { atomic: request !== undefined });
     return { record: recordView(schema, snapshot), replayed: false };
   };

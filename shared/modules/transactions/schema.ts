@@ -8,7 +8,7 @@ export interface RecordView {
   id: string;
   module: string;
   schema: string;
-  /** By the platform's clock. */
+  /** Time of creation by the platform's clock. */
   createdAt: string;
   createdBy: string;
   values: Record<string, unknown>;
@@ -16,7 +16,7 @@ export interface RecordView {
 
 /** A record is a published entry with a single revision. */
 export interface RecordSnapshot extends EntrySnapshot {
-  /** HMAC of the values, for records with an idempotency key. */
+  /** HMAC of the values, which detects a reused idempotency key with other values. Only for records with a key. */
   request?: string;
 }
 
@@ -25,7 +25,7 @@ export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot):
   return { id, module, schema, createdAt, createdBy, values: maskValues(values, definition) };
 }
 
-/** Index messages that list a record under its owner. */
+/** Returns the index messages that list a record under its owner. */
 export function ownHints(address: EntryAddress, owner: string): Append[] {
   if (address.type !== "transactions" || !isToken(owner)) return [];
   return [{ subject: subjects.ownOrder(address, owner), data: address.id }];
