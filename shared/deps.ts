@@ -77,6 +77,6 @@ export interface Deps {
   randomToken: (bytes: number) => string;
   /** Lets work continue after the response. The request's broker connection stays open until the work ends. */
   afterwards: (work: Promise<unknown>) => void;
-  /** Tells caches when the response becomes outdated although nobody writes, in milliseconds since 1970. */
+  /** Tells caches when the response expires even if no data changes, in milliseconds since 1970. */
   expires?: (time: number) => void;
 }

@@ -19,7 +19,7 @@ export interface Scope {
   name: "Platform" | "Shared" | "Orb";
   /** OpenAPI tags of the routes. In the document of an orb, the orb's id precedes them. */
   tags: { signin: string; account: string; people: string };
-  /** What messages call an account, and the roles it may have. Invitations grant the last role by default. */
+  /** Noun for an account in messages, and the roles of accounts. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
   /** Wraps all routes for signing in. @param access name of the access in the audit log */
@@ -56,7 +56,7 @@ export function accountsOf(realm: Realm): { platform: boolean; realms: string[] 
     : { platform: false, realms: [realm.name] };
 }
 
-/** Who may use a route: everyone, any account, or admins and owners. */
+/** The callers that may use a route: everyone, any account, or admins and owners. */
 type Callers = "anyone" | "account" | "manager";
 
 function described({ name }: Scope, callers: Exclude<Callers, "anyone">) {

@@ -22,7 +22,7 @@ interface Lease {
   /** Units that are left to spend. Negative if the process spent units in advance. */
   left: number;
   spent: number;
-  /** Whether the broker has no more units of the rate limit to lease. */
+  /** Whether all units of the rate limit are leased. */
   last: boolean;
   renewing: boolean;
 }

@@ -1,6 +1,6 @@
 /** Script of the API page. It starts Swagger UI and hides details that readers rarely need. */
 declare global {
-  /** From swagger-ui-bundle.js. */
+  /** Starts Swagger UI. Defined in swagger-ui-bundle.js. */
   function SwaggerUIBundle(options: object): unknown;
 }
 

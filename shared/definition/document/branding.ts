@@ -7,7 +7,10 @@ export const MAX_LOGO = 32_768;
 
 const DATA_IMAGE = /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml);base64,[A-Za-z0-9+/]+={0,2}$/;
 
-/** Whether a logo can be shown. Wildcards and credentials in an address are refused: it becomes part of a policy. */
+/**
+ * Returns whether a page can show the logo. An address must not contain wildcards or credentials, because it becomes
+ * part of a Content-Security-Policy.
+ */
 function isLogo(text: string): boolean {
   if (DATA_IMAGE.test(text)) return true;
   if (!/^https:\/\//.test(text) || !URL.canParse(text)) return false;

@@ -24,7 +24,7 @@ const ROUTES: ReadonlySet<string> = new Set([
   "platform",
 ]);
 
-/** Module ids that are reserved, because every orb (application) has a route with this path segment. */
+/** Reserved module ids, because every orb (application) has routes with these path segments. */
 const RESERVED_MODULE_IDS: ReadonlySet<string> = new Set(["call", "signin"]);
 
 /** Path segments of the account routes that orbs (applications) with user accounts have. */

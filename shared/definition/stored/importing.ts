@@ -44,7 +44,10 @@ export class ImportMark {
     this.#subject = subjects.importMark(orb, begun.revision);
   }
 
-  /** @throws Conflict if the import was cancelled */
+  /**
+   * Writes the first mark of an import into the stream.
+   * @throws Conflict if the import was cancelled
+   */
   static async set(deps: Pick<Deps, "store">, orb: string, begun: OrbHead): Promise<ImportMark> {
     const mark = new ImportMark(deps, orb, begun);
     mark.#seq = await deps.store.append(mark.#stream, mark.#next());
@@ -60,7 +63,7 @@ export class ImportMark {
   }
 
   /**
-   * Writes messages in several batches. An orb is invisible until its import ends, so they need not be atomic.
+   * Writes messages in several batches. One atomic batch is not needed, because an orb is invisible during its import.
    * @throws Conflict if the stream was deleted and created again
    */
   async write(messages: readonly Append[]): Promise<number[]> {

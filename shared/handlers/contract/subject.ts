@@ -22,7 +22,7 @@ export function subjectFault(subject: string, service: string | undefined): stri
 }
 
 /**
- * Returns the streams that store messages of the subjects. One request covers all subjects with the same first token.
+ * Returns the streams that store messages of the subjects. One request covers all subjects with the same first part.
  */
 export async function capturingStreams(
   store: Pick<Store, "streamNames">,

@@ -184,7 +184,7 @@ function placesOf(rule: unknown): Map<object, string> {
   return places;
 }
 
-/** Returns whether a value contains too many values. Shared objects count each time, because JSON repeats them. */
+/** Returns whether a value contains more than `most` values. Shared objects count each time, because JSON repeats them. */
 function larger(value: unknown, most: number): boolean {
   let left = most;
   const visit = (item: unknown, depth: number): boolean => {
