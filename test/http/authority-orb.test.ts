@@ -279,6 +279,15 @@ const ROUTES: Record<string, Rows> = {
       { ...(await registering(`/api/${orb}`)), refused: { ...OF_ACCOUNT, "is deleted and recreated": 404 } },
       { ...(await signingIn(`/api/${orb}`, other)), refused: OF_ACCOUNT },
     ],
+    // The handler itself begins, and completes with a session id. It has both forms of its path.
+    "POST /api/{orbId}/passkey": async ({ orb, owner, other }) => [
+      { by: owner.token, body: json({ add: true }), refused: OF_ACCOUNT },
+      {
+        ...(await signingIn(`/api/${orb}`, other)),
+        path: `/api/${orb}/call/passkey`,
+        refused: OF_ACCOUNT,
+      },
+    ],
   }),
   "POST /api/{orbId}/call/{handler}": (at) =>
     // The settings of an account have no access of their own.
