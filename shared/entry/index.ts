@@ -1,11 +1,12 @@
 /**
  * Comments in this folder use these terms:
+ * - Orb: the definition of an application, with the schemas of its entries.
  * - Log: all revisions of an entry, one complete snapshot per message. The last one is the source of truth.
  * - Published copy: a copy of the published revision, on a separate subject for subscribers and fast reads.
  * - Tombstone: a message that marks deleted data.
- * - Index key: a message that makes an entry findable by a value or a reference. Readers verify it.
+ * - Index key: a message that makes an entry findable by a value or a reference. Readers check it against the entry.
  * - Guard: a condition that another subject must not change before the commit.
- * - Fence: messages that a new definition of the orb replaces. Every write expects them unchanged.
+ * - Fence: the fencing token of a definition. A write fails if a new definition has replaced the token.
  */
 export { backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./migrate/rekey.ts";

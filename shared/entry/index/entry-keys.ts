@@ -54,7 +54,10 @@ async function ofValues<T>(
   }
 }
 
-/** Returns an entry's index keys, usually as stored. Computes them from the values if those may be outdated. */
+/**
+ * Returns the keys under which indexes list an entry. Uses the stored keys, or computes them from the values if a new
+ * definition may have changed them.
+ */
 export async function entryKeys(
   deps: Deps,
   context: OrbContext,
@@ -106,19 +109,19 @@ const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.j
 
 export interface ReservationState {
   known: Map<string, number>;
-  /** Conditions of the commit for unique values that other entries no longer need: those entries must not change. */
+  /** If another entry owns a unique value but no longer needs it, that entry must not change before the commit. */
   guards: Guard[];
   own: Set<string>;
-  /** Keys that other entries own, with the ids of those entries. */
+  /** Keys of unique values that other entries own, each with the id of the owner. */
   taken: Map<string, string>;
 }
 
 const FEWER_VALUES = "Change fewer unique fields in one request.";
 
 /**
- * Looks up which entries own unique values.
- * @param wanted each key, with the id of the entry that wants it
- * @throws AppError invalid `too_broad` if the owners are too large for the read budget
+ * Finds out which entries own unique values.
+ * @param wanted key of each value, with the id of the entry that wants it
+ * @throws AppError invalid `too_broad` if the owning entries are too large to read within the budget
  */
 export async function readReservations(
   deps: Deps,
@@ -160,8 +163,8 @@ export async function readReservations(
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(charged, context, schema, entry, key)))
           state.taken.set(key, owner);
-        // The owner no longer needs the value, for example after its `validTo`. Another entry may take it, provided
-        // that the owner does not change before the commit.
+        // The owner no longer needs the value, for example after its `validTo`. Another entry may take the value if the
+        // owner does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
       }
     }
@@ -175,7 +178,7 @@ export interface KeptEntry {
 }
 
 /**
- * Looks up the unique values that an entry wants.
+ * Finds out who owns the unique values that an entry wants.
  * @param keeping the existing entry, which may keep old values that differ from another entry's only in spelling
  * @throws AppError conflict `unique_conflict` if other entries own some of them
  */
@@ -207,7 +210,10 @@ async function sharedBefore(
   return new Set(kept);
 }
 
-/** Looks up the unique values that a write adds. Needed after a conflict. */
+/**
+ * Finds out who owns the unique values that a write adds. The first attempt skips this step; a conflict makes it
+ * necessary.
+ */
 export async function withReservations(
   deps: Deps,
   context: OrbContext,

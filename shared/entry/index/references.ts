@@ -56,13 +56,15 @@ const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
 
 export interface TargetCheck {
   faults: Fault[];
-  /** Conditions of the commit: referenced entries of the same orb must not change. */
+  /**
+   * The write fails if one of these subjects changes first. They are the logs of referenced entries in the same orb.
+   */
   guards: Guard[];
 }
 
 /**
- * Checks that all referenced entries exist, that the caller may read them and, with `live`, that they are published.
- * @param only limits the check to these index keys
+ * Checks that all referenced entries exist and that the caller may read them. With `live`, they must also be published.
+ * @param only checks only the references with these index keys
  */
 export async function checkTargets(
   deps: Deps,
@@ -96,7 +98,7 @@ export async function checkTargets(
       const wanted = [...new Set(subjectOf.values())];
       const read = (logs: readonly string[], maxBytes: number) =>
         nullIfMissing(store.getMany(streams.orb(orb), logs, { maxBytes }));
-      // Keep only the state of each referenced entry, because all bodies together may be large.
+      // Keep only the sequence and state of each referenced entry, because all contents together may be too large.
       const heads = new Map<string, { seq: number; state: TargetState }>();
       for await (const { result } of inBatches(budget, wanted, read)) {
         for (const [log, message] of result ?? []) {
@@ -152,11 +154,11 @@ export interface Referrer {
   field: string;
 }
 
-/** Maximum number of referring entries in a response. */
+/** Maximum number of referring entries that a response lists. */
 const NAMED = 50;
 const REFERRERS_PER_READ = 250;
 
-/** A reference from the index, which may be outdated. */
+/** A reference found in the index. The entry may have changed since. */
 interface Hint {
   log: string;
   field: string;
@@ -168,7 +170,7 @@ function hintIn(message: StoredMessage): Hint | undefined {
   return { log: subjects.entryLog(addressIn(`${orb}.${type}.owner.${schema}.${source}`)), field };
 }
 
-/** Returns the referring entry if its newest or published revision really refers to `id`. */
+/** Reads the referring entry. Returns it if its newest or published revision still refers to `id`. */
 async function confirmed(
   deps: Deps,
   context: OrbContext,
@@ -189,8 +191,8 @@ async function confirmed(
 }
 
 /**
- * Returns whether another entry refers to an entry. Reads from the leader, because a replica could miss a new reference.
- * Also returns true if the read budget is used up.
+ * Returns whether another entry refers to this one, or true if the read budget is used up. Reads from the leader,
+ * because a replica could miss a new reference.
  */
 export async function isReferred(deps: Deps, context: OrbContext, id: string): Promise<boolean> {
   const { orb } = context;

@@ -1,5 +1,6 @@
 /**
- * Scans an index of entries in order of creation. Index messages may be outdated, so callers must verify each entry.
+ * Reads an index of entries in order of creation. An index message may be outdated, so callers must check it against
+ * the entry.
  */
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, type ModuleToken, streams } from "../../store/subjects.ts";
@@ -16,7 +17,10 @@ export interface IndexEntry {
 }
 
 const MAX_WINDOW = 500;
-/** A new entry adds up to ten messages to the stream, one of them to the index of entries. */
+/**
+ * About one of ten messages in an orb's stream belongs to the index of entries, because a new entry adds up to ten
+ * messages.
+ */
 const USUAL_DENSITY = 1 / 10;
 
 /** Reads a page of an index. A missing stream counts as empty. */
@@ -50,13 +54,13 @@ function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): Ind
 export interface IndexScan {
   orb: string;
   filter: string;
-  /** The schema of all entries in the index, if the subjects do not contain it. */
+  /** Module and schema of all entries in the index, if the subjects do not contain them. */
   home?: Home;
   literal?: boolean;
   first: number;
 }
 
-/** Reads several indexes completely. Returns undefined if they have more than `most` messages. */
+/** Reads several indexes completely. Returns undefined if they have more than `most` messages together. */
 export async function readPlaces(
   store: Store,
   scans: readonly IndexScan[],
@@ -82,7 +86,10 @@ export async function readPlaces(
 
 export interface IndexWindow {
   places: IndexEntry[];
-  /** Which share of the stream are index messages: an estimate to read an index backwards. 0 if unknown. */
+  /**
+   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. Used to read an
+   * index backwards.
+   */
   density: number;
 }
 
@@ -119,7 +126,7 @@ export async function* scanInOrder(
   if (start !== undefined) yield* scanBackwards(store, indexScan, start);
 }
 
-/** Yields entries newest first. The broker reads only forwards, so each page starts at an estimated sequence. */
+/** Yields entries newest first. The broker can only read forwards, so each page starts at an estimated sequence. */
 async function* scanBackwards(
   store: Store,
   indexScan: IndexScan,

@@ -1,7 +1,7 @@
 /**
- * The broker's message scheduler shows an entry at `validFrom` and hides it at `validTo`, so no process must run at
- * that time. Schedules write only to the subject of the published copy. In the entry's log, they could overwrite
- * concurrent writes, because scheduled messages have no expectation.
+ * The broker's message scheduler shows an entry at `validFrom` and hides it at `validTo`, so no process must be running
+ * then. Scheduled messages replace only the published copy. In the log of revisions they could overwrite concurrent
+ * writes, because the broker does not check an expected sequence for them.
  */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
@@ -20,15 +20,18 @@ import {
 } from "../model/snapshot.ts";
 import { publishedOf } from "./entry-keys.ts";
 
-/** Maximum delay of a schedule in milliseconds: the scheduler's interval, plus time for a slow disk. */
+/** Maximum milliseconds by which the broker sends a scheduled message late: its interval, plus time for a slow disk. */
 const LATE_MS = 600;
-/** A schedule that is due within this many milliseconds may fire although it is being cancelled. */
+/** If a schedule is due within this many milliseconds, the broker may still execute it after it was cancelled. */
 const NEAR_MS = 1_000;
-/** A schedule that is overdue for this many milliseconds has fired. */
+/** If a schedule is overdue by this many milliseconds, the broker has executed it. */
 const OVERDUE_MS = 15_000;
 const CANCELLED_SECONDS = 1;
 
-/** The broker's 64-bit nanoseconds end in 2262, so a later schedule would fire at once. */
+/**
+ * Later times are not scheduled. The broker counts 64-bit nanoseconds, which end in 2262, and would execute such a
+ * schedule at once.
+ */
 const LAST_SCHEDULED = Date.UTC(2200, 0, 1);
 
 function schedule(
@@ -51,7 +54,7 @@ function schedule(
   };
 }
 
-/** Returns the messages of a publication: the published copy, and schedules for `validFrom` and `validTo`. */
+/** Returns the messages that publish an entry: its published copy, and schedules for `validFrom` and `validTo`. */
 export function publishMessages(
   address: EntryAddress,
   role: LiveRole,
@@ -65,7 +68,7 @@ export function publishMessages(
     if (Date.parse(liveFrom) < LAST_SCHEDULED) {
       messages.push(schedule(address, role, revision, "open", liveFrom, liveCopy(published)));
     }
-    // The new revision is not visible yet, so remove the published copy of the previous one.
+    // The new revision becomes visible only later, so remove the published copy of the previous one now.
     if (previous !== null && previous.publishedRevision !== null) {
       messages.push(liveTombstone(address, role, published, new Date(now).toISOString()));
     }
@@ -112,7 +115,10 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
   ];
 }
 
-/** Returns the times of schedules that may fire although they are being cancelled. */
+/**
+ * Returns `validFrom` and `validTo` if they are so near that the broker may execute the schedule although it was
+ * cancelled.
+ */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]
     .filter((edge) => edge !== null)
@@ -120,7 +126,9 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
     .filter((edge) => edge - now < NEAR_MS && now - edge < OVERDUE_MS);
 }
 
-/** A schedule may fire although it is being cancelled. So checks the published copy now and again later. */
+/**
+ * The broker may execute a schedule although it was cancelled. So this checks the published copy now and again later.
+ */
 export async function repairAfterCancel(
   deps: Deps,
   address: EntryAddress,
@@ -135,7 +143,7 @@ export async function repairAfterCancel(
   deps.afterwards(pause(wait).then(() => repairLive(deps, address, role)));
 }
 
-/** Makes the published copy match the newest revision, unless a concurrent publication writes first. */
+/** Makes the published copy match the newest revision. Does nothing if a concurrent write changes the copy first. */
 async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Promise<boolean> {
   const stream = streams.orb(address.orb);
   const log = subjects.entryLog(address);

@@ -24,14 +24,14 @@ export interface VisibleEntry {
   schema: CompiledSchema;
   address: EntryAddress;
   head: EntrySnapshot;
-  /** The revision to show, with sensitive values masked. */
+  /** The newest or published revision, with sensitive values masked. */
   shown: EntryView;
   /** Number of the newest revision, for ETags. */
   newest: number;
 }
 
 export interface ListedEntry extends VisibleEntry {
-  /** Stored bytes that were read for the entry. */
+  /** Number of stored bytes that were read for the entry. */
   bytes: number;
 }
 
@@ -44,7 +44,7 @@ export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["sho
   return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
-/** Reads the published revisions of entries. The result has undefined for entries that are not visible now. */
+/** Reads the published revisions of entries. The result contains undefined for each entry that is not visible now. */
 export async function readLive(
   deps: Pick<Deps, "store" | "clock" | "expires">,
   orb: string,
@@ -82,8 +82,8 @@ export async function readLive(
 }
 
 /**
- * Reads entries with their published copies in one request. With a local cache or large entries, two requests are
- * cheaper.
+ * Reads the logs and the published copies of entries in one request. Two requests are cheaper if the entries are cached
+ * or large.
  */
 async function lastOf(
   store: Store,
@@ -106,7 +106,7 @@ async function lastOf(
   return { messages: new Map([...messages, ...copies]), heads };
 }
 
-/** Reads the last message of each subject. For one or two, separate reads are cheapest. */
+/** Reads the last message of each subject. One or two subjects are read one by one, which is cheapest. */
 async function lastOfAll(
   store: Store,
   stream: string,

@@ -16,15 +16,15 @@ export interface SharedForm {
   module: string;
   schema: string;
   field: string;
-  /** First the entry that owns the normalized value, then the others. */
+  /** The first id is the entry that owns the normalized value. The others only share it. */
   ids: string[];
 }
 
 const PARALLEL = 16;
 
 /**
- * Reserves the normalized values of an orb's entries, without new revisions. Safe to repeat.
- * @returns values that several entries share; they all keep them
+ * Reserves the normalized unique values of an orb's entries. Adds no revisions. Calling it again is safe.
+ * @returns values that several entries share; these entries keep them
  */
 export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {
   const found: SharedForm[] = [];

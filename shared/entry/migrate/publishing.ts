@@ -15,7 +15,7 @@ import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { backfillKeys, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
 import { fenced, moveEntries } from "../write/move.ts";
 
-/** Counts up to this many entries one by one. For more, uses the size of the index. */
+/** Up to this many entries are counted one by one. Beyond it, the size of the index is used as the count. */
 const EXACT = 500;
 const GROUP = 300;
 
@@ -30,7 +30,7 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  // An empty schema allows any change, so the leader must confirm that there are no entries.
+  // A schema without entries allows any change of its definition. So ask the leader whether there really are none.
   const confirmed = deps.config.replicas === 1 || page === null;
   if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;
@@ -46,16 +46,19 @@ export interface Duplicate {
 export interface Claimed {
   entries: number;
   written: number;
-  /** If there are duplicates, nothing was written, unless they appeared during the writing. */
+  /**
+   * Unique values that several entries have. If there are any, nothing was written, except when they appeared only
+   * during the writing.
+   */
   duplicates: Duplicate[];
 }
 
 const NAMED = 50;
 
 /**
- * Writes the index keys that stored entries lack under a new definition. Call it before the definition is activated,
- * and again afterwards for entries that were written in between.
- * @param options.dryRun only searches for duplicates
+ * Adds stored entries to the indexes that a new definition needs. Call it before the definition is activated, and again
+ * afterwards for entries that were written in between.
+ * @param options.dryRun only searches for duplicates of unique values
  * @param options.since only reads entries that were written after this sequence
  */
 export async function backfillExisting(
@@ -75,7 +78,8 @@ export async function backfillExisting(
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
-      // Older entries may have unique values that differ only in spelling. These must not block a definition.
+      // Older entries may have unique values that differ only in spelling. Ignore these duplicates, or they would block
+      // the new definition.
       for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
@@ -99,8 +103,8 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 }
 
 /**
- * Moves the published copies of a schema when the role that may read them changes.
- * @param fence fence of the new definition; the broker rejects further moves once another one is active
+ * Moves the published copies of a schema to another subject, when a new definition changes who may read them.
+ * @param fence fencing token of the new definition; once a later definition is active, the broker rejects further moves
  */
 export async function moveLive(
   deps: Deps,
@@ -119,7 +123,10 @@ export async function moveLive(
   return moved;
 }
 
-/** Cancels the schedules of a removed schema, which would otherwise publish its entries at `validFrom`. */
+/**
+ * Cancels the scheduled publications of a removed schema. The broker would otherwise publish its entries at
+ * `validFrom`.
+ */
 export async function cancelScheduled(
   deps: Deps,
   orb: string,
@@ -143,7 +150,7 @@ export interface InvalidEntries {
 const CHECKED = 10_000;
 const EXAMPLES = 10;
 
-/** Returns how many entries have a value of each field. */
+/** Returns for each field how many entries have a value. */
 export async function valuesStored(
   deps: Deps,
   orb: string,

@@ -1,6 +1,6 @@
 /**
- * Key rotation: encrypts the newest revision of every entry under the current key, as a new revision. Older keys are
- * then needed only for the history.
+ * Key rotation: encrypts the newest revision of every entry with the current key, and appends it as a new revision.
+ * Older keys are then needed only to read older revisions.
  */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
@@ -30,7 +30,9 @@ export interface RekeyProgress {
 
 const PARALLEL = 16;
 
-/** Rotates the keys of one orb's entries. Yields the progress after every page. Safe to repeat. */
+/**
+ * Encrypts the entries of one orb with the current key. Yields the progress after every page. Calling it again is safe.
+ */
 export async function* rekeyEntries(
   deps: Deps,
   actor: Actor,
@@ -41,7 +43,7 @@ export async function* rekeyEntries(
   const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
   const shared = new Set((await backfillForms(deps, orb)).flatMap(({ ids }) => ids));
   for await (const page of scanEntries(deps, orb.orb)) {
-    // A rotation takes minutes, so use the definition that is active now.
+    // The loop over all entries may take minutes, so read the active definition again for each page.
     const context = (await definitionFor(deps, orb.orb)) ?? orb;
     for (let i = 0; i < page.length; i += PARALLEL) {
       await Promise.all(
@@ -75,13 +77,13 @@ async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Prom
   const schema = schemaOf(orb.compiled, address);
   if (schema === undefined || head.status === "DELETED") return false;
   if (!schema.unique.some((field) => field.sensitive)) return false;
-  // The stored entry may lack the index keys of fields that became unique later, so compute them.
+  // A field may have become unique after the entry was stored. Its index keys are then missing, so compute them.
   const secret = (held: Pick<EntrySnapshot, "claims" | "liveClaims">) =>
     JSON.stringify([secretOf(schema, held.claims), secretOf(schema, held.liveClaims ?? [])]);
   return secret(await entryKeys(deps, orb, schema, entry)) !== secret(head);
 }
 
-/** Thrown to leave an entry unchanged, because another process has already encrypted it. */
+/** Thrown if another process has already encrypted the entry, which then stays unchanged. */
 class Current extends Error {}
 
 async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string): Promise<boolean> {
@@ -103,7 +105,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
             operation: "reseal",
             status: statusOf(base),
             values: await resealValues(deps.config, orb.orb, base.id, base.values),
-            // Publish the encrypted revision if the original was published.
+            // If the original revision was published, publish the encrypted one too.
             live:
               base.status === "PUBLISHED" && !hasDraft(base) && state.schema !== undefined
                 ? "publish"

@@ -1,6 +1,6 @@
 /**
- * Pagination cursors: a position, with a checksum that detects cursors of other lists. Cursors are not signed, because
- * a forged one reveals nothing: every page checks access again.
+ * Pagination cursors contain a position in a list, and a checksum that detects cursors of other lists. They are not
+ * signed, because a forged cursor reveals nothing: every page checks access again.
  */
 import { base64url } from "jose";
 import { z } from "zod";
@@ -12,10 +12,13 @@ const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
 const positions = z.strictObject({
-  /** How the first page was read. Later pages must be read in the same way. */
+  /** Method by which the first page was read. Later pages must use the same one. */
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
   seq,
-  /** Which share of the stream are index messages: an estimate to read an index backwards. 0 if unknown. */
+  /**
+   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. Used to read an
+   * index backwards.
+   */
   density,
   id: z.string(),
   keys: z.array(key),
@@ -46,16 +49,19 @@ function refusedCursor(): AppError {
   );
 }
 
-/** Encodes a cursor. `query` must contain everything that the position depends on. */
+/** Encodes a cursor. `query` must contain everything that affects the list, such as filters and sort order. */
 export function writeCursor(position: Position, query: string): string {
   const text = JSON.stringify(position);
   return base64url.encode(`${fingerprint(`${query}\n${text}`)}.${text}`);
 }
 
-/** Maximum length of a cursor. Five escaped sort keys of 200 characters and an id need up to 8,300. */
+/**
+ * Maximum characters of a cursor. The largest one has five escaped sort keys of 200 characters and an id, together
+ * about 8,300.
+ */
 const LONGEST = 9000;
 
-/** Decodes and validates a cursor. */
+/** Decodes a cursor. Rejects it if it was made for another query. */
 export function readCursor(cursor: string, query: string): Position {
   if (cursor.length > LONGEST || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refusedCursor();
   let decoded: string;

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: a write stores a record of the key in the same atomic batch. Of several equal requests, only one
- * writes, and all get its response. Records expire after 24 hours.
+ * Idempotency keys: if a client repeats a request with the same `Idempotency-Key` header, only the first one writes,
+ * and all get its response. The key is stored in the same atomic batch as the change, for 24 hours.
  */
 import { type Actor, accountOf } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
@@ -14,7 +14,7 @@ import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
 const LIFETIME_SECONDS = 86_400;
 
-/** The client's key, and the method and path of the request. */
+/** The value of the `Idempotency-Key` header, and the method and path of the request. */
 export interface Idempotency {
   key: string;
   route: string;
@@ -22,15 +22,21 @@ export interface Idempotency {
 
 interface StoredClaim {
   v: 1;
-  /** HMAC of the request, which detects a different request without revealing its content. */
+  /**
+   * HMAC of the request content. It shows whether a later request with the same key is the same request, without storing
+   * its content.
+   */
   body: string;
-  /** The stored response is this many messages after the record. */
+  /** The revision that the request created comes this many messages after this one in the stream. */
   offset: number;
 }
 
 export interface IdempotencyClaim {
   subject: string;
-  /** HMACs of the request, one for each secret in `CLAIM_KEY`. The first is stored; any of them may match. */
+  /**
+   * HMACs of the request, one for each secret in `CLAIM_KEY`. The first one is stored. To recognise a repeated request,
+   * any may match.
+   */
   bodies: readonly string[];
 }
 
@@ -61,8 +67,8 @@ export function checkKey(key: string): string {
 }
 
 /**
- * Returns the idempotency record to store for a request, or undefined if the client sent no key.
- * @param subjectOf returns the record's subject for the hash of caller, route and key
+ * Returns what to store for a request with an Idempotency-Key, or undefined if the client sent none.
+ * @param subjectOf returns the subject to store it on, for a hash of the caller, the route and the key
  */
 export async function claimOf(
   deps: Deps,
@@ -113,7 +119,7 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is shutting down finds no messages. Only a broker that knows later sequences has really searched.
+    // A broker that is shutting down may wrongly find no message. Trust it only if it knows later sequences.
     const info = await deps.store.streamInfo(streams.orb(orb));
     if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
     throw new AppError(

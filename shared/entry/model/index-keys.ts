@@ -1,8 +1,9 @@
 /**
- * Index keys, by which an entry is found. The entry's snapshot lists its keys, and each key has an index message:
- * - `u.<field>.<token>`: unique value
- * - `e.<field>.<token>`: equality index
- * - `r.<field>.<target id>`: reference to another entry
+ * An index key is a text that makes an entry findable. Each entry stores a list of its keys, and each key has a message
+ * in an index:
+ * - `u.<field>.<token>`: the entry owns a unique value
+ * - `e.<field>.<token>`: a field has a value
+ * - `r.<field>.<target id>`: a field refers to another entry
  */
 import { base64url } from "jose";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
@@ -17,18 +18,21 @@ import type { EntrySnapshot } from "./snapshot.ts";
 
 const encoder = new TextEncoder();
 
-/** Returns which index answers an equality filter on a field: unique values, references, equality or none. */
+/** Returns which index finds entries by an exact value of a field: unique values, references, equality, or none. */
 export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
   if (!field.indexed) return null;
   if (field.definition.type === "reference") return "ref";
   return field.unique ? "uq" : "eq";
 }
 
-/** Cache of the hashes of short values, because enums have few distinct ones. */
+/**
+ * Cache of hashed values. Only short values are cached, because fields with few distinct values, such as enums, have
+ * short ones.
+ */
 const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
 
-/** Returns the hash of a value in the equality index, or null if the value is not indexed. */
+/** Returns the hash under which the equality index lists a value, or null if the value is not indexed. */
 export async function equalityToken(field: CompiledField, value: Json): Promise<string | null> {
   const token = field.type.token(value);
   if (token === null) return null;
@@ -40,9 +44,9 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
 }
 
 /**
- * Returns the tokens that reserve a unique value: its normalized form and, for older versions of this software, the
- * value as written. Tokens of sensitive values are HMACs, so that stored data does not reveal them. While the secrets
- * in `CLAIM_KEY` are rotated, each value has several tokens.
+ * Returns the hashes that reserve a unique value: of its normalized form and, for older versions of this software, of
+ * the value as written. Sensitive values use HMACs, so that stored data does not reveal them. While the secrets in
+ * `CLAIM_KEY` are rotated, each value has one hash per secret.
  */
 export async function uniqueTokens(
   config: Config,
@@ -101,7 +105,10 @@ export function hasForms(schema: CompiledSchema): boolean {
   return schema.unique.some(({ equality, type }) => equality !== type.token);
 }
 
-/** Returns whether an older version of this software may have stored the entry without normalized index keys. */
+/**
+ * Returns whether an older version of this software may have stored the entry without the index keys of normalized
+ * values.
+ */
 export function mayNeedForms(
   schema: CompiledSchema,
   { values, claims, liveClaims }: Pick<EntrySnapshot, "values" | "claims" | "liveClaims">,
@@ -117,7 +124,7 @@ export function mayNeedForms(
   });
 }
 
-/** Returns the index keys that depend on the secrets in `CLAIM_KEY`. */
+/** Returns those index keys that are HMACs of sensitive values, and so depend on the secrets in `CLAIM_KEY`. */
 export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
   const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));
@@ -152,7 +159,7 @@ export function referenceKey(field: string, target: string): string {
   return `r.${field}.${target}`;
 }
 
-/** Returns the sorted index keys of an entry. Needs its values in plaintext. */
+/** Returns the sorted index keys of an entry. The values must be decrypted. */
 export async function indexKeysOf(
   config: Config,
   schema: CompiledSchema,

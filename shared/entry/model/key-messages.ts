@@ -4,7 +4,7 @@ import { keySubject, parseKey } from "./index-keys.ts";
 
 const FREED_SECONDS = 1;
 
-/** Body of index messages. An empty body would mean that the key is deleted. */
+/** Body of messages in an index. It must not be empty, because that would mean that the key is deleted. */
 const PRESENT = "1";
 
 export interface KeyChange {
@@ -19,7 +19,7 @@ export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string
   };
 }
 
-/** Returns the index messages of a write. A new unique value uses compare-and-set. */
+/** Returns the messages that update the indexes for a write. A new unique value is taken by compare-and-set. */
 export function keyMessages(
   address: EntryAddress,
   change: KeyChange,
@@ -54,8 +54,8 @@ export function keyMessages(
 }
 
 /**
- * Returns messages that mark values which an entry got after its creation. The index is ordered by when entries got a
- * value, so lists in order of creation need these marks.
+ * Returns messages that mark values which an entry got after its creation. An index lists entries in the order in which
+ * they got a value. Lists in order of creation need the marks to correct that.
  */
 export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>

@@ -22,7 +22,7 @@ export function withKnownFields(
   return maskValues(inKnownFields(schema, stored));
 }
 
-/** Returns the stored values without fields, languages and markets that the definition no longer has. */
+/** Returns the stored values. Omits fields, languages and markets that the orb's definition no longer has. */
 export function knownValues(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,

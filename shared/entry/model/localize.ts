@@ -4,11 +4,11 @@ import { isObject } from "../../kernel/json.ts";
 import { knownLocales } from "./known.ts";
 import { isSealed } from "./masking.ts";
 
-/** Languages and markets of a response, in order of preference. */
+/** Languages and markets that a response uses, in order of preference. */
 export interface Choice {
-  /** In order of preference. The last one is the orb's default language. */
+  /** Preferred languages first. The last one is the orb's default language. */
   languages: readonly string[];
-  /** In order of preference. The last one is the orb's default market. Empty if the orb has no markets. */
+  /** Preferred markets first. The last one is the orb's default market. Empty if the orb has no markets. */
   markets: readonly string[];
   allLocales: boolean;
   /** Whether the choice depends on `Accept-Language`, so that the response needs a `Vary` header. */
@@ -36,7 +36,7 @@ export function isMarket(text: string): boolean {
   return MARKET.test(text);
 }
 
-/** Maximum characters and language ranges of `Accept-Language` that are read. */
+/** Maximum characters and language ranges of an `Accept-Language` header. Anything beyond is ignored. */
 const MAX_HEADER = 1000;
 const MAX_RANGES = 32;
 
@@ -53,7 +53,10 @@ export function parseAcceptLanguage(header: string): string[] {
   return ranges.sort((a, b) => b.quality - a.quality).map(({ tag }) => tag);
 }
 
-/** RFC 4647 lookup: `de-AT` matches `de`. If nothing matches, `de` also finds `de-CH`. */
+/**
+ * Finds an offered language for a requested one (RFC 4647 lookup): `de-AT` matches `de`. If nothing matches, `de` also
+ * finds `de-CH`.
+ */
 function lookUp(range: string, offered: readonly string[]): string[] {
   const wanted = canonicalLanguage(range)?.toLowerCase();
   if (wanted === undefined) return [];
@@ -104,8 +107,8 @@ export interface Resolved {
 }
 
 /**
- * Returns a field's value for a choice, or null. A price of another market is worse than text in another language, so
- * the market matters more.
+ * Returns the value of a field in the preferred market and language, or null. The market takes precedence, because a
+ * price of another market is worse than text in another language.
  */
 export function resolveField(field: CompiledField, stored: unknown, choice: Choice): Resolved {
   const markets = field.marketSpecific ? choice.markets : [undefined];
@@ -139,7 +142,7 @@ export function presentField(
   return value;
 }
 
-/** Returns an entry's values for a response, and adds their languages to `languages`. */
+/** Returns an entry's values for a response. Adds the languages of these values to the set `languages`. */
 export function presentValues(
   schema: CompiledSchema,
   values: Readonly<Record<string, unknown>>,

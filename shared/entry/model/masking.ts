@@ -1,7 +1,7 @@
 import { MASK } from "../../definition/document/mask.ts";
 import { isObject } from "../../kernel/json.ts";
 
-/** A sensitive value as stored: a JWE that is bound to one orb, entry and field. */
+/** A sensitive value is stored as a JWE, an encrypted text that is valid only in one orb, entry and field. */
 export interface Sealed {
   $sealed: string;
 }
@@ -10,7 +10,7 @@ export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
 }
 
-/** Returns whether a field's value contains a ciphertext. */
+/** Returns whether a field's value contains encrypted text. */
 export function holdsSealed(value: unknown, depth = 2): boolean {
   if (isSealed(value)) return true;
   return depth > 0 && isObject(value) && Object.values(value).some((item) => holdsSealed(item, depth - 1));
@@ -31,8 +31,8 @@ function withoutSealed(value: unknown, depth: number): unknown {
 }
 
 /**
- * Masks all values of a sensitive field, including plaintext from before it was sensitive. Keeps only the keys of
- * markets and languages, because other keys may be secret.
+ * Masks all values of a sensitive field, even those that were stored unencrypted before the field became sensitive.
+ * Keeps only the names of markets and languages, because other keys may be secret.
  */
 function masked(value: unknown, levels: readonly (readonly string[])[]): unknown {
   if (value === null) return null;
@@ -43,7 +43,7 @@ function masked(value: unknown, levels: readonly (readonly string[])[]): unknown
   return Object.fromEntries(left.map(([key, item]) => [key, masked(item, below)]));
 }
 
-/** Replaces all ciphertexts, and all values of sensitive fields, with the mask. */
+/** Replaces encrypted text, and all values of sensitive fields, with the mask. */
 export function maskValues(
   values: Readonly<Record<string, unknown>>,
   secrets?: Secrets,

@@ -5,7 +5,7 @@ import { isEqualityKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
-/** A condition of a commit: another subject must still have this last sequence. */
+/** A condition of a write: it fails unless this other subject still has this last sequence. */
 export interface Guard {
   subject: string;
   seq: number;
@@ -19,7 +19,7 @@ export interface EntryWrite {
   /** Revisions to append. The last one is the newest. */
   snapshots: EntrySnapshot[];
   claims: KeyChange;
-  /** Further index messages. */
+  /** Further messages for indexes. */
   hints?: readonly Append[];
   known?: ReadonlyMap<string, number>;
   guards?: readonly Guard[];
@@ -30,7 +30,7 @@ export interface EntryWrite {
 
 export const GONE_SECONDS = 1;
 
-/** Returns the messages of a write. The last one is the new revision. */
+/** Returns the messages that a write appends. The last one is the new revision. */
 export function messagesOf(write: EntryWrite): Append[] {
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
@@ -63,8 +63,8 @@ export function messagesOf(write: EntryWrite): Append[] {
 }
 
 /**
- * Attaches each guard to a message, because the broker checks expectations per message.
- * @throws Conflict if two guards expect different sequences of one subject
+ * Adds conditions about other subjects to messages. The broker checks one condition per message.
+ * @throws Conflict if two conditions expect different sequences of one subject
  */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
   const out = [...hints];
@@ -93,7 +93,10 @@ export function guard(address: EntryAddress, hints: readonly Append[], guards: r
   return out;
 }
 
-/** Returns whether a new entry needs no atomic batch, because readers verify all its index messages. */
+/**
+ * Returns whether a new entry can be written without an atomic batch. If the write fails halfway, only index messages
+ * remain, and readers check those against the entry.
+ */
 export function onlyHints(write: EntryWrite): boolean {
   return (
     write.headSeq === 0 &&

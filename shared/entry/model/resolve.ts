@@ -23,20 +23,20 @@ export function addressOf(schema: CompiledSchema, id: string): EntryAddress {
   return { orb: schema.orb, type: schema.subjectType, schema: schema.id, id };
 }
 
-/** Returns the address in a log's subject, `<orb>.<type>.owner.<schema>.<id>`. */
+/** Returns the entry's address that the subject of its log contains: `<orb>.<type>.owner.<schema>.<id>`. */
 export function addressIn(subject: string): EntryAddress {
   const [orb = "", type = "", , schema = "", id = ""] = subject.split(".");
   return { orb, type: type as ModuleToken, schema, id };
 }
 
-/** Returns the entry that a message of its log holds, or null if the entry was purged. */
+/** Parses the newest revision from a message. Returns null if there is no message or the entry was purged. */
 export function parseEntry(message: StoredMessage | null | undefined): LoadedEntry | null {
   const head = snapshotOf(message);
   if (head === null || message === null || message === undefined) return null;
   return { address: addressIn(message.subject), head, seq: message.seq };
 }
 
-/** Reads an entry's newest revision, also of deleted entries. Returns null if there is none. */
+/** Reads an entry's newest revision, even if the entry is deleted. Returns null if there is none. */
 export async function loadEntry(
   deps: { store: Store },
   orb: string,
@@ -49,7 +49,7 @@ export async function loadEntry(
   return parseEntry(await nullIfMissing(deps.store.get(streams.orb(orb), subject)));
 }
 
-/** Returns the result of a read, or null if the orb's stream does not exist. */
+/** Returns the result of a read. Returns null if it failed because the orb has no stream. */
 export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;
@@ -68,7 +68,7 @@ export function existing(entry: LoadedEntry | null): LoadedEntry {
   return entry;
 }
 
-/** Rejects changes to transaction records, which are append-only. */
+/** Throws for transaction records, because they cannot be changed. */
 export function refuseRecords(type: ModuleToken): void {
   if (type !== "transactions") return;
   throw new AppError(

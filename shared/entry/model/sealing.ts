@@ -10,7 +10,10 @@ import { isCurrent, open, seal } from "../../kernel/seal.ts";
 import { isSealed, type Sealed } from "./masking.ts";
 import type { StoredValue } from "./snapshot.ts";
 
-/** Returns the authenticated data that binds a ciphertext to its orb, entry and field. */
+/**
+ * Returns the additional authenticated data of the encryption, so that encrypted text is valid only in one orb, entry
+ * and field.
+ */
 function sealBinding(orb: string, id: string, field: string): string {
   return `${orb}/${id}/${field}`;
 }
@@ -35,13 +38,19 @@ async function mapLeaves(
   return out;
 }
 
-/** Encrypted values to store, and the same values in plaintext. Never store or return the plaintext. */
+/**
+ * Values as they are stored, with sensitive ones encrypted, and the same values in plaintext. Never store or return the
+ * plaintext.
+ */
 export interface SealedValues {
   stored: Record<string, StoredValue>;
   plain: Values;
 }
 
-/** Encrypts validated values. Masked and unchanged values keep their ciphertext. */
+/**
+ * Encrypts the sensitive ones of validated values. Values that are masked or unchanged keep their stored encrypted
+ * text.
+ */
 export async function sealValues(
   config: Config,
   schema: CompiledSchema,
@@ -57,7 +66,8 @@ export async function sealValues(
     const binding = sealBinding(schema.orb, id, field.name);
     const before = existing[field.name];
     stored[field.name] = await mapLeaves(given, before, depthOf(field), async (sent, old) => {
-      // The stored value may be plaintext, because the field was not always sensitive.
+      // A masked value means "unchanged". The stored value may be unencrypted, because the field was not always
+      // sensitive.
       const value = sent === MASK ? old : sent;
       if (value === undefined || value === null || isSealed(value)) return value;
       const text = JSON.stringify(value);
@@ -108,7 +118,7 @@ function* sealedIn(value: unknown, depth: number): Generator<string> {
     for (const item of Object.values(value)) yield* sealedIn(item, depth - 1);
 }
 
-/** Returns whether any value is encrypted under an old key. */
+/** Returns whether any value is encrypted with an old key. */
 export function needsReseal(config: Config, stored: Readonly<Record<string, StoredValue>>): boolean {
   for (const value of Object.values(stored)) {
     for (const sealed of sealedIn(value, 2)) if (!isCurrent(config.encryptionKeys, sealed)) return true;
@@ -128,7 +138,7 @@ async function mapSealed(
   return out;
 }
 
-/** Decrypts all values, including those of removed fields. */
+/** Decrypts all values, including those of fields that the definition no longer has. */
 export async function openEverything(
   config: Config,
   schema: CompiledSchema | undefined,

@@ -1,12 +1,15 @@
 /**
- * The stored form of an entry. Each write appends a complete snapshot to the entry's log. Published copies, index keys
- * and schedules derive from the last one. Readers verify them against it.
+ * Each write appends a complete revision of the entry, a snapshot, to the entry's log. Published copies, index messages
+ * and schedules derive from the last snapshot. Readers check them against it.
  */
 import type { Status } from "../../definition/document/lifecycle.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { maskValues, type Secrets } from "./masking.ts";
 
-/** The operation that created a revision. `unpublish` by {@link SCHEDULER} means that `validTo` has passed. */
+/**
+ * The operation that created a revision. If {@link SCHEDULER} is the author, `unpublish` means that `validTo` has
+ * passed.
+ */
 export type EntryOperation =
   | "create"
   | "update"
@@ -22,7 +25,7 @@ export type EntryOperation =
 
 export const SCHEDULER = "scheduler";
 
-/** Any JSON value. Translatable and market-specific fields have maps; sensitive values are `Sealed`. */
+/** Any JSON value. Fields with several languages or markets have maps. Sensitive values are encrypted as `Sealed`. */
 export type StoredValue = unknown;
 
 /** The members of an entry that clients see. Times are ISO 8601 in UTC with milliseconds. */
@@ -33,9 +36,9 @@ export interface EntryView {
   schema: string;
   status: Status | "DELETED";
   revision: number;
-  /** The published revision, or null. Visible only between its `validFrom` and `validTo`. */
+  /** Number of the published revision, or null. Clients see it only between its `validFrom` and `validTo`. */
   publishedRevision: number | null;
-  /** From when to when this revision is visible once it is published. */
+  /** If this revision is published, it is visible from `validFrom` to `validTo`. Null means no limit. */
   validFrom: string | null;
   validTo: string | null;
   createdAt: string;
@@ -53,11 +56,11 @@ export interface EntrySnapshot extends EntryView {
   /** `validFrom` and `validTo` of the published revision, which decide whether it is visible. */
   liveFrom: string | null;
   liveTo: string | null;
-  /** Index keys of this revision's values. */
+  /** Keys under which indexes list the values of this revision. */
   claims: string[];
-  /** Index keys of the published revision, if it is another one. */
+  /** Keys under which indexes list the values of the published revision, if it is not this one. */
   liveClaims: string[] | null;
-  /** Revision of the orb's definition that the index keys were computed with. */
+  /** Revision of the orb's definition that was active when the index keys were computed. */
   defRevision: number;
 }
 
@@ -67,7 +70,10 @@ export interface LiveCopy extends EntryView {
   publishedRevision: number;
 }
 
-/** Tells subscribers that an entry is no longer published. Expires after one day. */
+/**
+ * A message in place of the published copy. It tells subscribers that the entry is no longer published, and expires
+ * after one day.
+ */
 export interface Tombstone {
   v: 1;
   id: string;
@@ -82,14 +88,17 @@ export interface Tombstone {
 
 export const TOMBSTONE_SECONDS = 86_400;
 
-/** Returns the revision in a log message, or null for a tombstone. */
+/** Returns the revision that a message contains, or null if the message marks a deleted entry. */
 export function snapshotOf(message: StoredMessage | null | undefined): EntrySnapshot | null {
   if (message === null || message === undefined || message.size === 0) return null;
   const body = message.json<EntrySnapshot | Tombstone>();
   return "tombstone" in body ? null : body;
 }
 
-/** Returns the published copy in a message, or null for a tombstone. */
+/**
+ * Returns the published copy that a message contains, or null if the message says that the entry is no longer
+ * published.
+ */
 export function liveCopyOf(message: StoredMessage | null | undefined): LiveCopy | null {
   if (message === null || message === undefined || message.size === 0) return null;
   const body = message.json<LiveCopy | Tombstone>();
@@ -106,8 +115,8 @@ function closed(head: EntrySnapshot, now: number): boolean {
 }
 
 /**
- * Returns the newest revision as it is at a time. After `validTo`, that is an unpublished one with the next revision
- * number, which the next write appends.
+ * Returns the newest revision as it counts at a time. Once `validTo` has passed, the entry counts as unpublished, with
+ * the next revision number. The next write appends that revision to the log.
  * @param now milliseconds since the epoch
  */
 export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
@@ -134,13 +143,13 @@ export function visible(head: EntrySnapshot, now: number): boolean {
   return (from === undefined || from <= now) && !closed(head, now);
 }
 
-/** Returns when the entry next becomes visible or invisible, in milliseconds since the epoch. */
+/** Returns when the entry will next become visible or hidden, in milliseconds since the epoch. */
 export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
   const edges = [at(head.liveFrom), at(head.liveTo)].filter((edge) => edge !== undefined && edge > now);
   return edges.length === 0 ? undefined : Math.min(...(edges as number[]));
 }
 
-/** Returns whether the newest revision is not the published one. */
+/** Returns whether the newest revision is a draft that is not published. */
 export function hasDraft(head: EntrySnapshot): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
 }

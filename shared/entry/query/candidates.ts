@@ -1,4 +1,4 @@
-/** Query planner: decides which entries a query must read, from an index if possible. */
+/** Query planner: decides which entries to read for a query. Uses an index if possible. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -28,7 +28,7 @@ export interface ValueIndex {
   home: Home;
 }
 
-/** 422 with advice on how to narrow the query. */
+/** Error 422: the query would read too many entries. Its text says which filters would narrow the query. */
 export function tooBroad(schema: CompiledSchema | undefined): AppError {
   const indexed = ["id", ...(schema?.indexed.map((field) => field.name) ?? [])];
   return new AppError(
@@ -48,13 +48,19 @@ export function idsTellTime({ subjectType }: CompiledSchema): boolean {
   return subjectType !== "settings" && subjectType !== "transactions";
 }
 
-/** Orders by id, which begins with the time of creation. So an update never moves an entry to another page. */
+/**
+ * Sorts by id, which begins with the time of creation. That time never changes, so an update cannot move an entry to
+ * another page.
+ */
 function inOrder(places: IndexEntry[]): IndexEntry[] {
   const once = new Map(places.map((place) => [place.id, place]));
   return [...once.values()].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 }
 
-/** Returns the most selective condition: an id, then a unique value, then any other index. */
+/**
+ * Returns the filter that leaves the fewest entries to read: one by id, then by a unique value, then by any other
+ * index.
+ */
 function best(conditions: readonly Condition[]): Condition | undefined {
   const equality = conditions.filter(
     ({ operator, values }) => (operator === "eq" || operator === "in") && values.length <= MAX_INDEXED_VALUES,

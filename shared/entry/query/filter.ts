@@ -28,7 +28,10 @@ function equal({ equality }: Comparison, a: Json, b: Json): boolean {
   return token !== null && token === equality(b);
 }
 
-/** Returns NaN if the value was stored before the field's type changed, so that every comparison fails. */
+/**
+ * Compares two values. Returns NaN if the stored one does not fit the field's current type, so that every comparison is
+ * false.
+ */
 function compared(type: FieldType, value: Json, wanted: Json): number {
   return type.token(value) === null ? Number.NaN : type.compare(value, wanted);
 }
@@ -58,7 +61,7 @@ function one(by: Comparison, operator: FilterOperator, value: Json, wanted: read
   }
 }
 
-/** Text search ignores case. Equality does not. */
+/** Text search ignores case, but equality filters do not. */
 function fold(text: string): string {
   return text.toLowerCase();
 }
@@ -103,7 +106,7 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 }
 
 /**
- * Returns whether an entry meets all conditions.
+ * Returns whether an entry meets all filters.
  * @param choice language and market of the response; without it, a value in any language may match
  */
 export function matches(
@@ -121,7 +124,7 @@ export function matches(
 
 export type SortValue = string | number | boolean | null;
 
-/** Cursors contain the values of sort keys, so only this many characters are compared. */
+/** Sorting compares only this many characters, because cursors contain the sort values of the last entry. */
 const SORTED_CHARACTERS = 200;
 
 function sortValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {
@@ -140,7 +143,7 @@ export interface SortPosition {
   id: string;
 }
 
-/** Compares by the sort keys. Entries without a value come first. Ties are ordered by id. */
+/** Compares two entries by the sort fields. Entries without a value come first. Equal entries are ordered by id. */
 export function compareRanked(order: readonly SortKey[], a: SortPosition, b: SortPosition): number {
   for (let i = 0; i < order.length; i++) {
     const key = order[i];

@@ -53,7 +53,7 @@ export async function* scanAll<T>(
     kind === "order" && home !== undefined
       ? { orb, filter: subjects.schemaOrder({ orb, ...home }), home, literal: true, first }
       : { orb, filter: list.index, first };
-  // Not every list awaits this promise, so prevent an unhandled rejection.
+  // Some callers never await `list.last`, so a rejection would be unhandled. Ignore it here.
   list.last?.catch(() => undefined);
   const newest = async () => {
     const last = await list.last;
@@ -67,8 +67,8 @@ export async function* scanAll<T>(
 }
 
 /**
- * Yields the entries with one value in order of creation. The index is not in that order for entries that got the value
- * later. They are read separately and merged in by id.
+ * Yields the entries that have one value, in order of creation. The index lists an entry when it got the value. Entries
+ * that got it after their creation are read separately and merged in by id.
  */
 export async function* scanByValue<T>(
   deps: Deps,

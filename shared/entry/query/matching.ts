@@ -8,32 +8,35 @@ import { candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
 
-/** A list: its index, and how its entries are read and shown. */
+/** Describes a list of entries: which index it uses, and how entries are read and shown. */
 export interface Collection<T> {
   orb: string;
   budget: ReadBudget;
-  /** Identifies the list, so that it rejects cursors of other lists. */
+  /** Identifies the list. A cursor of one list is rejected by lists with another scope. */
   scope: string;
   index: string;
   /** All entries in order of creation, if the list does not use an index. */
   places?: readonly IndexEntry[];
   /** Undefined if the list has several schemas. */
   schema: CompiledSchema | undefined;
-  /** Reads entries. The result has undefined for entries that the caller may not see or did not request. */
+  /**
+   * Reads entries. The result contains undefined for each entry that the caller may not see or that is not part of the
+   * list.
+   */
   read(places: readonly IndexEntry[], maxBytes: number): Promise<(T | undefined)[]>;
   judged(item: T): FilterInput;
   bytes(item: T): number;
   choice: Choice;
-  /** Whether filters apply to the response's language and market only. */
+  /** Whether filters compare only values in the response's language and market, and not in all. */
   localized: boolean;
-  /** Whether the list omits some entries of its index, so that their number must be counted. */
+  /** Whether the list omits some entries of its index. The entries must then be counted one by one. */
   narrowed: boolean;
-  /** Returns the number of entries without filters, or undefined if they must be counted one by one. */
+  /** Returns the total number of entries if there are no filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
   last?: Promise<number | undefined> | undefined;
 }
 
-/** Entries per read. Together with their published copies, they fit into one request to the broker. */
+/** Number of entries per read. With their published copies, this many fit into one request to the broker. */
 export const CHUNK = 500;
 
 export interface Match<T> {
@@ -71,7 +74,7 @@ export async function readMatching<T>(
   return { found: [], read: 0 };
 }
 
-/** Reads many entries, keeping only one batch in memory. */
+/** Reads many entries in batches, and keeps only the current batches in memory. */
 export async function readAll<T>(
   list: Collection<T>,
   query: ListQuery,
@@ -84,7 +87,7 @@ export async function readAll<T>(
       list.budget.require();
     }
   };
-  // Two batches at a time keep the broker busy and limit the memory.
+  // Read two batches at the same time. This keeps the broker busy and still limits the memory.
   for (let i = 0; i < places.length; i += 2 * CHUNK) {
     const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
     await Promise.all(parts.map(readPart));

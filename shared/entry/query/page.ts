@@ -1,4 +1,7 @@
-/** Returns one page of a list: plans the query, reads and filters entries in order, and encodes the next cursor. */
+/**
+ * Returns one page of a list: chooses an index, reads and filters entries in order, and encodes the cursor of the next
+ * page.
+ */
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
@@ -16,7 +19,7 @@ export interface ListPage<T> {
   total?: number;
 }
 
-/** Returns everything that a cursor depends on, such as filters and sort order. */
+/** Returns a text with everything that a cursor depends on, such as filters and sort order. */
 function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   const conditions = query.conditions.map(({ subject, operator, values }) => [
     subject.name,
@@ -69,8 +72,8 @@ function endedEarly<T>(found: readonly Match<T>[], last: Position, signed: strin
 const PASSED = 2000;
 
 /**
- * Reads a page in order of creation until it is full.
- * @param options.most maximum entries to read; returns undefined if they are not enough
+ * Reads entries in order of creation until the page is full.
+ * @param options.most maximum entries to read; returns undefined if the page is not full by then
  * @param options.known whether the scan yields all entries at once
  */
 async function pageOfSteps<T>(
@@ -94,7 +97,8 @@ async function pageOfSteps<T>(
     for (let at = 0; at < window.length && !full(); size = CHUNK) {
       if (!known && read >= most) {
         if (most < READ_LIMIT) return undefined;
-        // Reject a filter that reads too many entries. If only access rights hide entries, end the page early.
+        // A filter that reads too many entries is an error. If entries are missing only because the caller may not see
+        // them, end the page early.
         if (query.conditions.length > 0 || list.narrowed || reached === undefined)
           throw tooBroad(list.schema);
         return endedEarly(found, reached, signed);
@@ -125,7 +129,7 @@ interface RankedFound<T> extends Match<T> {
   rank: SortPosition;
 }
 
-/** Reads a page in any other sort order. Must read all entries, but keeps only one page in memory. */
+/** Reads a page in a sort order other than by creation. Must read all entries, but keeps only one page in memory. */
 async function pageOfSorted<T>(
   deps: Deps,
   list: Collection<T>,
@@ -158,7 +162,7 @@ async function pageOfSorted<T>(
   return query.count ? { ...page, total } : page;
 }
 
-/** Returns the total: from the index if the list is unfiltered, otherwise by counting entries. */
+/** Returns the total number of entries. Without filters, the index tells it; otherwise they are counted one by one. */
 async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Promise<number> {
   if (query.conditions.length === 0 && !list.narrowed && list.total !== undefined) {
     const index = await readPage(deps.store, list.orb, list.index, { fromSeq: 1, limit: 1 });
@@ -172,7 +176,7 @@ async function countOf<T>(deps: Deps, list: Collection<T>, query: ListQuery): Pr
   return total;
 }
 
-/** Later pages keep the query plan of the first one, even if the data has changed. */
+/** Reads a page in order of creation. The cursor says which index the first page used, and later pages use it too. */
 async function pageInOrder<T>(
   deps: Deps,
   list: Collection<T>,
@@ -202,7 +206,8 @@ async function pageInOrder<T>(
     return pageOf(scanByValue(deps, list, schema, plan, query, after));
   }
   if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
-  // The list of ids includes deleted entries. If there are too many of them, use the index instead.
+  // Read the ids in order of creation. They include deleted entries. If there are too many of those, use the index
+  // instead.
   if (after === undefined && schema !== undefined && schema.subjectType !== "settings") {
     const steps = scanAll(deps, list, query, after, "order");
     const page = await pageOfSteps(list, query, steps, signed, { most: PASSED });
@@ -212,8 +217,9 @@ async function pageInOrder<T>(
 }
 
 /**
- * Reads a page of a list. If the read budget is used up, the page is shorter than `limit` and has a next cursor.
- * @param open opens the list with a read budget; the total needs a separate one
+ * Reads a page of a list. If the request has read its maximum number of bytes, the page is shorter than `limit` and has
+ * a cursor.
+ * @param open opens the list with a read budget; counting the total uses a separate budget
  * @throws AppError invalid `too_broad` if the query would read too much
  */
 export async function readListPage<T>(

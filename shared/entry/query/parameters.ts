@@ -12,7 +12,7 @@ const MAX_SORT_KEYS = 5;
 const MAX_VALUES = 100;
 const MAX_TEXT = 1000;
 
-/** Properties of every entry. Fields cannot have these names. */
+/** Names of the properties that every entry has, such as `id`. Fields cannot have these names. */
 export const PROPERTIES = ENTRY_PROPERTIES;
 export type Property = (typeof PROPERTIES)[number];
 
@@ -20,7 +20,7 @@ export type Subject =
   | { kind: "property"; name: Property; type: FieldType }
   | { kind: "field"; name: string; type: FieldType; field: CompiledField };
 
-/** `filter[name][operator]=values`. An entry must meet all conditions. */
+/** A filter of the query, written `filter[name][operator]=values`. An entry must meet all of them. */
 export interface Condition {
   subject: Subject;
   operator: FilterOperator;
@@ -65,7 +65,7 @@ interface ParameterReader {
   parts(parameter: string, text: string, most: number): string[];
 }
 
-/** Resolves a name in `filter` or `sort`. Sensitive fields are always rejected. */
+/** Finds the field or property that `filter` or `sort` names. Sensitive fields are always rejected. */
 function subjectOf(
   reader: ParameterReader,
   parameter: string,
@@ -193,13 +193,13 @@ function splitValues(text: string): string[] {
       if (Array.isArray(list))
         return list.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     } catch {
-      // Not JSON, only text that begins with a bracket.
+      // The text is not JSON. It is a plain value that begins with a bracket.
     }
   }
   return text.split(",");
 }
 
-/** Returns a specific error message for types with a special text format, such as dates. */
+/** Returns an error message that explains the text format of a type, such as dates. Undefined for other types. */
 function formOf({ type }: Subject, text: string): string | undefined {
   const said: string[] = [];
   if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));
@@ -212,10 +212,13 @@ function parseValue(subject: Subject, operator: FilterOperator, text: string): J
   return subject.type.fromText(text);
 }
 
-/** Operators that take whole values of a field. On a list, `contains` takes a whole item. */
+/** Operators that compare with a whole value. For these, the value must be one that the field's `enum` allows. */
 const NAMING: ReadonlySet<FilterOperator> = new Set(["eq", "ne", "in"]);
 
-/** Whether a parsed value is one that the field's `enum` allows. True if it did not parse: that is another fault. */
+/**
+ * Returns whether the field's `enum` allows a value. Returns true for a value that could not be parsed, which is
+ * reported as another error.
+ */
 function isAllowed(subject: Subject, value: Json | undefined): boolean {
   if (value === undefined || subject.kind === "property" || subject.field.allowed === undefined) return true;
   return subject.field.allowed.has(subject.type.token(value) ?? "");

@@ -22,12 +22,12 @@ export interface ListQuery {
   limit: number;
   cursor: string | undefined;
   conditions: Condition[];
-  /** Empty for order of creation. */
+  /** Fields to sort by. If empty, the list is in order of creation. */
   sort: SortKey[];
   fields: ReadonlySet<string> | undefined;
   expand: CompiledField[];
   count: boolean;
-  /** Additional parameters of the route, as text. */
+  /** Other query parameters that the route allows, not parsed. */
   extra: Record<string, string>;
 }
 
@@ -113,7 +113,7 @@ class Reader {
   }
 }
 
-/** Groups parameters by name. Only filters may be repeated. */
+/** Groups query parameters by name. Only filters may appear more than once. */
 function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: readonly string[]) {
   const values = new Map<string, string>();
   const filters = new Map<string, { match: RegExpExecArray; texts: string[] }>();
@@ -148,7 +148,8 @@ function readExtra(
 }
 
 /**
- * Parses the query of a list. Without a schema, only the properties of every entry can be used.
+ * Parses the query of a list. Without a schema, only properties that every entry has, such as `id`, can be filtered or
+ * sorted.
  * @throws AppError malformed `invalid_parameter` with all errors
  */
 export function parseListQuery(
@@ -204,7 +205,7 @@ export function parseOneQuery(
   return query;
 }
 
-/** Parses parameters that need no schema. */
+/** Parses query parameters that do not depend on a schema. */
 export function parseExtras(
   parameters: Iterable<[string, string]>,
   extra: readonly string[],
@@ -218,7 +219,7 @@ export function parseExtras(
   return out;
 }
 
-/** Returns the direction of a list in order of creation, or undefined for any other sort order. */
+/** Returns the direction if a list is sorted by creation only, or undefined for any other sort order. */
 export function creationOrder(query: Pick<ListQuery, "sort">): "asc" | "desc" | undefined {
   const [key, more] = query.sort;
   if (key === undefined) return "asc";

@@ -10,16 +10,19 @@ import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts"
 import { READ_LIMIT } from "../query/candidates.ts";
 
 const REVISIONS_PER_READ = 500;
-/** Maximum MiB of stored revisions in memory, because a Workers isolate has only 128 MB. */
+/** Maximum MiB of revisions in memory for a list at a time in the past. A Workers isolate has only 128 MB. */
 const HELD_MIB = 12;
-/** An isolate has the memory for one such list at a time, so others wait. */
+/** Lists at a time in the past wait for each other, because a Workers isolate has the memory for only one. */
 const large = new ReadSemaphore(HELD_MIB * 1024 * 1024);
-/** Maximum MiB of revisions to read, including those that later ones replace. */
+/** Maximum MiB of revisions that such a list reads, including revisions that later ones replace. */
 const READ_MIB = 64;
-/** Milliseconds. The broker stores a revision slightly after its `updatedAt`, and clocks differ. */
+/**
+ * The search reads this many milliseconds beyond the requested time. The broker stores a revision slightly after its
+ * `updatedAt`, and clocks differ.
+ */
 const SLACK_MS = 5000;
 
-/** Parses `?at=` to milliseconds since the epoch. */
+/** Parses the query parameter `at` to milliseconds since the epoch. */
 export function readMoment(text: string): number {
   const instant = normaliseInstant(text);
   if (instant !== undefined) return Date.parse(instant);
@@ -29,9 +32,9 @@ export function readMoment(text: string): number {
 export interface PastEntry {
   address: EntryAddress;
   seq: number;
-  /** Stored bytes of the revision. */
+  /** Size of the stored revision in bytes. */
   size: number;
-  /** The revision at that time. It is unpublished if `validTo` had passed. */
+  /** The newest revision at the requested time. It counts as unpublished if its `validTo` had passed. */
   snapshot: EntrySnapshot;
 }
 
@@ -91,7 +94,7 @@ async function fold(
     .filter(({ snapshot }) => snapshot.status !== "DELETED");
 }
 
-/** Returns an entry as it was, or null if it did not exist or was purged. */
+/** Returns an entry as it was at a time, or null if it did not exist then or was purged. */
 export async function entryAt(
   deps: Pick<Deps, "store">,
   address: EntryAddress,
@@ -102,7 +105,7 @@ export async function entryAt(
 }
 
 /**
- * Returns all entries of an orb or schema as they were, in order of creation.
+ * Returns all entries of an orb or schema as they were at a time, in order of creation.
  * @throws AppError invalid `too_broad` if it would read more than 10,000 revisions or 64 MiB
  */
 export function entriesAt(

@@ -1,4 +1,4 @@
-/** Adds referenced entries to a response, but only those that the caller may read. */
+/** For the query parameter `expand`: adds referenced entries to a response, if the caller may read them. */
 import type { Actor } from "../../access/actor.ts";
 import { mayWith } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
@@ -26,7 +26,7 @@ export interface Expansion {
   consistency: Consistency;
 }
 
-/** Returns all ids in a value: one id, a list, or a map by market and language. */
+/** Returns all entry ids in a field's value, which may be one id, a list, or a map by market and language. */
 function idsIn(value: unknown): string[] {
   if (typeof value === "string") return isEntryId(value) ? [value] : [];
   if (typeof value !== "object" || value === null) return [];
@@ -60,7 +60,7 @@ function tooBroad(): AppError {
   );
 }
 
-/** Limits the bytes of referenced entries that a response contains more than once. */
+/** A referenced entry may appear several times in a response. Limits the total bytes of these repetitions. */
 class Repeats {
   readonly #placed = new Set<RuntimeEntry>();
   readonly #sizes = new Map<RuntimeEntry, number>();
@@ -102,7 +102,7 @@ async function targetsIn(
     return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
   });
   const { choice } = expansion;
-  // Another orb has different languages and markets, so choose from those.
+  // If the referenced entry is in another orb, choose from that orb's languages and markets.
   const there = here
     ? choice
     : {
@@ -131,7 +131,7 @@ async function targetsIn(
   return targets;
 }
 
-/** Returns the referenced entries of a page, with tags for ETags. */
+/** Reads the entries that a page of entries refers to. Also returns what their ETags depend on. */
 export async function expandAll(
   deps: Deps,
   page: readonly Expandable[],

@@ -28,7 +28,7 @@ export interface GetInput {
   id: string;
   choice: Choice;
   query: Pick<OneQuery, "fields" | "expand">;
-  /** Whether to read the newest revision, which may be a draft. */
+  /** Whether to read the newest revision, even if it is an unpublished draft. */
   latest?: boolean;
   /** Decrypts sensitive values, for owners of the orb. Entries of `expand` stay masked. */
   reveal?: boolean;
@@ -37,16 +37,19 @@ export interface GetInput {
 export interface GetResult {
   entry: RuntimeEntry;
   etag: string;
-  /** Languages of its translatable values, for `Content-Language`. */
+  /** Languages of the returned values, for the `Content-Language` header. */
   languages: string[];
 }
 
-/** Anonymous reads may use a replica that lags by milliseconds. Signed-in users must see their own writes. */
+/**
+ * Chooses where to read from. Anonymous callers may get data that is milliseconds old. Signed-in users must see their
+ * own writes.
+ */
 function consistencyFor(actor: Actor): Consistency {
   return actor.kind === "anonymous" ? "stale" : "cached";
 }
 
-/** Rejects callers who can never read entries of the schema: with 401 if signing in could help, otherwise with 403. */
+/** Throws if the caller can never read entries of the schema: 401 if signing in could help, otherwise 403. */
 export function requireReader(
   actor: Actor,
   { compiled }: OrbContext,
@@ -73,7 +76,10 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleE
   return mayWith(actor, orb.compiled, "read", { access: schema.access, createdBy }) ? seen : undefined;
 }
 
-/** Returns the ETag of a response: the newest revision number, and a hash of everything else it depends on. */
+/**
+ * Returns the ETag of a response: the number of the newest revision, and a hash of everything else that changes the
+ * response.
+ */
 function runtimeTag(newest: number, parts: readonly unknown[]): string {
   return `"${newest}-${fingerprint(JSON.stringify(parts))}"`;
 }
@@ -116,7 +122,7 @@ export function presentWritten(
   return { entry, etag, languages: [...languages] };
 }
 
-/** Reads the published revision of an entry. Entries that the caller may not read are reported as not found. */
+/** Reads the published revision of an entry. If the caller may not read the entry, throws 404. */
 export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promise<GetResult> {
   const { orb, schema, query, choice } = input;
   requireReader(actor, orb, schema, input.latest === true);

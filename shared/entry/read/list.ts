@@ -27,7 +27,7 @@ export interface ListInput {
   schema: CompiledSchema;
   choice: Choice;
   query: ListQuery;
-  /** Whether to list newest revisions, including drafts, where the caller may read them. */
+  /** Whether to list newest revisions, including drafts, if the caller may read them. */
   latest?: boolean;
   last?: Promise<number | undefined> | undefined;
 }
@@ -36,21 +36,29 @@ export interface ListResult {
   items: RuntimeEntry[];
   nextCursor: string | null;
   total?: number;
-  /** Languages of the translatable values, for `Content-Language`. */
+  /** Languages of the returned values, for the `Content-Language` header. */
   languages: string[];
 }
 
-/** For `>`, the broker finds the last message immediately. For other wildcards, it searches all subjects. */
+/**
+ * A wildcard that matches all subjects of the stream. The broker finds its last message at once; for other wildcards,
+ * it searches all subjects.
+ */
 const EVERYTHING = ">";
 const ANY = { consistency: "stale" } as const;
 
-/** Reads the last sequence of the orb's stream, from which a list of the newest entries is read backwards. */
+/**
+ * Returns the last sequence of the orb's stream. A list with the newest entries first starts there and reads backwards.
+ */
 export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
   if (deps.store.isCached === true) return undefined;
   return (await nullIfMissing(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
 }
 
-/** Reads drafts where the caller may read them, and otherwise published revisions. */
+/**
+ * Reads the newest revision of each entry, including drafts, if the caller may read it. Otherwise reads the published
+ * revision.
+ */
 async function readLatest(
   deps: Deps,
   actor: Actor,

@@ -22,7 +22,7 @@ const LIST_EXTRA = ["module", "schema", "status", "at"];
 
 export interface ManagedList {
   orb: OrbContext;
-  /** Not yet parsed, because the schema parameter decides which others are valid. */
+  /** Query parameters that are not parsed yet, because the parameter `schema` decides which others are valid. */
   parameters: readonly [string, string][];
 }
 
@@ -120,7 +120,8 @@ function collectionOf(
     choice: choose(context.compiled, {}),
     localized: false,
     narrowed: status !== undefined || (schemas !== undefined && one === undefined),
-    // A deleted entry stays in the index for one second, which matters for the total of short lists.
+    // The index keeps a deleted entry for one second. In short lists this would make the total wrong, so count these
+    // one by one.
     async total(indexed) {
       if (indexed > 1000) return indexed;
       const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
@@ -191,7 +192,10 @@ async function present(
   return items.map((item, i) => ({ ...item, expand: expanded[i]?.expand ?? {} }));
 }
 
-/** Reads a page before its references, so that the rest of a list in the past is freed meanwhile. */
+/**
+ * Reads a page without its referenced entries. When it returns, the memory of a list at a time in the past can be
+ * freed.
+ */
 async function readManagedPage(
   deps: Deps,
   orb: OrbContext,

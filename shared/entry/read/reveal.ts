@@ -13,9 +13,9 @@ import { openEverything } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, type StoredValue } from "../model/snapshot.ts";
 
 /**
- * Decrypts the sensitive values of a revision for an owner of the orb. First writes an audit record, without which nothing
- * is decrypted. The response must not be cached.
- * @param input.past whether to include values that the definition no longer has
+ * Decrypts the sensitive values of a revision for a platform admin. Writes an audit record first, and fails if it
+ * cannot. The response must not be cached.
+ * @param input.past whether to include values of fields that the definition no longer has
  */
 export async function revealValues(
   deps: Deps,

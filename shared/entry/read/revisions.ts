@@ -19,10 +19,12 @@ export interface RevisionItem {
   publishedRevision: number | null;
   validFrom: string | null;
   validTo: string | null;
-  /** Time and author. The author is `scheduler` if `validTo` has passed. */
+  /**
+   * Time and author of the revision. The author is `scheduler` if the entry was unpublished because `validTo` passed.
+   */
   at: string;
   by: string;
-  /** When the scheduler made this revision visible at `validFrom`. Omitted if it was visible at once. */
+  /** When the revision became visible at `validFrom`. Omitted if it was visible at once. */
   opened?: { at: string; by: string };
 }
 
@@ -40,7 +42,7 @@ interface Which {
   id: string;
 }
 
-/** Only platform admins may read the history of deleted entries. */
+/** Reads an entry whose history the caller may read. Only platform admins may read the history of deleted entries. */
 async function readable(
   deps: Deps,
   actor: Actor,
@@ -88,7 +90,10 @@ function revisionOf(snapshot: EntrySnapshot, schema: CompiledSchema | undefined,
   };
 }
 
-/** Returns the entry's log. The log of an imported entry begins with the revision that was published. */
+/**
+ * Returns a reader for the log of an entry's revisions. The log of an imported entry begins with the revision that was
+ * published.
+ */
 function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot) => T): NumberedLog<T> {
   return new NumberedLog(deps.store, {
     stream: streams.orb(entry.address.orb),
@@ -115,7 +120,10 @@ export interface ListRevisions {
   count?: boolean | undefined;
 }
 
-/** Lists revisions. The page may be shorter than `limit` if the read budget is used up. */
+/**
+ * Lists the revisions of an entry. If the request has read its maximum number of bytes, the page is shorter than
+ * `limit`.
+ */
 export async function listRevisions(
   deps: Deps,
   actor: Actor,
@@ -126,7 +134,8 @@ export async function listRevisions(
   const log = logOf(deps, entry, (snapshot) => item(snapshot, now));
   const newest = effective(entry.head, now);
   const behind = placeAfter({ number: entry.head.revision, seq: entry.seq });
-  // If `validTo` has passed, the list ends with a revision that no write has stored yet.
+  // After `validTo`, the entry counts as unpublished. The list then ends with that revision, although no write has
+  // stored it yet.
   const closings = newest === entry.head ? [] : [{ value: item(newest, now), ...behind }];
   const [page, total] = await Promise.all([
     input.order === "asc" ? oldestFirst(log, input, closings) : newestFirst(log, input, closings),
@@ -189,7 +198,7 @@ export async function getRevision(
 export interface Comparison {
   from: number;
   to: number;
-  /** JSON Patch. A changed sensitive value appears as a mask that replaces a mask. */
+  /** Differences as a JSON Patch. A changed sensitive value appears as a mask that replaces a mask. */
   patch: Operation[];
 }
 

@@ -1,4 +1,4 @@
-/** Backfill: writes the index keys that stored entries need under a new definition, while other writes go on. */
+/** Backfill: adds stored entries to the indexes that a new definition needs, while other processes go on writing. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
@@ -13,10 +13,10 @@ import { type LoadedEntry, type OrbContext, parseEntry } from "../model/resolve.
 import { effective } from "../model/snapshot.ts";
 import { retryOnConflict } from "./retry.ts";
 
-/** Index keys per batch. Each key needs at most three messages, and a batch holds 1,000. */
+/** Maximum index keys in one atomic batch. Each key needs at most three messages, and a batch holds 1,000. */
 const GROUP = 300;
 
-/** An index key that a stored entry lacks. */
+/** An index key that an entry needs but that its index does not have yet. */
 export interface MissingKey {
   address: EntryAddress;
   seq: number;
@@ -42,7 +42,7 @@ export function missingKeys({ address, head, seq }: LoadedEntry, keys: ReadonlyS
 
 export interface BackfillResult {
   written: number;
-  /** Unique values that several entries have, with the ids of these entries. The first one owns the value. */
+  /** Unique values that several entries have, with the ids of these entries. The first id is the owner. */
   shared: Map<string, Set<string>>;
 }
 
@@ -58,7 +58,10 @@ interface Run {
   doubts: Map<string, number>;
 }
 
-/** Writes missing index keys. A unique value is reserved only if its entry has not changed since it was read. */
+/**
+ * Writes missing index keys. A unique value is reserved for an entry only if the entry has not changed since it was
+ * read.
+ */
 export async function backfillKeys(
   deps: Deps,
   context: OrbContext,
@@ -86,7 +89,7 @@ async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<M
   return toRetry;
 }
 
-/** Retries in ever smaller halves, until only entries that are being changed remain. */
+/** Splits the entries in halves and retries each half, until only entries remain that other processes are changing. */
 async function retryByHalves(run: Run, missing: readonly MissingKey[]): Promise<void> {
   const ids = [...new Set(missing.map(({ address }) => address.id))];
   if (ids.length <= 1) {
@@ -128,7 +131,7 @@ async function readMissing(
 }
 
 /**
- * Returns the keys to retry, because another entry seems to have the same value.
+ * Writes a group of index keys. Returns those to try again, because another entry seems to have the same unique value.
  * @throws Conflict if one of the entries changed; nothing was written
  */
 async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<MissingKey[]> {
@@ -154,7 +157,7 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
     if (holder === undefined || holder === id) {
       free.push(one);
     } else if (doubts.get(`${id} ${key}`) === seq) {
-      // The entry has not changed since another owner of the value was found, so both have the value.
+      // The entry has not changed since another owner of the value was found. So both entries have the value.
       result.shared.set(key, (result.shared.get(key) ?? new Set()).add(holder).add(id));
     } else {
       doubts.set(`${id} ${key}`, seq);
@@ -170,7 +173,8 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
   const once = [...new Map(messages.map((message) => [message.subject, message])).values()];
   const [first] = free;
   if (first === undefined || once.length === 0) return doubtful;
-  // Only unique values require that the entry has not changed. Readers verify all other index keys.
+  // For unique values, the write must fail if the entry has changed. Readers check all other index keys against the
+  // entry.
   const heads = free
     .filter(({ key }) => isUniqueKey(key))
     .map(({ address, seq }) => ({ subject: subjects.entryLog(address), seq }));

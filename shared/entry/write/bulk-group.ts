@@ -22,7 +22,9 @@ export function asError(error: unknown): AppError {
   throw error;
 }
 
-/** One batch can expect only one state of a referenced entry. Separates entries that saw different states. */
+/**
+ * A batch can expect only one sequence of a referenced entry. So separates entries that read it at different sequences.
+ */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();
   const agreed: Item[] = [];
@@ -51,7 +53,7 @@ export async function writeTogether(
     return true;
   } catch (error) {
     if (error instanceof Conflict || error instanceof StreamMissing) return false;
-    // The broker did not respond. Report this for the lines of the group, and continue with the next one.
+    // The broker did not respond. Report the error for each line of this group, and continue with the next group.
     const failure = asError(error);
     for (const { line } of items) failed.set(line, failure);
     return true;
@@ -61,7 +63,7 @@ export async function writeTogether(
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();
-  // The batch must fail if a definition that validated one of its entries is no longer active.
+  // The orb's definition may have changed since an entry was validated. The batch must then fail.
   const fences = new Map(
     items.map(({ by, write }) => [by, { id: write.address.id, ...fenceGuard(orb, by.fence) }]),
   );
@@ -78,7 +80,8 @@ function merged(orb: string, items: readonly Item[]): Append[] {
       const next: Append = expect === undefined || rewritten ? rest : { ...rest, expect };
       if (message.rollup === true && seen.has(message.subject)) {
         if (next.expect === undefined) continue;
-        // The duplicate message is omitted, but the broker must still check its expectation.
+        // Two messages replace the same subject, so one is omitted. The broker must still check what the omitted
+        // message expects.
         const subject = subjects.guard(orb, write.address.id, number++);
         out.push({ subject, data: "", ttl: GONE_SECONDS, expect: next.expect });
         continue;

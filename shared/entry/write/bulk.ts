@@ -1,6 +1,6 @@
 /**
- * Creates many entries from JSON Lines. Each group of lines is one atomic batch. After a conflict, its entries are
- * written one by one, so that only the conflicting one fails.
+ * Creates many entries from JSON Lines (one entry per line). Lines are written in groups, each in one atomic batch. If
+ * a group has a conflict, its entries are written one by one, so that only the conflicting one fails.
  */
 import type { Actor } from "../../access/actor.ts";
 import { requireMay, roleIn } from "../../access/authorize.ts";
@@ -20,7 +20,7 @@ import { renewDefinition, retryOnConflict } from "./retry.ts";
 
 export type BulkResult =
   | { line: number; snapshot: EntrySnapshot }
-  /** The error that a single request would have got. */
+  /** The same error that a request for this entry alone would get. */
   | { line: number; error: AppError };
 
 export interface BulkInput {
@@ -28,11 +28,11 @@ export interface BulkInput {
   orb: OrbContext;
   lines: AsyncIterable<string>;
   parse: (line: string) => unknown;
-  /** Whether to publish entries by default. A line can override it. */
+  /** Whether to publish the entries. A line can override it. */
   publish?: boolean | undefined;
-  /** Authenticates the caller again for each group, because an upload can take minutes. */
+  /** Called before each group to authenticate the caller again, because an upload can take minutes. */
   authority?: (() => Promise<Actor>) | undefined;
-  /** With an idempotency key, each line is written at most once. */
+  /** With an idempotency key, a repeated upload writes each line at most once. */
   idempotency?: { key: string; route: string } | undefined;
 }
 
@@ -93,7 +93,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
           group.length >= GROUP_ENTRIES ||
           size.messages + item.messages.length > GROUP_MESSAGES ||
           size.bytes + item.bytes > GROUP_BYTES ||
-          // If two entries have the same unique value, write the first before the second is checked.
+          // If two lines have the same unique value, write the first one before the second one is checked.
           marks.some((mark) => claimed.has(mark));
         if (full) yield* flush();
         for (const mark of marks) claimed.add(mark);
@@ -104,7 +104,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     }
   }
 
-  // If the upload fails, still write the earlier lines and report their results.
+  // If the upload breaks off, still write the lines that have arrived and report their results.
   let failure: { cause: unknown } | undefined;
   try {
     for await (const text of input.lines) {

@@ -1,4 +1,4 @@
-/** Turns the decision of an operation, such as update or publish, into the messages of one write. */
+/** Converts what an operation such as update or publish has decided into the messages of one write. */
 import { type Actor, actorId } from "../../access/actor.ts";
 import type { EntryOperation as Act } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -16,10 +16,10 @@ import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
 
 export interface State {
   context: OrbContext;
-  /** Undefined if the definition no longer has the schema. */
+  /** The entry's schema, or undefined if the definition no longer has it. */
   schema: CompiledSchema | undefined;
   entry: LoadedEntry;
-  /** The newest revision. After `validTo`, an unpublished one. */
+  /** The newest revision. If `validTo` has passed, a revision that is unpublished. */
   base: EntrySnapshot;
   held: EntryKeys;
   /** Milliseconds since the epoch. */
@@ -36,18 +36,19 @@ export interface Decision {
   validTo?: string | null;
   guards?: readonly Guard[];
   /**
-   * `publish` publishes this revision, `withdraw` unpublishes the entry, `keep` leaves the published revision as it is.
+   * What happens to the published revision: `publish` replaces it with the new one, `withdraw` removes it, `keep`
+   * leaves it unchanged.
    */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
 }
 
 export interface Change {
-  /** The permissions that the caller needs. */
+  /** Operations that the caller must be permitted to do. */
   acts: readonly Act[];
-  /** The request's content, which must be equal if an Idempotency-Key is used again. */
+  /** Content of the request. If a client repeats an Idempotency-Key, the content must be equal. */
   request: unknown;
-  /** Whether the write changes only the encryption, which is allowed for append-only records too. */
+  /** Whether the write only encrypts values again. This is allowed even for records that cannot be changed. */
   upkeep?: boolean;
   /** Whether the write must fail if another entry adds a reference to this one at the same time. */
   guarded?: boolean;
@@ -118,11 +119,11 @@ export async function writeOf(
   const { address, head } = entry;
   const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
   const guards: Guard[] = [...(decision.guards ?? [])];
-  // After `validTo`, the published revision no longer owns its unique values, so another entry may have taken them.
+  // After `validTo`, the published revision loses its unique values. Another entry may have taken them.
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // Stored index keys are complete only if they come from the current definition.
+  // The stored index keys may be incomplete if they were computed under an earlier definition.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
@@ -170,7 +171,7 @@ export async function writeOf(
   };
 }
 
-/** Returns the index keys that a write may delete, without unique values that another entry has taken. */
+/** Returns the index keys that a write may delete. Omits unique values that another entry has taken. */
 async function reallyOwn(
   deps: Deps,
   address: EntryAddress,

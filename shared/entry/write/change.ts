@@ -48,7 +48,7 @@ export interface Target {
   schema?: CompiledSchema | undefined;
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
-  /** Reads the definition again after a conflict. */
+  /** Reads the orb's definition again after a conflict. */
   renew?: (() => Promise<OrbContext>) | undefined;
 }
 
@@ -111,7 +111,7 @@ export async function changeEntry(
   return counted(deps, actor, target.orbId, () => retryOnConflict(deps, target.orbId, run, findReplay));
 }
 
-/** Rejects callers before any read if they may not change even their own entries. */
+/** Throws before any read if the caller may not change any entry, not even their own. */
 function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   const { schema, orb } = target;
   if (schema === undefined || orb instanceof Promise) return;

@@ -9,11 +9,12 @@ import type { OrbContext } from "../model/resolve.ts";
 import { appendFenced } from "./fenced.ts";
 
 /**
- * Commits a write, provided that the definition it was decided under is still active. A new entry without unique values
- * is a pipeline of messages, its revision last. Most other writes are one atomic batch.
- * @param by the definition that the write was decided under
+ * Commits a write, but only if the definition that it was validated with is still active. A new entry without unique
+ * values is sent as separate messages, its revision last. Most other writes are one atomic batch.
+ * @param by the definition that the write was validated with
  * @returns the sequence of the new revision
- * @throws Conflict if the entry, a unique value, a guard or the definition has changed; the write had no effect
+ * @throws Conflict if the entry, a unique value, a guarded subject or the definition has changed; the write had no
+ * effect
  */
 export async function commit(
   deps: Deps,
@@ -26,9 +27,9 @@ export async function commit(
   const alone = messagesOf(write);
   const [only] = alone;
   if (alone.length === 1 && only !== undefined) return appendFenced(deps, by, write, [only]);
-  // With replicas, a batch costs little more than a pipeline, and leaves nothing behind if it fails.
+  // With replicas, an atomic batch costs little more than separate messages, and leaves no messages behind if it fails.
   if (options.atomic !== true && deps.config.replicas === 1 && onlyHints(write)) {
-    // The id is new, so the log is empty anyway. Expect the unchanged definition instead.
+    // The entry is new, so no other process writes to its log. Expect an unchanged definition instead of an empty log.
     const messages = alone.map((message, at) =>
       at === alone.length - 1 ? { ...message, expect: fence } : message,
     );
@@ -40,8 +41,8 @@ export async function commit(
 }
 
 /**
- * A batch may not have room for all deletions of index keys. The others follow in further batches. Readers ignore index
- * keys that remain.
+ * A batch may be too small for all deletions of index keys. The remaining ones follow in further batches. If these
+ * fail, readers ignore the index keys.
  */
 async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
   const { address, claims } = write;
@@ -57,7 +58,7 @@ async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
       if (first !== undefined) await deps.store.batch(stream, [{ ...first, expect }, ...rest]);
     }
   } catch {
-    // The write has succeeded. Readers ignore the index keys that remain.
+    // The write itself has succeeded. Readers ignore index keys that were not deleted.
   }
   return seq;
 }

@@ -19,10 +19,10 @@ import { renewDefinition, retryOnConflict } from "./retry.ts";
 
 export interface NewEntry {
   module: string;
-  /** Optional if the module has exactly one schema. */
+  /** Id of the entry's schema. Optional if the module has exactly one schema. */
   schema?: string | undefined;
   values: unknown;
-  /** ISO 8601 or null. */
+  /** Time from which the entry is visible: ISO 8601, or null for no limit. */
   validFrom?: unknown;
   validTo?: unknown;
   publish?: boolean | undefined;
@@ -68,7 +68,10 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
   ]);
 }
 
-/** `settings.get` finds entries by ids that `settings.set` derives from their accounts. It would never read another. */
+/**
+ * Error for a settings entry that is created directly. `settings.set` derives an entry's id from the account, and
+ * `settings.get` would never find another id.
+ */
 function settingsOnly(): AppError {
   return new AppError(
     "conflict",

@@ -14,11 +14,13 @@ import { statusOf } from "./update.ts";
 
 export interface DeleteInput extends Target {
   force?: boolean | undefined;
-  /** Whether to erase all revisions too. For platform admins, also on deleted entries. */
+  /**
+   * Whether to erase all revisions too. Only platform admins may do this, even for entries that are already deleted.
+   */
   purge?: boolean | undefined;
 }
 
-/** A purge leaves a tombstone in the log for 5 seconds, so that a concurrent write gets a conflict. */
+/** Seconds for which the log of a purged entry keeps a deletion marker, so that a concurrent write gets a conflict. */
 const PURGED_SECONDS = 5;
 
 /** Deletes an entry and releases its unique values. Its revisions remain until a purge. */
@@ -48,7 +50,7 @@ export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput):
     if (input.purge !== true) return;
     await purge(deps, actor, input.orbId, snapshot.id);
   } catch (error) {
-    // The entry is already deleted, perhaps by an earlier attempt of this request. Only purge it.
+    // The entry is already deleted, perhaps by an earlier attempt of this request. So only the purge remains.
     if (input.purge !== true || !isGone(error)) throw error;
     await purge(deps, actor, input.orbId, input.id);
   }
@@ -64,12 +66,12 @@ function writtenAgain(state: string): AppError {
   return new AppError("conflict", "wrong_state", detail, { data: { state, operation: "purge" } });
 }
 
-/** Erases all revisions: a rollup replaces them with one tombstone, which expires. */
+/** Erases all revisions: one message replaces them, marks the deletion and expires. */
 async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise<void> {
   const address: EntryAddress = await retryOnConflict(deps, orb, async () => {
     const entry = await loadEntry(deps, orb, id);
     if (entry === null) throw notFound("entry");
-    // Settings keep their id when they are created again. Do not erase the new ones.
+    // A settings entry that is deleted and created again has the same id. Do not erase the new one.
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
     const at = new Date(deps.clock.now()).toISOString();
     await deps.store.append(streams.orb(orb), {

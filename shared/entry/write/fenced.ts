@@ -1,8 +1,9 @@
 /**
- * Fencing: no write may commit under an outdated definition. Each new definition of an orb replaces a message, the
- * fence. A revision cannot expect it, because a message can have only one expectation. With replicas, an extra message
- * in the same batch expects the fence. On a single broker, a batch takes twenty times as long as a message. There the
- * extra message follows the write, which is reverted if the broker rejects that message.
+ * Fencing: no write may commit under an outdated definition of the orb. Each new definition replaces a message, the
+ * fence. A new revision expects its own log unchanged, so it cannot expect the fence too: a message can have only one
+ * expectation. With replicas, an extra message in the same batch expects the fence. On a single broker, a batch takes
+ * twenty times as long as a message. There the extra message follows the write, and the write is undone if the broker
+ * rejects that message.
  */
 
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
@@ -14,12 +15,12 @@ import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 
-/** `updatedBy` of a revision that reverts another one. */
+/** Author (`updatedBy`) of a revision that undoes another one. */
 const PLATFORM = "system";
 
 /**
- * Appends messages and verifies that the definition was still active. Returns the revision's sequence.
- * @throws Conflict if another definition was active; the write has been reverted
+ * Appends messages, and checks that the definition was still active. Returns the sequence of the new revision.
+ * @throws Conflict if another definition was active; the write has then been undone
  */
 export async function appendFenced(
   deps: Deps,
@@ -37,7 +38,7 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host with a cache reads the fence from the cache instead of sending the extra message.
+  // A host with a cache reads the fence from the cache, which saves the extra message.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])
@@ -47,7 +48,7 @@ export async function appendFenced(
   if (written.status === "rejected") throw written.reason;
   const seq = written.value;
   if (behind.status === "fulfilled") return seq;
-  // The write is valid if the fence changed only after it.
+  // The write is valid if the definition changed only after it.
   const { fence = UNFENCED } = by;
   const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
   if (now.seq === fence.seq || now.seq > seq) return seq;
@@ -55,7 +56,7 @@ export async function appendFenced(
   throw new Conflict();
 }
 
-/** Appends the previous state of the entry as a new revision, unless another write has followed. */
+/** Undoes a write: appends the previous state of the entry as a new revision, unless another write came in between. */
 async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, seq: number): Promise<void> {
   const made = snapshots.at(-1);
   if (made === undefined || before === undefined) return;

@@ -50,9 +50,9 @@ function put(map: unknown, trail: readonly string[], value: unknown): unknown {
 }
 
 /**
- * Returns the values to validate. With a language or market, each given value replaces only the stored value of that
- * language or market.
- * @param stored values of the newest revision; sensitive ones are masked in the result
+ * Returns the complete values to validate. If the request has a language or market, each given value replaces only the
+ * stored value in that language or market.
+ * @param stored values of the newest revision; the result contains masks for sensitive ones
  */
 export function mergeValues(
   schema: CompiledSchema,
@@ -70,7 +70,7 @@ export function mergeValues(
     merged[name] = field === undefined ? value : put(merged[name], trailOf(field, language, market), value);
   }
   if (!Object.hasOwn(given, "__proto__")) return merged;
-  // Keep a property of this name, so that validation can report it.
+  // Keep a field named `__proto__`, so that validation can report it.
   Object.defineProperty(merged, "__proto__", { value: MASK, enumerable: true });
   return merged;
 }

@@ -13,7 +13,7 @@ import { windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
-/** Publishes the newest revision. If `validFrom` is in the future, the broker's scheduler makes it visible then. */
+/** Publishes the newest revision. If its `validFrom` is in the future, the broker makes it visible then. */
 export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
   return changeEntry(deps, actor, target, {
     acts: ["publish"],
@@ -90,8 +90,9 @@ export function archiveEntry(
 }
 
 /**
- * Returns conditions that make the commit fail if another entry adds a reference to this one.
- * @throws AppError conflict `referenced` if another entry refers to it already
+ * Throws 409 if another entry refers to this one. Returns conditions that make the write fail if another entry adds a
+ * reference before the commit.
+ * @throws AppError conflict `referenced`
  */
 export async function unreferenced(deps: Deps, actor: Actor, state: State): Promise<Guard[]> {
   const { context, entry, guardSeq } = state;

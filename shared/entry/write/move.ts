@@ -16,7 +16,7 @@ export interface Move {
   fence: Fence | undefined;
 }
 
-/** Moves the published copies of some entries of one orb. Returns the number of moved entries. */
+/** Moves the published copies of some entries of one orb to another subject. Returns the number of moved entries. */
 export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;
@@ -59,7 +59,7 @@ async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move):
   );
 }
 
-/** Adds a message that the broker rejects if the definition is no longer active. */
+/** Adds a message to a batch, so that the broker rejects the batch if the definition is no longer active. */
 export function fenced(orb: string, fence: Fence | undefined, messages: readonly Append[]): Append[] {
   if (fence === undefined) return [...messages];
   const subject = subjects.guard(orb, "move", 0);

@@ -12,7 +12,7 @@ import type { OrbContext } from "../model/resolve.ts";
 import { sealValues } from "../model/sealing.ts";
 import type { StoredValue } from "../model/snapshot.ts";
 
-/** Values must be smaller than this many bytes as JSON. */
+/** Maximum bytes of an entry's values as JSON, exclusive. */
 export const ENTRY_LIMIT = 512 * 1024;
 
 const encoder = new TextEncoder();
@@ -28,7 +28,7 @@ export interface Preparation {
   /** Values from the client, or the masked stored values if the client sent none. */
   given: unknown;
   stored: Readonly<Record<string, StoredValue>>;
-  /** Index keys that the entry already has. Its references in them are not checked again. */
+  /** Index keys that the entry already has. References among them are not checked again. */
   held: readonly string[];
   publish: boolean;
   faults: readonly Fault[];
@@ -43,7 +43,7 @@ function tooLarge(): AppError {
 }
 
 /**
- * Validates and encrypts values.
+ * Validates values and encrypts the sensitive ones.
  * @throws AppError invalid with all errors at once
  */
 export async function prepare(
@@ -91,7 +91,7 @@ function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlyS
   return out;
 }
 
-/** 409: a published entry can only refer to published entries. */
+/** Error 409: a published entry refers to entries that are not published. */
 function referencesNotLive(errors: Fault[]): AppError {
   return new AppError(
     "conflict",

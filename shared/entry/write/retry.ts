@@ -12,8 +12,8 @@ import type { OrbContext } from "../model/resolve.ts";
 const ATTEMPTS = 24;
 const MEND = 3;
 /**
- * A publication blocks other writes for some milliseconds. After this many attempts, about 300 ms, assume that it was
- * interrupted and unblock them.
+ * Publishing a new definition blocks writes to the orb for some milliseconds. After this many attempts, about 300 ms,
+ * assume that the publication was interrupted, and unblock the writes.
  */
 const REOPEN = 11;
 
@@ -28,9 +28,10 @@ export async function renewDefinition(
 }
 
 /**
- * Optimistic concurrency: repeats a write until it meets no conflict. Each attempt reads the current state again.
- * @param findReplay returns the response if a duplicate of this request caused the conflict
- * @throws AppError conflict `write_conflict` after too many conflicts
+ * Optimistic concurrency: repeats a write until no other process writes first. Each attempt reads the current state
+ * again.
+ * @param findReplay returns the response if the same request, sent twice, caused the conflict
+ * @throws AppError conflict `write_conflict` after too many attempts
  */
 export async function retryOnConflict<T>(
   deps: Deps,
@@ -56,10 +57,9 @@ export async function retryOnConflict<T>(
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
-      // Perhaps a publication was interrupted after it changed the fence.
+      // The publication of a definition may have stopped after it blocked writes. Unblock them.
       if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
-      // The first retry is immediate, because most conflicts have ended. Later ones wait for a growing, random
-      // time.
+      // Retry once at once, because most conflicts are over by then. Further retries wait for a growing, random time.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }
   }

@@ -8,7 +8,7 @@ import { readWindow } from "./input.ts";
 import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
-/** Restores an older revision as a draft. The published revision stays. */
+/** Restores an older revision as a new draft. The published revision does not change. */
 export function revertEntry(
   deps: Deps,
   actor: Actor,

@@ -12,15 +12,15 @@ import { mergeValues, readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 
 export interface UpdateInput extends Target {
-  /** With `locale` or `market`, only the values to change; otherwise all values. */
+  /** Values of the entry. With `locale` or `market`, only those to change; otherwise all of them. */
   values?: unknown;
-  /** ISO 8601, or null for no limit. If omitted, it does not change. */
+  /** Time from which the entry is visible: ISO 8601, or null for no limit. If omitted, it does not change. */
   validFrom?: unknown;
   validTo?: unknown;
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
-  /** Properties that identify the entry. They must match the path, because an entry cannot be moved. */
+  /** Properties that say which entry this is. They must match the path, because an entry cannot be moved. */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
 
