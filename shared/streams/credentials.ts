@@ -12,7 +12,10 @@ export interface StreamCredentials extends Credentials {
   realm: string | undefined;
 }
 
-/** Uses the bearer token, or the cookie of the requested realm. The default is a platform admin's cookie. */
+/**
+ * Returns the reader's account, from the bearer token or from a session cookie. Without the parameter `realm`, uses
+ * the cookie of platform admins.
+ */
 export async function authenticateReader(deps: Deps, credentials: StreamCredentials): Promise<Actor> {
   const { bearer, cookies, realm = DEFAULT_REALM } = credentials;
   if (!isToken(realm))

@@ -1,10 +1,13 @@
 import type { ReaderEnd, Sink } from "./read/reader.ts";
 import type { Answer } from "./serve.ts";
 
-/** Bytes in the queue below which the next page is read. */
+/** Read the next page when fewer than this many bytes wait to be sent. */
 const LOW_WATER = 64 * 1024;
 
-/** @param signal aborted when the client disconnects */
+/**
+ * Converts an answer to a standard Response.
+ * @param signal aborted when the client disconnects
+ */
 export function toResponse(
   answer: Answer,
   signal: AbortSignal | undefined,

@@ -1,4 +1,4 @@
-/** Hosts authenticate the caller, and convert the answer into their own kind of response. */
+/** Answers requests for streams. The caller must already be authenticated, and the host sends the answer. */
 import { type Actor, actorId } from "../access/actor.ts";
 import { AppError, unavailable } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
@@ -15,9 +15,9 @@ import { Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
 import { beginningOf, checkRetained, type PageStart } from "./read/source.ts";
 
 export interface Caller {
-  /** Replaces `{userID}` in filters. */
+  /** Id of the account. It replaces `{userID}` in filters. */
   userId: string;
-  /** Platform admins may have more live readers. */
+  /** Whether the caller is a platform admin, who may read more streams at the same time. */
   admin: boolean;
   /** When the token expires, in milliseconds since the epoch. */
   expiresAt: number;
@@ -40,12 +40,12 @@ export type Answer =
       status: 200 | 204 | 304;
       headers: Headers;
       body: Uint8Array | null;
-      /** Call this after the body has been consumed or cancelled. */
+      /** The host must call this after it has sent or cancelled the body. */
       sent?: () => void;
     }
   | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => Reader };
 
-/** @throws AppError unauthenticated for an anonymous actor */
+/** Returns the caller of a stream request. Throws 401 if the caller is anonymous. */
 export function callerOf(actor: Actor): Caller {
   if (actor.kind !== "platform" && actor.kind !== "orb")
     throw new AppError(
@@ -75,7 +75,10 @@ async function startOf(hub: Hub, mapping: Mapping, query: Query): Promise<PageSt
   return (await hub.source.state(mapping.stream)).last;
 }
 
-/** @returns `sent`, to call once the page is sent: each user may have only a few pages in memory */
+/**
+ * Loads a page of messages. The caller must call the returned function `sent` after sending the page: each user may
+ * have only a few pages in memory.
+ */
 async function pageFor(
   hub: Hub,
   { stream }: Mapping,
@@ -97,7 +100,7 @@ async function pageFor(
 /** The browser may store pages, but must ask the server before it reuses them. */
 const PAGE_CACHING = "private, no-cache";
 
-/** The ETag depends on the filter, so filters with the caller's id get a different one for each caller. */
+/** Returns the ETag of a page. It depends on the filter, which may contain the caller's id. */
 async function etagOf(mapping: Mapping, filter: string, page: StreamPage): Promise<string> {
   const what = await sha256(JSON.stringify([mapping.stream, filter, page.tag]));
   return `"${page.from}-${page.next}-${what.slice(0, 22)}${page.upToDate ? "" : "-more"}"`;
@@ -157,7 +160,7 @@ async function longPoll(
     const from = await startOf(hub, mapping, query);
     const { page, sent } = await pageFor(hub, mapping, filter, from, caller, request.signal);
     const there = page.messages.seqs.length > 0;
-    // Release the slot while waiting.
+    // Nothing was found yet. While waiting for messages, let the user load another page.
     if (!there) sent();
     const found = there ? page : await waitFor(hub, stream, filter, page.next, until, request.signal);
     const headers = {
@@ -191,7 +194,7 @@ async function live(
     const { start } = query;
     const fromBeginning = start.at === "beginning";
     const position = start.at === "after" ? start.position : fromBeginning ? beginningOf(state) : state.last;
-    // Report a bad offset by status code, before the event stream begins.
+    // Check the offset now, because an error status cannot be sent once the event stream has begun.
     checkRetained(state, position);
     const cursor = answerCursor(query.cursor, hub.now());
     return {
@@ -202,7 +205,8 @@ async function live(
         "x-accel-buffering": "no",
         "stream-next-offset": formatOffset(position),
         "stream-cursor": String(cursor),
-        // The protocol's client treats this header as true whatever its value, so only `events` may send false.
+        // The official client of the protocol treats any value of this header as true. So only the mode `events` may
+        // send false.
         ...(query.mode === "sse" ? {} : { "stream-up-to-date": String(position >= state.last) }),
       },
       start(sink, ended) {

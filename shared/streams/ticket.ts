@@ -1,6 +1,6 @@
 /**
- * Tickets authenticate readers who are redirected to the streams process on another origin. Clients drop their token on
- * such a redirect, so the URL contains a ticket.
+ * Tickets. When the platform redirects a client to the streams process on another origin, the client does not send its
+ * token there. So the new URL contains a ticket that identifies the account.
  *
  * A ticket must be used within a minute. A browser's EventSource may use it again while the session lasts, because it
  * reconnects to the redirected URL.
@@ -28,13 +28,17 @@ interface Ticket extends Caller {
   sid: string;
 }
 
-/** A separate key, so that session tokens are not valid as tickets, nor tickets as session tokens. */
+/**
+ * Derives a separate signing key for tickets, so that session tokens are not valid as tickets, nor tickets as session
+ * tokens.
+ */
 async function keyOf(config: TicketConfig): Promise<Uint8Array> {
   const secret = new TextEncoder().encode(`stream ticket ${config.jwtSigningKeys}`);
   return new Uint8Array(await crypto.subtle.digest("SHA-256", secret));
 }
 
 /**
+ * Issues a ticket for one stream.
  * @param name the stream's name; empty for the list of streams
  * @param now milliseconds since the epoch
  */

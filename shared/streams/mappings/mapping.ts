@@ -1,4 +1,4 @@
-/** A mapping serves a broker stream to readers under a public name. */
+/** Mappings. A mapping gives a broker stream a public name, under which clients can read it. */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -10,7 +10,7 @@ import type { Store } from "../../store/types.ts";
 
 export interface MappingInput {
   stream: string;
-  /** Broker subjects to deliver. The token `{userID}` is replaced by the caller's id. */
+  /** Which of the stream's subjects clients get. The token `{userID}` is replaced by the caller's id. */
   subjectFilter: string;
   description: string;
 }
@@ -25,7 +25,7 @@ const MODULE_FILTERS: readonly string[] = [...MODULE_TOKENS, "*"];
 const STREAM_NAME = /^[^\s.*>/\\]{1,255}$/;
 const LITERAL = /^[^\s.*>{}]{1,255}$/;
 
-/** Returns whether a stream is internal and must never be served, such as accounts or the audit log. */
+/** Returns whether a stream is internal, such as accounts or the audit log. Clients must never get such streams. */
 function isPrivate(stream: string): boolean {
   return (
     stream.startsWith(streams.kv("")) ||
@@ -84,7 +84,7 @@ export function mappingFaults(input: MappingInput): Fault[] {
   return [...faults, ...filterFaults(input.stream, input.subjectFilter)];
 }
 
-/** Replaces `{userID}`. The id must be a plain token: a wildcard would expose messages of other users. */
+/** Replaces `{userID}` in a filter by the caller's id. An id with a wildcard would expose messages of other users. */
 export function filterFor(mapping: MappingInput, userId: string): string {
   if (!mapping.subjectFilter.includes(USER_ID)) return mapping.subjectFilter;
   if (!isToken(userId)) throw notFound("stream");
@@ -109,7 +109,7 @@ export function isOfOrb(mapping: MappingInput, orb: string): boolean {
   return mapping.stream === streams.orb(orb);
 }
 
-/** @throws AppError not_found */
+/** Returns the mapping with this public name, or throws 404. */
 export async function getMapping(store: Store, name: string): Promise<Mapping> {
   const entry = await store.kvGet(buckets.streamMappings, token(name, "stream"));
   if (entry === null) throw notFound("stream");
@@ -123,7 +123,10 @@ export async function listMappings(store: Store): Promise<Mapping[]> {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Open responses use the old mapping for up to a minute. @returns `created` is true if the name had no mapping */
+/**
+ * Creates or replaces a mapping. Responses that are already being sent use the old one for up to a minute.
+ * @returns `created` is true if the name had no mapping
+ */
 export async function putMapping(
   deps: Deps,
   actor: Actor,
@@ -150,7 +153,7 @@ export async function deleteMapping(deps: Deps, actor: Actor, name: string): Pro
   await note(deps, actor, name, `removed ${stream} ${subjectFilter}`);
 }
 
-/** Audits each change, because a mapping decides which messages users can read. */
+/** Writes to the audit log, because each mapping decides which messages users can read. */
 function note(deps: Deps, actor: Actor, target: string, detail: string): Promise<void> {
   return audit(deps, { realm: "platform", action: "stream", actor, target, detail });
 }

@@ -1,4 +1,4 @@
-/** An orb's stream is served only while the orb is published. */
+/** Clients can read the stream of an application only while the application is published. */
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -6,7 +6,10 @@ import { orbOf } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import type { Mapping } from "./mapping.ts";
 
-/** @returns the published definition; null if the orb is not published; undefined if no orb owns the stream */
+/**
+ * Returns the published definition of the application that owns a stream. Returns null if the application is not
+ * published, undefined if no application owns the stream.
+ */
 export async function servedAs(store: Store, stream: string): Promise<LiveOrb | null | undefined> {
   const orb = orbOf(stream);
   return orb === undefined ? undefined : liveOrb({ store }, orb, "cached");
@@ -16,12 +19,14 @@ export async function isServed(store: Store, stream: string): Promise<boolean> {
   return (await servedAs(store, stream)) !== null;
 }
 
-/** A published orb always has its stream, so one request is enough. */
+/**
+ * Returns whether clients can read a stream. A published application always has its stream, so one request is enough.
+ */
 async function isThere(store: Store, stream: string): Promise<boolean> {
   return orbOf(stream) === undefined ? (await store.streamInfo(stream)) !== null : isServed(store, stream);
 }
 
-/** Returns the mappings that readers can use. A broken orb hides only its own mappings. */
+/** Returns the mappings whose streams clients can read. If an application is broken, omits its mappings. */
 export async function servedMappings(store: Store, mappings: readonly Mapping[]): Promise<Mapping[]> {
   const served = new Map(
     await Promise.all(

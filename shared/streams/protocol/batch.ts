@@ -1,13 +1,13 @@
 import { eventsOf, type Form } from "./events.ts";
 import { type Messages, messagesAfter } from "./messages.ts";
 
-/** Consecutive messages of a stream. All readers share one encoded copy. */
+/** Consecutive messages of a stream, encoded once for all clients. */
 export class Batch {
   readonly from: number;
   readonly to: number;
   readonly messages: Messages;
   readonly upToDate: boolean;
-  /** Protocol cursor at the time of creation. */
+  /** Value of the protocol's cursor when the batch was created. */
   readonly cursor: number;
   readonly #encoded = new Map<Form, Uint8Array>();
 
@@ -20,7 +20,7 @@ export class Batch {
   }
 
   /**
-   * Returns the batch as events, without the messages up to the reader's position.
+   * Returns the batch as server-sent events, without messages that the client already has.
    * @param cursor minimum cursor that the response may contain
    */
   bytes(form: Form, position: number, cursor: number): Uint8Array {

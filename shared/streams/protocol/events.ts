@@ -2,7 +2,7 @@ import { concatBytes } from "../../kernel/ids.ts";
 import type { Messages } from "./messages.ts";
 import { formatOffset } from "./offset.ts";
 
-/** Names of the events that carry messages. An EventSource passes `message` events to `onmessage`. */
+/** Possible names of the server-sent events that contain messages. Browsers pass `message` events to `onmessage`. */
 export const EVENT_NAMES = ["data", "message"] as const;
 
 /**
@@ -22,7 +22,7 @@ export function arrayOf(messages: Messages): Uint8Array {
   return concatBytes([ARRAY_START, messages.joined, ARRAY_END]);
 }
 
-/** Tells the reader its new position. Without this event, a client would request the same messages again. */
+/** Returns an event that tells the client its new position, so that it does not request the same messages again. */
 export function controlEvent(position: number, cursor: number, upToDate: boolean): Uint8Array {
   const offset = formatOffset(position);
   const control = {
@@ -33,7 +33,7 @@ export function controlEvent(position: number, cursor: number, upToDate: boolean
   return encoder.encode(`event: control\ndata:${JSON.stringify(control)}\nid:${offset}\n\n`);
 }
 
-/** Encodes messages with their position as one piece, so that a response can end after any piece. */
+/** Returns server-sent events with messages and the new position, as one piece. A response can end after any piece. */
 export function eventsOf(
   form: Form,
   messages: Messages,

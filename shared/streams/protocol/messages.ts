@@ -10,13 +10,13 @@ const LF = 10;
 const CR = 13;
 const SPACE = 32;
 
-/** Consecutive messages as JSON. Immutable, because many readers share them. */
+/** Consecutive messages as JSON. They must not be modified, because many clients share them. */
 export interface Messages {
   /** JSON texts, joined by commas. */
   readonly joined: Uint8Array;
   /** Sequence number of each message in its stream. */
   readonly seqs: readonly number[];
-  /** End of each message in `joined`, in bytes. */
+  /** Offset in `joined` at which each message ends, in bytes. */
   readonly ends: readonly number[];
 }
 
@@ -51,7 +51,10 @@ function jsonOf(data: Uint8Array): Uint8Array {
   return bytes.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
 }
 
-/** Heartbeats of the broker's scheduler have no useful body, so readers get the time. */
+/**
+ * Encodes a periodic message of the broker's scheduler as its sequence number and time, because its body contains
+ * nothing useful.
+ */
 function heartbeat(message: StoredMessage): Uint8Array {
   return encoder.encode(
     JSON.stringify({ seq: message.seq, timestamp: new Date(message.time).toISOString() }),

@@ -1,22 +1,22 @@
-/** The Durable Streams protocol calls a position an offset. Ours is a sequence number of the broker's stream. */
+/** Offsets of the Durable Streams protocol. An offset is a position in a stream: here, the broker's sequence number. */
 import { AppError } from "../../kernel/errors.ts";
 
 const DIGITS = 20;
 const OFFSET = /^\d{20}$/;
 /** Length of a cursor interval in milliseconds. */
 const CURSOR_INTERVAL_MS = 20_000;
-/** Maximum intervals that a cursor jumps ahead (180 × 20 s = 1 hour). */
+/** Maximum intervals by which a cursor may be ahead (180 × 20 s = 1 hour). */
 const CURSOR_JUMP = 180;
 
 /** Where reading begins: at the oldest stored message, at the end, or after a position. */
 export type Start = { at: "beginning" } | { at: "now" } | { at: "after"; position: number };
 
-/** Pads with zeros, so that offsets sort as text. */
+/** Returns an offset as text. Zeros in front make offsets sort in numeric order. */
 export function formatOffset(position: number): string {
   return String(position).padStart(DIGITS, "0");
 }
 
-/** @throws AppError malformed */
+/** Parses an offset, or throws 400. */
 export function parseOffset(text: string): Start {
   if (text === "-1") return { at: "beginning" };
   if (text === "now") return { at: "now" };

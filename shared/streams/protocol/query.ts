@@ -3,7 +3,9 @@ import { escapeSegment, Faults, knownParameters } from "../../kernel/faults.ts";
 import { EVENT_NAMES } from "./events.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
-/** How the client reads. `events` is our own format; the other modes are those of the Durable Streams protocol. */
+/**
+ * How a client reads a stream. `events` is specific to this platform; the Durable Streams protocol defines the others.
+ */
 export type Mode = "events" | "catch-up" | "long-poll" | "sse";
 
 export interface Query {
@@ -19,7 +21,7 @@ function malformed(code: string, detail: string): AppError {
   return new AppError("malformed", code, detail);
 }
 
-/** @throws AppError malformed if the parameter is repeated */
+/** Returns the value of a query parameter. Throws 400 if it is repeated. */
 export function single(params: URLSearchParams, name: string): string | undefined {
   const values = params.getAll(name);
   if (values.length > 1)
@@ -27,7 +29,10 @@ export function single(params: URLSearchParams, name: string): string | undefine
   return values[0];
 }
 
-/** @param known the allowed values by name; null allows any value */
+/**
+ * Rejects unknown query parameters and values.
+ * @param known the allowed values by name; null allows any value
+ */
 export function requireKnownParameters(
   params: URLSearchParams,
   known: Readonly<Record<string, readonly string[] | null>>,
@@ -46,7 +51,7 @@ export function requireKnownParameters(
 }
 
 /**
- * The protocol requires servers to ignore unknown parameters.
+ * Parses the query parameters of a stream request. Ignores unknown ones, as the protocol requires.
  * @param lastEventId the header with which a browser's EventSource resumes
  */
 export function parseQuery(params: URLSearchParams, lastEventId: string | undefined): Query {

@@ -1,4 +1,4 @@
-/** A fair semaphore: grants shares of a limited amount in the order of the requests. */
+/** A fair semaphore. It divides a limited amount, such as memory, among requests in the order of their arrival. */
 
 interface Waiting {
   owner: string;
@@ -16,7 +16,7 @@ export class FairSemaphore {
 
   /**
    * @param most total amount
-   * @param each maximum per owner; requests of other owners may overtake one that waits for its owner's limit
+   * @param each maximum per owner; a request that waits for this maximum does not delay other owners
    */
   constructor(most: number, each = most) {
     this.#most = most;
@@ -70,7 +70,7 @@ export class FairSemaphore {
         this.#hold(waiting.owner, waiting.size);
         waiting.go();
       } else if (this.#taken + waiting.size > this.#most) {
-        // Stop here, so that small requests cannot starve a large one.
+        // Grant nothing to later requests: otherwise many small ones could keep a large one waiting forever.
         return;
       } else at++;
     }

@@ -1,4 +1,7 @@
-/** One hub per host. Its readers share one broker connection, and one subscription for each filter. */
+/**
+ * Serves all clients of this process that read streams. They share one broker connection, and one subscription for
+ * each filter.
+ */
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { Histogram } from "../../kernel/metrics.ts";
 import { orbOf } from "../../store/subjects.ts";
@@ -11,12 +14,12 @@ import { PageCache } from "./page-cache.ts";
 import { Source } from "./source.ts";
 import { type Listener, Tail } from "./tail.ts";
 
-/** Gets a call from the hub about once a second. */
+/** A listener that is called about once a second. */
 export interface TimerListener {
   tick(now: number): void;
 }
 
-/** Bounds of the histogram: milliseconds between storage at the broker and delivery. */
+/** Upper bounds in a histogram of delays: milliseconds from storage at the broker to delivery. */
 const LAG_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const;
 
 /** Counters since the host started. */
@@ -36,14 +39,17 @@ export interface HubOptions {
   now?: () => number;
   random?: () => number;
   onFailure?: (error: unknown) => void;
-  /** Counts readers of an orb across hosts, if each request has a separate hub. @throws AppError too_many */
+  /**
+   * Limits the readers of an application across all hosts.
+   * @throws AppError too_many
+   */
   admitToOrb?: (orb: string) => Promise<void>;
 }
 
 const TICK_MS = 1000;
-/** Milliseconds that an unused subscription stays open for the next reader. */
+/** An unused subscription stays open for this many milliseconds, because another reader may need it. */
 const LINGER_MS = 5000;
-/** Milliseconds between two checks whether the orbs being read are still published. */
+/** Milliseconds between two checks whether the applications whose streams are read are still published. */
 const ORBS_MS = 2000;
 
 export class Hub {
@@ -102,7 +108,7 @@ export class Hub {
     return this.#connected;
   }
 
-  /** After a reconnect, looks for messages that arrived while the connection was down. */
+  /** Notes that the broker connection is up or down. After a reconnect, looks for messages that arrived in between. */
   connection(status: "up" | "down"): void {
     const back = status === "up" && this.#lost;
     if (this.#connected && status === "down") this.#lost = true;
@@ -116,14 +122,15 @@ export class Hub {
     }
   }
 
-  /** @throws AppError unavailable if the broker is known to be disconnected */
+  /** Throws 503 if the broker is disconnected. */
   requireConnection(): void {
     if (!this.#connected) throw unavailable("not connected");
   }
 
   /**
+   * Counts a new reader of a stream.
    * @returns a function that removes the reader; repeated calls have no effect
-   * @throws AppError too_many if the user or the orb is at its limit; unavailable if the host is
+   * @throws AppError too_many if the user or the application has too many readers; unavailable if the server has
    */
   async admit(user: string, admin: boolean, stream: string): Promise<() => void> {
     const mine = this.#readers.get(user) ?? 0;
@@ -137,7 +144,8 @@ export class Hub {
       const detail = "This server is at its limit of stream readers. Try again in a few seconds.";
       throw new AppError("unavailable", "streams_full", detail, { retryAfter: 5 });
     }
-    // Only this hook is asynchronous. Without it, no other reader can be counted after the checks above.
+    // Without this call, nothing between the checks and the counting is asynchronous, so no other reader comes in
+    // between.
     if (orb !== undefined && this.#admitToOrb !== undefined) await this.#admitToOrb(orb);
     add(this.#readers, user, 1);
     if (orb !== undefined) add(this.#orbReaders, orb, 1);
@@ -153,8 +161,8 @@ export class Hub {
   }
 
   /**
-   * Waits until the user may load a page, because pages stay in memory until they are sent.
-   * @returns a function that releases the slot; repeated calls have no effect
+   * Waits until the user may load another page: pages take memory until they are sent.
+   * @returns a function that ends the use of that memory; repeated calls have no effect
    */
   pageTurn(user: string, admin: boolean): Promise<() => void> {
     const waiting = this.#pages.waitingOf(user);
@@ -174,7 +182,7 @@ export class Hub {
     throw new AppError("too_many", "too_many_streams", detail, { retryAfter: 10 });
   }
 
-  /** Returns the live end of a filter. The reader must release it. */
+  /** Returns the object that delivers new messages of a filter. The reader must release it. */
   async tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
     const key = `${stream} ${filter}`;
     let tail = this.#tails.get(key);
@@ -186,7 +194,7 @@ export class Hub {
         ended: (ended) => this.#forget(key, ended),
         failed: (error) => this.#failed(error),
       });
-      // Spread the polls: a thousand tails of different users must not poll in the same second.
+      // Choose a random time for the next poll. Otherwise thousands of subscriptions might poll in the same second.
       tail.pollAt = this.now() + this.times.pollMs * (0.5 + this.random() / 2);
       this.#tails.set(key, tail);
       this.#run();

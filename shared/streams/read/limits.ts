@@ -1,15 +1,18 @@
 import type { PageLimit } from "./source.ts";
 
 export interface HubLimits {
-  /** Maximum live readers per user, and per platform admin: an admin's token may serve a whole backend. */
+  /**
+   * Maximum simultaneous readers of new messages per user, and per platform admin. Admins get more, because a whole
+   * backend may use one admin's token.
+   */
   perUser: number;
   perAdmin: number;
-  /** Maximum live readers of one orb's streams. */
+  /** Maximum simultaneous readers of new messages per application. */
   perOrb: number;
   total: number;
   /** Disconnect a slow reader with more than this many unsent bytes. */
   queueBytes: number;
-  /** Size of the page cache in bytes; 0 turns it off. */
+  /** Maximum bytes of cached pages; 0 turns the cache off. */
   cacheBytes: number;
   page: PageLimit;
   /** Maximum pages in memory at the same time. Further requests wait. */
@@ -18,12 +21,12 @@ export interface HubLimits {
 }
 
 export interface HubTimes {
-  /** Live responses end after about this many milliseconds; the reader reconnects. */
+  /** A response that waits for new messages ends after about this many milliseconds. The client then reconnects. */
   rotateMs: number;
   /** Milliseconds between keep-alive comments on a quiet stream. */
   keepAliveMs: number;
   longPollMs: number;
-  /** Milliseconds between polls for messages that no notification announced. */
+  /** Milliseconds between two searches for messages whose notification was lost. */
   pollMs: number;
   /** Disconnect a reader that accepts no data for this many milliseconds. */
   stallMs: number;

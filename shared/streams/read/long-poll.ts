@@ -10,7 +10,10 @@ export interface LongPollResult {
   upToDate: boolean;
 }
 
-/** @param until deadline in milliseconds since the epoch */
+/**
+ * Waits until the stream has a message after a position.
+ * @param until deadline in milliseconds since the epoch
+ */
 export async function waitFor(
   hub: Hub,
   stream: string,
@@ -49,7 +52,7 @@ export async function waitFor(
         else if (!held.attach(listener, at)) resolve("again");
       });
       if (found !== "again") return found;
-      // A message arrived after the page was read and before the subscription.
+      // A message may have arrived before the subscription began, so read the stream once more.
       const page = await hub.source.page(stream, filter, at, hub.limits.page);
       if (page.messages.seqs.length > 0) return page;
       at = page.next;

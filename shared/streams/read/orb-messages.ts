@@ -11,7 +11,10 @@ import { copyState, type HeadState, isCopy, type PublicCopy, project, publicMess
 
 export interface Projected {
   messages: Messages;
-  /** When the first of the messages must no longer be delivered, in milliseconds since the epoch. */
+  /**
+   * Time at which the first of these messages expires, in milliseconds since the epoch. It must not be sent after
+   * that.
+   */
   until: number | undefined;
   /** Sequence of the first message that is left for the next page; undefined if none is. */
   rest: number | undefined;
@@ -20,15 +23,18 @@ export interface Projected {
 /** Waits until this many bytes may be read. Returns a function that releases them. */
 export type TakeBytes = (bytes: number) => Promise<() => void>;
 
-/** Maximum entries and bytes per read. A draft may be far larger than the published copy. */
+/** Maximum entries and bytes to read at once. A draft may be far larger than the published copy. */
 const HEADS = 1024;
 const HEAD_BYTES = 4_000_000;
-/** Milliseconds before each retry. The broker stores a batch message by message, so an entry may follow its copy. */
+/**
+ * Milliseconds before each retry. The broker stores the messages of a batch one by one, so an entry may be stored
+ * shortly after its published copy.
+ */
 const LOOK_AGAIN = [0, 10, 50, 200, 500];
-/** After this many milliseconds, an entry without a stored revision will never get one. */
+/** If an entry has no stored revision after this many milliseconds, it will never get one. */
 const YOUNG_MS = 10_000;
 
-/** Stands for a deleted or damaged entry, which is left out. */
+/** Used in place of a deleted or damaged entry, so that its messages are not delivered. */
 const NO_HEAD: HeadState = {
   status: "DELETED",
   revision: Number.POSITIVE_INFINITY,
@@ -39,8 +45,8 @@ const NO_HEAD: HeadState = {
 const encoder = new TextEncoder();
 
 /**
- * Reads the definition after the page: an older one could expose messages that a newer definition restricts. Ends the
- * page early after reading `maxBytes` of entries.
+ * Returns what clients may read of an application's messages. Reads the definition after the messages: an older one
+ * might allow messages that a newer one forbids. The page ends early after `maxBytes` of entries were read.
  */
 export async function projectMessages(
   store: Store,
@@ -82,7 +88,7 @@ interface Copy {
   log: string;
 }
 
-/** Newest revisions of entries, without their values. */
+/** Caches the newest revisions of entries, without their values. */
 class Heads {
   readonly #store: Store;
   readonly #stream: string;
@@ -108,7 +114,7 @@ class Heads {
     return this.#requested.has(log);
   }
 
-  /** Reads again while a replica, or the broker itself, has not stored the newest revisions. */
+  /** Reads the newest revisions of the entries. Retries while the broker does not have them yet. */
   async settle(copies: readonly Copy[], now: () => number): Promise<void> {
     let open = copies;
     await this.#read(open, "stale");
@@ -128,7 +134,7 @@ class Heads {
     let most = HEADS;
     for (let at = 0; at < logs.length && this.#bytes < this.#maxBytes; ) {
       const part = logs.slice(at, at + most);
-      // A single revision may be as large as the broker allows.
+      // One entry alone may be as large as the broker allows.
       const maxBytes = part.length > 1 ? HEAD_BYTES : PAIR_BYTES;
       const done = await this.#take(HEAD_BYTES);
       try {

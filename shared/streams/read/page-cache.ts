@@ -1,17 +1,17 @@
 import type { StreamPage, StreamState } from "./page.ts";
 
 interface CachedPage {
-  /** State of the stream and the definition for which the page is valid. */
+  /** Identifies the state of the stream and of the definition. The page is valid only for this state. */
   proof: string;
   page: StreamPage;
 }
 
-/** Approximate bytes in memory; 512 for the objects of a page. */
+/** Approximate memory of a page in bytes, with 512 for its objects. */
 const sizeOf = (page: StreamPage) => 512 + page.messages.joined.length + 16 * page.messages.seqs.length;
 
 /**
- * Caches encoded pages. Stored messages never change, so a page stays valid until one is removed, which changes the
- * stream's signature. Pages of orbs also depend on the published definition and on time.
+ * Caches pages of messages. Stored messages never change, so a page is valid until one of them is removed. Removal
+ * changes the stream's signature. Pages of applications also depend on the published definition and on time.
  */
 export class PageCache {
   readonly #limit: number;
@@ -20,7 +20,7 @@ export class PageCache {
   readonly #reading = new Map<string, Promise<StreamPage>>();
   #size = 0;
 
-  /** @param limit bytes */
+  /** @param limit maximum bytes of all cached pages */
   constructor(limit: number) {
     this.#limit = limit;
   }

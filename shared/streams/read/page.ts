@@ -5,12 +5,12 @@ export interface StreamState {
   first: number;
   /** Sequence number of the newest message when the state was read. */
   last: number;
-  /** Changes when a message is removed, or when the stream is recreated. */
+  /** Text that changes when a message is removed, or when the stream is deleted and created again. */
   signature: string;
-  /** Changes with the published definition of the orb; empty if no orb owns the stream. */
+  /** Text that changes with the application's published definition. Empty if no application owns the stream. */
   basis: string;
   replicas: number;
-  /** Subjects to subscribe to for notifications about new messages. */
+  /** Returns the subjects to subscribe to for notifications about new messages. */
   wakeUps: (filter: string) => string[];
   /** Whether notifications contain the sequence number of the message. */
   numbered: boolean;
@@ -24,7 +24,7 @@ export interface StreamPage {
   /** Whether the page reached the end of the stream. */
   upToDate: boolean;
   state: StreamState;
-  /** Changes with the content, for use in the ETag. */
+  /** Text that changes with the page's content. The ETag header contains it. */
   tag: string;
   /** Time at which the cache must drop the page, in milliseconds since the epoch. */
   until: number | undefined;

@@ -1,8 +1,8 @@
 /**
- * Decides which messages of an orb readers get, and in which form. Everything that no rule allows is left out.
+ * Decides which messages of an application clients get, and in which form. A message that no rule allows is left out.
  *
- * Stored messages are not rewritten when a definition changes, because one change may affect many entries. So the
- * published definition decides at delivery.
+ * Stored messages stay the same when a definition changes, because one change may affect many entries. So the rules
+ * use the definition that is published at delivery.
  */
 import { may } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
@@ -14,10 +14,13 @@ import { isObject } from "../../kernel/json.ts";
 import { type EntryAddress, isToken, MODULE_TOKENS } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 
-/** All readers of a filter share its messages, so a reader's own role must not reveal more. */
+/**
+ * The role that decides what clients get. All clients of a filter share the same messages, so their own roles cannot
+ * add anything.
+ */
 const READER = "public";
 
-/** The published copy of an entry, or the mark of its deletion. */
+/** A message with the published copy of an entry, or one that reports its deletion. */
 export interface PublicMessage {
   message: StoredMessage;
   address: EntryAddress;
@@ -26,12 +29,12 @@ export interface PublicMessage {
 
 export type PublicCopy = PublicMessage & { body: LiveCopy };
 
-/** The members of an entry's newest revision that decide about delivery. */
+/** The properties of an entry's newest revision that decide whether its published copy is delivered. */
 export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRevision" | "liveTo">;
 
 export interface DeliveredCopy {
   event: Record<string, unknown>;
-  /** When the entry expires and must no longer be delivered, in milliseconds since the epoch. */
+  /** Time at which the entry expires, in milliseconds since the epoch. It must not be delivered after that. */
   until: number | undefined;
 }
 
@@ -64,8 +67,8 @@ export function isCopy(read: PublicMessage): read is PublicCopy {
 }
 
 /**
- * Compares a published copy with its entry. `unread` means that the entry's newest revision is missing here.
- * `withdrawn` is final, because a later publication has a new revision number.
+ * Returns whether the published copy of an entry is still current. `unread` means that this process has not read the
+ * newest revision yet. `withdrawn` is final, because a later publication gets a new revision number.
  */
 export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" | "withdrawn" | "unread" {
   if (head === undefined || head.revision < copy.revision) return "unread";
@@ -73,7 +76,7 @@ export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" |
 }
 
 /**
- * @returns what readers get, or undefined if they must not get the message
+ * Returns what clients get of a message, or undefined if they must not get it.
  * @param now milliseconds since the epoch
  */
 export function project(
@@ -82,14 +85,15 @@ export function project(
   head: HeadState | undefined,
   now: number,
 ): DeliveredCopy | undefined {
-  // Always deliver deletions: they contain no values, and readers who have the entry need them.
+  // Always deliver deletions. They contain no values, and clients that have the entry must learn of them.
   const { body } = read;
   if ("tombstone" in body) return { event: tombstoneEvent(body), until: undefined };
   const schema = schemaOf(definition, read.address);
   if (schema === undefined || !may(READER, "read", { access: schema.access, own: false })) return undefined;
   if (head === undefined || copyState(body, head) !== "live") return undefined;
   const until = head.liveTo === null ? undefined : Date.parse(head.liveTo);
-  // The broker publishes at `validFrom`. Do not check the time here: a slow clock would lose the message for good.
+  // The broker itself publishes the message at `validFrom`. With a second check here, a slow clock would lose the
+  // message.
   if (until !== undefined && until <= now) return undefined;
   return { event: copyEvent(body, schema), until };
 }
@@ -103,7 +107,7 @@ function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unkno
   return { v: copy.v, ...view, module: schema.module, schema: schema.id };
 }
 
-/** Readers choose no language, so they get all translations. */
+/** Clients of a stream cannot choose a language, so they get all translations. */
 const WHOLE: Choice = { languages: [], markets: [], allLocales: true, negotiated: false };
 
 function shownValues(

@@ -1,4 +1,6 @@
-/** One client of server-sent events. It reads stored messages page by page, then gets new ones. */
+/**
+ * One client that reads a stream as server-sent events. It first gets the stored messages page by page, then new ones.
+ */
 import { AppError } from "../../kernel/errors.ts";
 import type { Batch } from "../protocol/batch.ts";
 import { controlEvent, eventsOf, type Form, KEEP_ALIVE } from "../protocol/events.ts";
@@ -7,13 +9,13 @@ import type { Hub, TimerListener } from "./hub.ts";
 import type { PageLimit, PageStart } from "./source.ts";
 import type { Listener, Tail, TailEnd } from "./tail.ts";
 
-/** Where a host writes a response. Each piece contains whole events. */
+/** The response to a client. Each written piece contains whole events. */
 export interface Sink {
-  /** The same bytes may go to many sinks and must not change afterwards. */
+  /** Writes bytes that must not change afterwards, because many clients may get the same ones. */
   write(piece: Uint8Array): void;
   /** Bytes written but not yet accepted by the client. */
   queued(): number;
-  /** Resolves when the queue is almost empty, or the sink is closed. */
+  /** Resolves when almost all bytes were accepted by the client, or the response was closed. */
   drained(): Promise<void>;
   /** Ends the response after the queued bytes. */
   end(): void;
@@ -27,18 +29,18 @@ export interface ReaderOptions {
   form: Form;
   stream: string;
   filter: string;
-  /** The reader has all messages up to this position. */
+  /** The client already has all messages up to this sequence number. */
   position: number;
-  /** Start at the oldest stored message, even if messages are removed before the first read. */
+  /** Whether to start at the oldest stored message, even if messages are removed before the first read. */
   fromBeginning: boolean;
   /** Minimum cursor that the response may contain. */
   cursor: number;
-  /** When the reader's token expires, in milliseconds since the epoch. */
+  /** Time at which the client's token expires, in milliseconds since the epoch. */
   expiresAt: number;
   ended: (reason: ReaderEnd) => void;
 }
 
-/** Small, so that a client can process one page while it receives the next. */
+/** Limits of one page. Pages are small, so that a client can process one while it receives the next. */
 const PAGE_LIMIT: PageLimit = { messages: 2000, bytes: 500_000 };
 
 export class Reader implements Listener, TimerListener {
@@ -86,7 +88,7 @@ export class Reader implements Listener, TimerListener {
         }
       }
     } catch (error) {
-      // The client knows its position from the last event. Its next request gets the error.
+      // End the response without an error. The client reconnects with its last position, and then gets the error.
       this.end(error instanceof AppError && error.kind === "not_found" ? "stream_gone" : "failed");
     }
   }
@@ -141,7 +143,7 @@ export class Reader implements Listener, TimerListener {
   end(reason: ReaderEnd): void {
     if (this.#ended) return;
     const tail = this.#tail;
-    // Move the position past messages that the filter skipped.
+    // The filter skipped some messages. Move the client's position past them.
     if (
       this.#attached &&
       tail !== undefined &&
@@ -154,7 +156,7 @@ export class Reader implements Listener, TimerListener {
     this.#o.sink.end();
   }
 
-  /** Stops without writing, because the client has disconnected. */
+  /** Stops because the client has disconnected. Writes nothing more. */
   abandon(): void {
     if (!this.#ended) this.#finish("client_gone");
   }

@@ -33,24 +33,28 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
     replicas: Number(config.num_replicas ?? 1),
     numbered: fed,
     wakeUps: (filter) => {
-      // The broker announces messages of its scheduler only on this subject.
+      // For messages of its scheduler, the broker sends notifications only to one special subject.
       if (fed) return [feedSubject(filter)];
-      // A leading wildcard would match all traffic of the broker. Subscribe to the stream's own subjects instead.
+      // A filter that begins with a wildcard would match all messages of the broker. Subscribe to the stream's own
+      // subjects instead.
       return /^[*>]/.test(filter) ? [...(config.subjects ?? [])] : [filter];
     },
   };
 }
 
-/** Maximum bytes in flight for all readers. The broker disconnects clients for which it buffers more than 64 MB. */
+/**
+ * Maximum bytes that all readers together may request at once. The broker disconnects a client for which it buffers
+ * more than 64 MB.
+ */
 const READING_BYTES = 16_000_000;
 
 /**
- * Milliseconds for which a page of an orb stays cached. In rare cases, unpublishing an entry does not invalidate the
- * page.
+ * Pages of an application are cached for this many milliseconds. In rare cases, a cached page still contains an entry
+ * that was unpublished.
  */
 const RECHECK_MS = 10_000;
 
-/** Milliseconds for which a replica may lag behind the leader. Pages read earlier are not cached. */
+/** A replica may lag behind the leader for this many milliseconds. Pages read during this time are not cached. */
 const SETTLING_MS = 10_000;
 
 export class Source {
@@ -108,7 +112,8 @@ export class Source {
   }
 
   /**
-   * The state is older than the page, so any gap up to its last message was skipped by the filter.
+   * Returns a page of messages. The stream's state is read before the page, so the filter must have skipped any
+   * message that is missing.
    * @throws AppError gone if messages after the position were removed, or the position is past the end
    */
   async page(stream: string, filter: string, from: PageStart, limit: PageLimit): Promise<StreamPage> {
@@ -124,7 +129,7 @@ export class Source {
     );
   }
 
-  /** Pages may be cached only if no replica can still return messages that the leader has removed. */
+  /** Returns whether pages may be cached: not while a replica may return messages that the leader has removed. */
   #settled(stream: string, { signature, replicas }: StreamState): boolean {
     if (replicas <= 1) return true;
     const now = this.#now();
@@ -176,24 +181,30 @@ export class Source {
     return { ...read, next: Math.max(seen, state.last), upToDate: true };
   }
 
-  /** Asks the leader, because a replica may not have the newest messages. */
+  /**
+   * Returns whether no message follows a position. Asks the leader, because a replica may not have the newest
+   * messages.
+   */
   async nothingLeft(stream: string, filter: string, position: number, state: StreamState): Promise<boolean> {
     if (state.replicas <= 1) return true;
     return (await this.#store.nextMessage(stream, filter, position + 1)) === null;
   }
 }
 
-/** The earlier of two times; undefined means never. */
+/** Returns the earlier of two times; undefined means never. */
 const earlier = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
-/** The ETag of an orb's messages is a hash, because they change with the orb's definition and with time. */
+/**
+ * Returns a text for the ETag header. For messages of applications it is a hash, because they change with the
+ * definition and with time.
+ */
 async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {
   // The type cast is safe: these bytes are never in shared memory.
   return orbOf(stream) === undefined ? state.signature : sha256(joined as Uint8Array<ArrayBuffer>);
 }
 
-/** @throws AppError gone if the position is not within the stored messages */
+/** Throws 410 if the stream no longer has the messages after a position, or the position is past the end. */
 export function checkRetained(state: StreamState, position: number): void {
   if (position > state.last) {
     throw new AppError(

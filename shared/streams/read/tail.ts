@@ -1,8 +1,8 @@
 /**
- * Follows the live end of a stream, for all readers of one filter.
+ * Delivers new messages of a stream to all readers of one filter.
  *
- * A notification only says that there are new messages, which are then read from the stream. So no message is lost,
- * repeated or out of order. A slow poll finds messages whose notification was lost.
+ * A notification from the broker only reports that there are new messages. They are then read from the stream, so none
+ * is lost, repeated or out of order. A slow poll finds messages whose notification was lost.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { StreamMissing } from "../../store/types.ts";
@@ -29,7 +29,7 @@ export interface TailHooks {
 }
 
 const LIMIT: PageLimit = { messages: 1000, bytes: 1_000_000 };
-/** Milliseconds before each retry when a message was announced but not found. */
+/** Milliseconds before each retry, when the broker has announced a message but does not return it yet. */
 const LOOK_AGAIN = [1, 3, 10, 30, 100, 300];
 /** Milliseconds before the next attempt after a broker error. */
 const RETRY_MS = 500;
@@ -37,15 +37,15 @@ const RETRY_MS = 500;
 export class Tail {
   readonly stream: string;
   readonly filter: string;
-  /** When to poll the stream next, in milliseconds since the epoch. */
+  /** Time of the next poll, in milliseconds since the epoch. */
   pollAt = 0;
-  /** Milliseconds since the epoch; undefined while there are readers. */
+  /** Time at which the last reader left, in milliseconds since the epoch. Undefined while there are readers. */
   idleSince: number | undefined;
   readonly ready: Promise<void>;
   readonly #source: Source;
   readonly #hooks: TailHooks;
   readonly #holders = new Set<Listener>();
-  /** Readers that have read all stored messages. */
+  /** Readers that have all stored messages and wait for new ones. */
   readonly #listeners = new Set<Listener>();
   #subscriptions: { unsubscribe(): void }[] = [];
   #position = 0;
@@ -54,7 +54,7 @@ export class Tail {
   #again = false;
   /** Highest sequence number that a notification announced. */
   #wanted = 0;
-  /** Notifications without a sequence number whose message was not found yet. */
+  /** Number of notifications whose message was not found yet. These notifications contain no sequence number. */
   #owed = 0;
   #kick: (() => void) | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -68,7 +68,7 @@ export class Tail {
     this.ready = this.#start();
   }
 
-  /** Every message of the filter up to this position was delivered. */
+  /** Sequence number up to which all messages were delivered. */
   get position(): number {
     return this.#position;
   }
@@ -83,26 +83,29 @@ export class Tail {
     for (const subject of wakeUps(this.filter)) {
       const subscription = store.subscribe(
         subject,
-        // Trust this header only if the broker sets it. A publisher may have copied it from another message.
+        // Use this header only if the broker sets it. Otherwise a publisher may have copied it from another message.
         (notice) =>
           this.#noticed(Number((numbered ? notice.header("Nats-Sequence") : undefined) ?? Number.NaN)),
         () => this.end("broker_lost"),
       );
       this.#subscriptions.push(subscription);
     }
-    // After this ping the broker has registered the subscription, so no later message is missed.
+    // The broker's reply to this ping shows that the subscription is active, so no later message is missed.
     await store.ping();
     this.#position = (await this.#source.state(this.stream)).last;
     if (this.#closed) this.close();
   }
 
-  /** Keeps the subscription open for a reader that still reads stored messages. */
+  /** Keeps the subscription open for a reader that is still reading stored messages. */
   hold(holder: Listener): void {
     this.#holders.add(holder);
     this.idleSince = undefined;
   }
 
-  /** @returns false if the reader must read another page first */
+  /**
+   * Starts to deliver new messages to a reader. Returns false if the reader must read another page of stored ones
+   * first.
+   */
   attach(holder: Listener, position: number): boolean {
     if (this.#closed || position < this.#position) return false;
     this.#listeners.add(holder);
@@ -150,7 +153,7 @@ export class Tail {
         if (pause === undefined) break;
         await this.#pause(pause);
       }
-      // The announced message was deleted before it could be read, or the stream rejected it.
+      // The message of the notification was deleted before it could be read, or the stream rejected it.
       this.#owed = 0;
       this.#wanted = 0;
     } catch (error) {
@@ -183,15 +186,15 @@ export class Tail {
   }
 
   /**
-   * Finds messages whose notification was lost. Moves on past messages that the filter skips, because old positions
-   * expire.
+   * Finds messages whose notification was lost. Also moves the position past messages that the filter skips, because
+   * old positions expire.
    */
   async poll(): Promise<void> {
     try {
       await this.ready;
       const state = await this.#hooks.recentState(this.stream);
       if (this.#closed || this.#pumping || state.last === this.#position) return;
-      // The stream was recreated: it ends before positions that were already delivered.
+      // The stream is shorter than what was already delivered, so it was deleted and created again.
       if (state.last < this.#position) return this.#endIfBehind();
       this.#pumping = true;
       try {
@@ -225,7 +228,7 @@ export class Tail {
       return;
     }
     this.#hooks.failed(error);
-    // Report a stream as gone only if its state says so.
+    // Only the stream's state shows reliably that the stream no longer exists.
     const missing = error instanceof StreamMissing;
     if (this.#retry !== undefined) return;
     this.#retry = setTimeout(() => {
