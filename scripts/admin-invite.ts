@@ -1,4 +1,4 @@
-/** `npm run admin:invite` creates an invitation for another platform admin, or for one who lost the last passkey. */
+/** `npm run admin:invite` creates an invitation to register as a platform admin. */
 import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { createInvitation } from "../shared/access/invitations.ts";

@@ -15,7 +15,10 @@ import { exitWith, Failure } from "./process/failure.ts";
 /** Milliseconds without data after which a snapshot has failed. */
 const SILENCE_MS = 30_000;
 
-/** The broker sends the next piece when we acknowledge the last one, so acknowledge only after writing. */
+/**
+ * Saves a stream to a file. The broker sends the next piece after each acknowledgement, so acknowledge only after
+ * writing.
+ */
 async function snapshot(
   store: Store,
   stream: string,
@@ -99,7 +102,7 @@ export async function writeBackup(
       if ((await store.streamInfo(name)) !== null) throw error;
     });
     if (taken === undefined) {
-      // The stream belonged to an orb that was deleted after the streams were listed.
+      // The stream was deleted together with its application after the streams were listed.
       rmSync(join(folder, file));
       continue;
     }
@@ -108,7 +111,7 @@ export async function writeBackup(
   }
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   writeFileSync(join(folder, SIGNATURE), sign(config.encryptionKeys, Buffer.from(text)), { mode: 0o600 });
-  // Written last, because a backup without a manifest counts as incomplete.
+  // Write the manifest last: a backup without a manifest counts as incomplete.
   writeFileSync(join(folder, MANIFEST), text, { mode: 0o600 });
   return manifest;
 }
@@ -118,7 +121,7 @@ export async function backup(
   folder: string,
   say: (line: string) => void,
 ): Promise<Manifest> {
-  // Rejects a mistyped folder before a broker is needed.
+  // Check the folder first, before connecting to the broker.
   prepareFolder(folder);
   return withRunningPlatform(settings, "operator", (deps) => writeBackup(deps, folder, say));
 }

@@ -1,6 +1,7 @@
 /**
- * `npm run bench` compares the platform with its lower bound. Compare only figures of the same run, because they depend
- * on the machine. Name parts to run only those: `npm run bench -- edge host growth orbs memory peers`.
+ * `npm run bench` compares the platform with its lower bound: a minimal server that does only what no platform can
+ * avoid. Compare only figures of one run, because they depend on the machine. Arguments select parts: `npm run bench
+ * -- edge host growth orbs memory peers`.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -32,7 +33,7 @@ const HOT = 1_000;
 const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS, warmUpMs: 4_000 };
 /** One connection measures the cost of a single request, not load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
-/** Longer than the broker keeps file blocks in memory. */
+/** The pause is longer than the broker keeps file blocks in memory. */
 const REST = { rounds: 5, restMs: 12_000 };
 
 const asked = process.argv
@@ -43,7 +44,7 @@ const wants = (part: (typeof PARTS)[number]) =>
 const DATA = join(fileURLToPath(new URL("..", import.meta.url)), ".data");
 const report: Record<string, unknown> = { machine: machine(), connections: CONNECTIONS };
 
-/** The requests with a lower bound in workerd. */
+/** The requests for which there is a minimal server to compare with. */
 const ours = ["get entry", "list 50", "create draft"];
 
 async function edge(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
@@ -76,7 +77,7 @@ async function link(stand: Stand, client: Client, seeded: Seeded, token: string)
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
-  // A few entries are requested repeatedly, as usual. The other rows nearly always request an entry for the first time.
+  // In these rows a few entries are requested repeatedly. The other rows request nearly every entry only once.
   const hot = { ...seeded, ids: seeded.ids.slice(0, HOT) };
   const targets = await served([
     ...hostFloorTargets(stand, seeded),

@@ -1,8 +1,8 @@
 /**
- * First stage of every npm script, for any Node from version 20 on. Installs the locked dependencies if they changed,
- * then runs `scripts/<name>.ts` with the pinned Node.
+ * Starts every npm script, with any Node from version 20 on. Installs the locked dependencies if they changed, then
+ * runs `scripts/<name>.ts` in a child process with the pinned Node version.
  *
- * The second stage has a separate process group, so that nothing it started can outlive it.
+ * The child has a separate process group. When it ends, all processes that it started are killed.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -68,7 +68,8 @@ function withInstallLock(act) {
     }
     const pid = Number(existsSync(owner) ? readFileSync(owner, "utf8") : 0);
     const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    // A dead owner leaves its lock behind. An owner that has not written its id yet gets ten seconds.
+    // Remove the lock if its process has ended. A process that has not yet written its id into the lock gets ten
+    // seconds.
     if (pid > 0 ? !isAlive(pid) : age > 10_000) rmSync(lock, { recursive: true, force: true });
     else sleep(200);
   }
@@ -122,7 +123,7 @@ const child = spawn(pinnedNode, [script, ...args], {
   },
 });
 
-/** Kills everything that the second stage left behind. */
+/** Kills all processes that the child process left behind. */
 function endGroup(signal) {
   if (windows || child.pid === undefined) return;
   try {
@@ -145,14 +146,14 @@ function ancestors() {
   }
 }
 
-/** Maximum milliseconds to drain a host and stop every process. */
+/** Maximum milliseconds for stopping every process, including the time that hosts may need to drain. */
 const STOP_LIMIT_MS = 15_000 + 1000 * (Number(process.env.HOST_DRAIN_SECONDS) || 0);
 
 const born = ancestors();
 let stoppingSince;
 /**
- * One Ctrl-C arrives twice, from npm and from the terminal. If it arrives again after a second, the user does not want
- * to wait.
+ * Stops the child process. One Ctrl-C sends two signals, from npm and from the terminal. If another signal follows
+ * after a second, the user does not want to wait.
  */
 function stop(signal) {
   if (stoppingSince !== undefined) {

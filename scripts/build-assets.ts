@@ -1,4 +1,4 @@
-/** Copies static files of the pages. wrangler runs this before it bundles (see wrangler.toml). */
+/** Copies the static files of the web pages. wrangler starts this script before it bundles the code. */
 import { copyAssets } from "./host/assets.ts";
 
 copyAssets();

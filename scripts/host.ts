@@ -41,7 +41,7 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
     host,
     port,
     bindings: {
-      // Tokens contain their issuer, so both use the same public URL by default.
+      // Tokens contain the public URL, so both processes use the same one by default.
       ...commonBindings({ ...beside.settings, publicUrl }, beside.secrets),
       ...brokerVariables(beside.access),
       ...ownVariables(),

@@ -10,7 +10,10 @@ import { exitWith } from "./process/failure.ts";
 
 const ORBS_PER_PAGE = 200;
 
-/** @param tell called with the progress after each page */
+/**
+ * Encrypts all entries again.
+ * @param tell called with the progress after each page
+ */
 export async function rekey(
   settings: Settings,
   tell: (orb: string, progress: RekeyProgress) => void,

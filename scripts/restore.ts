@@ -27,7 +27,7 @@ import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
-/** These streams contain data before the first sign-in, so a restore may replace them without asking. */
+/** Streams that contain data even before the first sign-in. A restore may replace them without asking. */
 const FILLED_BY_ITSELF: readonly string[] = [
   streams.platform,
   streams.limits,
@@ -46,7 +46,9 @@ export interface RestoreOptions {
   unsigned?: boolean;
 }
 
-/** @throws Failure if streams contain messages; `--replace` skips this check */
+/**
+ * Throws an error if a stream contains messages that the restore would replace. The flag `--replace` skips this check.
+ */
 async function requireReplaceable({ store }: Deps, { streams: saved }: Manifest): Promise<void> {
   const kept = new Set(saved.map(({ name }) => name));
   const left = (await allStreams(store)).filter((name) => orbOf(name) !== undefined && !kept.has(name));
@@ -85,7 +87,7 @@ export async function restore(
   options: RestoreOptions,
   say: (line: string) => void,
 ): Promise<Manifest> {
-  // Rejects a mistyped folder before a broker is needed. An interrupted restore has its own copies.
+  // Check the folder first, before connecting to the broker. An interrupted restore has copies of the files.
   const read = unfinishedRestore(settings.dataDir)?.from === folder ? undefined : readManifest(folder);
   return withRunningPlatform(settings, "operator", async (deps) => {
     const claim = claimRestore(settings.dataDir);
@@ -125,7 +127,7 @@ async function claimed(
   const work = join(dataDir, RESTORES, new Date().toISOString().replaceAll(":", "-"));
   const staged = join(work, "staged");
   const before = undoing ? folder : join(work, "before");
-  // Undoing restores the earlier state, including sessions.
+  // An undo restores the earlier state completely, including sessions.
   const journal: Journal = {
     v: 1,
     from: folder,

@@ -54,7 +54,8 @@ const hub = new Hub(store, {
   times: { longPollMs: config.longPollMs, rotateMs: own.STREAMS_ROTATE_MS },
   onFailure: (error) => log.warn("the broker did not answer", { error: String(error) }),
 });
-// The first connection may take a while. After that the client reconnects by itself; if it gives up, start over.
+// Keep trying to connect to the broker. After the first connection, the client reconnects alone; if it gives up,
+// connect again.
 let stopped = false;
 async function stayConnected(): Promise<void> {
   while (!stopped) {

@@ -5,17 +5,17 @@ import { Failure } from "../process/failure.ts";
 
 export const MANIFEST = "manifest.json";
 
-/** Prefix of the streams in which a restore tests snapshots. Backups never contain them. */
+/** Name prefix of temporary streams that test a backup before a restore. */
 export const TRIAL = "restore-trial-";
-/** Prefix of a stream that exists while a restore replaces other streams. It identifies the broker. */
+/** Name prefix of a temporary stream that shows which broker a restore has changed. */
 export const MARK = "restore-mark-";
 
 export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.startsWith(MARK);
 
-/** Stream names that the broker allows. Percent-encoded, such a name cannot lead out of the backup's folder. */
+/** Stream names that the broker allows. After percent-encoding, such a name is a safe file name. */
 const STREAM_NAME = /^[^\s.*>/\\\p{C}]{1,255}$/u;
 
-/** The file name follows from the stream's name, so a manifest cannot name another file. */
+/** Returns the file name for a stream's snapshot. A manifest cannot choose another file. */
 export const snapshotFile = (stream: string) => `${encodeURIComponent(stream)}.snapshot`;
 
 const streamSchema = z
@@ -40,7 +40,7 @@ const REQUIRED = [streams.platform, streams.kv(buckets.platformAdmins), streams.
 
 export const manifestSchema = z.object({
   v: z.literal(1),
-  /** Start time, ISO 8601. */
+  /** Time at which the backup began, in ISO 8601. */
   at: z.string(),
   broker: z.string(),
   streams: z

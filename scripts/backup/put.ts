@@ -6,13 +6,16 @@ import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format.ts";
 
-/** Maximum bytes of a piece that the broker accepts. */
+/** Send snapshots to the broker in pieces of at most this many bytes, which is the broker's limit. */
 const PIECE = 128 * 1024;
 
-/** Milliseconds to wait until the broker listens for the data. */
+/** Maximum milliseconds to wait until the broker accepts the first piece. */
 const LISTENING_MS = 5_000;
 
-/** Retries, because in a cluster our server may learn a moment later that another server listens. */
+/**
+ * Sends one piece of a snapshot. Retries, because the server of the stream may be known in the cluster only a moment
+ * later.
+ */
 async function piece(store: Store, subject: string, data: Uint8Array) {
   for (const deadline = Date.now() + LISTENING_MS; ; await delay(50)) {
     try {
@@ -53,7 +56,7 @@ async function put(
   const answer = await api(store, `STREAM.RESTORE.${config.name}`, { config, state });
   await send(store, join(folder, file), String(answer.deliver_subject));
   const info = await store.streamInfo(config.name);
-  // Do not compare the number of messages: some have expired, and the scheduler adds new ones at once.
+  // Compare only the last sequence number. Some messages may have expired, and the scheduler adds new ones at once.
   if (info === null || info.state.last_seq < state.last_seq) throw new Failure("it came back incomplete");
   return info.state.messages;
 }
@@ -62,8 +65,8 @@ const ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
 /**
- * Retries for two reasons: 2% of the attempts fail while the broker still deletes files, and a concurrent write may
- * create the stream again.
+ * Restores a stream. Retries for two reasons: 2% of the attempts fail while the broker still deletes files, and a
+ * concurrent write may create the stream again.
  */
 export async function restoreStream(
   store: Store,
@@ -86,7 +89,10 @@ export async function removeTrialStreams(store: Store): Promise<void> {
   for (const name of await streamNames(store)) if (isOfRestore(name)) await store.deleteStream(name);
 }
 
-/** Tests a snapshot in a new stream. Each test needs a new name: the broker may reject one that was just deleted. */
+/**
+ * Tests a snapshot by restoring it under a temporary name. Each test uses another name, because the broker may reject
+ * a name that was just deleted.
+ */
 export async function trialRestore(store: Store, folder: string, stream: SavedStream): Promise<void> {
   const name = TRIAL + crypto.randomUUID();
   const {

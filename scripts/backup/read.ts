@@ -1,4 +1,4 @@
-/** Reads a backup's folder, and trusts no content before it is verified. */
+/** Reads a backup from its folder, and verifies it before use. */
 import { createHash } from "node:crypto";
 import {
   closeSync,
@@ -19,7 +19,7 @@ const PIECE = 1024 * 1024;
 /** Maximum bytes of a manifest, which needs about a kilobyte per stream. */
 const MANIFEST_LIMIT = 256 * 1024 * 1024;
 
-/** Rejects symbolic links, which could lead out of the folder. */
+/** Opens a file of the backup. Rejects symbolic links, because they could point to files outside the folder. */
 function openOwn(folder: string, file: string): number {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const opened = openSync(join(folder, file), flags);
@@ -76,7 +76,10 @@ export function readManifest(folder: string): Read {
   return { manifest: parsed.data, bytes };
 }
 
-/** @param unsigned accepts a missing or unverifiable signature, but never a wrong one */
+/**
+ * Checks the signature of a backup.
+ * @param unsigned accepts a missing or unverifiable signature, but never a wrong one
+ */
 export function requireAuthentic(
   folder: string,
   { bytes }: Read,

@@ -9,7 +9,9 @@ const signatureSchema = z.object({ v: z.literal(1), kid: z.string(), hmac: z.str
 type Key = { kid: string; k: string };
 const keysOf = (encryptionKeys: string) => JSON.parse(encryptionKeys) as Key[];
 
-/** Derives a separate HMAC key (HKDF), so neither key reveals the other. */
+/**
+ * Returns the HMAC of a manifest. Its key is derived from an encryption key (HKDF), so neither key reveals the other.
+ */
 function hmacOf({ k }: Key, manifest: Uint8Array): Buffer {
   const derived = hkdfSync("sha256", Buffer.from(k, "base64url"), "", "backup manifest", 32);
   return createHmac("sha256", Buffer.from(derived)).update(manifest).digest();
@@ -23,7 +25,10 @@ export function sign(encryptionKeys: string, manifest: Uint8Array): string {
   return `${JSON.stringify({ v: 1, kid: key.kid, hmac })}\n`;
 }
 
-/** @returns `unknown_key` if this platform does not have the key that signed the manifest */
+/**
+ * Verifies the signature of a manifest.
+ * @returns `unknown_key` if this platform does not have the key that signed the manifest
+ */
 export function verify(
   encryptionKeys: string,
   manifest: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * Replaces streams by those of a backup. The broker cannot rename a stream, so each one is deleted and then restored. A
- * journal on disk covers that time: after an interruption, the next start repeats the replacement.
+ * Replaces streams by those of a backup. The broker cannot rename a stream, so each one is deleted and then restored.
+ * A journal file records the replacement, so that the next start can repeat it after an interruption.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -50,14 +50,17 @@ export function unfinishedRestore(dataDir: string): Journal | undefined {
   }
 }
 
-/** From now on, the next start must finish or undo the restore. */
+/** Writes the journal of a restore. While it exists, the next start must finish or undo the restore. */
 export function writeJournal(dataDir: string, journal: Journal): void {
   writePrivate(journalPath(dataDir), JSON.stringify(journal));
 }
 
 export const newRestoreMark = () => MARK + crypto.randomUUID();
 
-/** Marks the broker: a data folder may be used with several, and another one must not finish the restore. */
+/**
+ * Creates a stream that marks the broker. A data folder may be used with several brokers, and only the marked one may
+ * finish the restore.
+ */
 export function writeMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
   return store.createStream(baseConfig(mark, [`_${mark}.>`], config.replicas));
 }
@@ -72,19 +75,25 @@ export const wrongBroker = (dataDir: string, { from }: Journal) =>
 export const recoverySteps = ({ from, before }: Journal) =>
   `Finish it with: npm run restore -- ${from} --replace. Or undo it with: npm run restore -- ${before} --replace`;
 
-/** Restoring used challenges and counts of attempts would allow replayed sign-ins and more guessing. */
+/**
+ * Streams that a restore must not change. Old sign-in challenges could be replayed, and old attempt counts would allow
+ * more guesses.
+ */
 const UNTOUCHED: readonly string[] = [
   streams.kv(buckets.challenges),
   streams.limits,
   streams.quotas,
   streams.longQuotas,
 ];
-/** Restored only with --keep-sessions: sessions that ended after the backup would be valid again. */
+/** Restored only with --keep-sessions. Otherwise, sessions that ended after the backup would be valid again. */
 const SESSIONS = streams.kv(buckets.sessions);
-/** Without these streams every registration and sign-in fails. */
+/** Streams with the accounts. Without them, every registration and sign-in fails. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);
 
-/** Returns whether the backup lacks the stream's orb. A new orb of that name would inherit its entries. */
+/**
+ * Returns whether a stream belongs to an application that the backup lacks. Otherwise a new application of that name
+ * would get its entries.
+ */
 async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   const orb = orbOf(stream);
   if (orb === undefined || !isToken(orb)) return false;
@@ -92,7 +101,7 @@ async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   return head === null || head.operation === "deleted";
 }
 
-/** Safe to repeat after an interruption. */
+/** Replaces the streams. Can be repeated after an interruption. */
 export async function swap(
   deps: Deps,
   dataDir: string,
@@ -140,7 +149,7 @@ async function replaceStreams(
     await store.deleteStream(name);
     say(`${name}: deleted, because the backup has no such orb`);
   }
-  // Last, because users can sign in from here on.
+  // Restore accounts last, because users can sign in from then on.
   for (const stream of wanted) if (ACCOUNTS.includes(stream.name)) await bring(stream);
   await provision(store, { replicas });
   const bootstrap = await ensureBootstrap(deps);

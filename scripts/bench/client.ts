@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from "node:net";
 
-/** In `path` and `body`, `{n}` is a growing number and `{any}` is one of `keys`. */
+/** Requests to send. In `path` and `body`, `{n}` is a growing number and `{any}` is one of `keys`. */
 export interface Job {
   host: string;
   port: number;
@@ -25,7 +25,7 @@ export interface Result {
   requests: number;
   /** Responses other than 2xx, and requests without a response. */
   failures: number;
-  /** Status of one failure, for the report. */
+  /** HTTP status of one failed response, for the report. */
   failure: number;
   perSecond: number;
   p50: number;
@@ -36,7 +36,7 @@ export interface Result {
 const HEADER_END = Buffer.from("\r\n\r\n");
 const CHUNK_END = Buffer.from("\r\n0\r\n\r\n");
 
-/** Length of the first complete response in a buffer, or 0 if it is incomplete. */
+/** Returns the length of the first complete response in a buffer, or 0 if it is incomplete. */
 function answerLength(buffer: Buffer, method: string): number {
   const end = buffer.indexOf(HEADER_END);
   if (end < 0) return 0;

@@ -12,8 +12,9 @@ function forward(from: Socket, to: Socket, delayMs: number): void {
 }
 
 /**
+ * Starts the proxy.
  * @param target port on this machine
- * @param delayMs delay in one direction
+ * @param delayMs delay in one direction, in milliseconds
  */
 export async function startDelay(target: number, delayMs: number): Promise<Delay> {
   const sockets = new Set<Socket>();
@@ -23,7 +24,7 @@ export async function startDelay(target: number, delayMs: number): Promise<Delay
       sockets.add(socket.setNoDelay(true));
       socket.once("close", () => sockets.delete(socket));
     }
-    // A TCP handshake takes one round trip before any data.
+    // A real connection takes one round trip before any data, so wait that long.
     client.pause();
     setTimeout(() => client.resume(), 2 * delayMs);
     forward(client, upstream, delayMs);

@@ -11,7 +11,7 @@ import { startTemporary } from "./stand.ts";
 
 const ROUNDS = 5;
 const CALLS = 300;
-// One address calls as fast as it can, so turn quotas off.
+// The benchmark sends all calls from one address as fast as it can, so turn quotas off.
 const settings = { LOG_LEVEL: "error", QUOTA_ACCOUNT_CALLS: "0", QUOTA_ORB_CALLS: "0" };
 await using started = await startTemporary(settings, console.error);
 const { platform } = started;

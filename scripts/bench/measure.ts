@@ -60,7 +60,7 @@ export class Client implements Disposable {
   }
 }
 
-/** A server, and the processes whose processor time it uses. */
+/** A server to measure, with the ids of its processes. */
 export interface Target {
   name: string;
   url: string;
@@ -69,14 +69,14 @@ export interface Target {
   body?: string;
   headers?: Record<string, string>;
   keys?: string[];
-  /** Other warm-up requests, for rows that measure only the first request of each key. */
+  /** Requests that warm up the server, if the measured keys must not be requested before. */
   warmUp?: { path?: string; headers?: Record<string, string> };
   /** The measured process (workerd or the host). */
   pid: number | undefined;
   brokerPid: number | undefined;
 }
 
-/** Headers that make the host bypass its response cache. */
+/** Headers that bypass the response cache. */
 export const PAST_ANSWERS: NonNullable<Target["warmUp"]> = { headers: { range: "bytes=0-" } };
 
 /** Returns the targets that respond with 2xx, and reports the others. */
@@ -125,7 +125,7 @@ const median = (values: number[]): number => {
 };
 
 let counter = 0;
-/** Number of used keys per address, so that no row requests a key twice. */
+/** Number of keys that were already requested, per address. Later rows then use other keys. */
 const asked = new Map<string, number>();
 
 async function round(client: Client, target: Target, connections: number, durationMs: number) {

@@ -1,4 +1,4 @@
-/** Starts everything that is measured on one broker: the functions, the host, and the lower bound of each. */
+/** Starts the servers to measure, all with one broker: the functions, the host, and a minimal server for each. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -28,7 +28,7 @@ export interface Stand extends AsyncDisposable {
   host: Served;
   hostFloor: Served;
   brokerPid: number | undefined;
-  /** Dependencies for calling operations with all rights. */
+  /** Dependencies for calling the platform's operations directly, with all permissions. */
   deps: HandlerDeps;
   bindings: Record<string, string>;
 }

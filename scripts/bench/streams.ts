@@ -43,7 +43,7 @@ const MESSAGES = 10_000;
 const ROUNDS = 3;
 const clock = () => performance.timeOrigin + performance.now();
 
-/** A message of typical size that contains its creation time. */
+/** Returns a message of typical size that contains its creation time. */
 function message(): string {
   const head = `{"t":${clock().toFixed(3)},"text":"`;
   return `${head}${"x".repeat(MESSAGE_BYTES - head.length - 2)}"}`;
@@ -117,7 +117,7 @@ async function deliver(
   };
 }
 
-/** The median of several rounds, because the machine's speed varies. */
+/** Returns the median of several rounds, because the machine's speed varies. */
 function typical(rounds: Delivery[]): Delivery {
   const middle = (of: (round: Delivery) => number) =>
     rounds.map(of).sort((a, b) => a - b)[Math.floor(rounds.length / 2)] ?? 0;

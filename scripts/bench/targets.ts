@@ -63,7 +63,7 @@ export function orbTargets(stand: Stand, orb: string, token: string): Target[] {
   ];
 }
 
-/** The lower bound of the functions, for the three requests that have one. */
+/** Requests to the minimal server that shows the lower bound of the functions. */
 export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const stream = streams.orb(orb);
   const place = (of: string, subject: string) => encodeURIComponent(`${of}/${subject}`);

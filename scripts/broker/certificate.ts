@@ -4,7 +4,7 @@ const HANDSHAKE_LIMIT_MS = 5_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface CertificateReport {
-  /** Days until it expires; 0 if it cannot be used. */
+  /** Days until the certificate expires; 0 if it cannot be used. */
   days: number;
   /** The problem and how to fix it; undefined if the certificate can be used. */
   fault?: { says: string; remedy: string };
@@ -54,7 +54,7 @@ function faultOf(host: string, { certificate, code }: Presented): CertificateRep
   };
 }
 
-/** Checks whether the certificate is trusted, has the right name, and has not expired. */
+/** Returns whether the certificate at an address is trusted, has the right name, and has not expired. */
 export async function inspectCertificate(address: string): Promise<CertificateReport> {
   const url = new URL(address);
   let presented: Presented;

@@ -18,7 +18,7 @@ function words(error: unknown): string {
   return `${code} ${error.message} ${cause}`;
 }
 
-/** Returns why no connection is possible. A WebSocket does not report that a certificate was refused. */
+/** Returns why a connection to the broker failed. The WebSocket error does not say that a certificate was refused. */
 async function unreachable(url: string): Promise<string> {
   const encrypted = url.split(",").filter((one) => one.trim().startsWith("wss:"));
   const reports = await Promise.all(encrypted.map((one) => inspectCertificate(one.trim())));

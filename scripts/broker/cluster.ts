@@ -23,7 +23,7 @@ async function routePorts(file: string, count: number, reserved: readonly number
   return ports;
 }
 
-/** Starts a cluster on one machine. This adds no safety; it is for trying out the production setup. */
+/** Starts a broker cluster on one machine, to try out the production setup. It does not make data safer. */
 export async function launchCluster(
   options: Omit<LaunchOptions, "port" | "wsPort" | "cluster">,
   count: number,

@@ -2,7 +2,7 @@ import type { BrokerUser } from "./permissions.ts";
 import { PERMISSIONS } from "./permissions.ts";
 
 export interface ClusterNode {
-  /** Unique name of this broker, to which its data belongs. */
+  /** Unique name of this broker. Stored data belongs to this name. */
   name: string;
   port: number;
   routes: number[];
@@ -15,9 +15,12 @@ export interface BrokerConfig {
   storeDir: string;
   /** Folder where the broker writes the numbers of its ports. */
   portsDir: string;
-  /** "always" or a duration: how much data a power cut may lose. A killed process loses nothing. */
+  /**
+   * How often the broker writes data to disk: "always", or a duration such as "10s". A power cut may lose the data of
+   * this time.
+   */
   syncInterval: string;
-  /** Passwords by user. Without users the broker needs no credentials, which only tests may use. */
+  /** Passwords by user name. Without users, the broker accepts all connections, which only tests may use. */
   passwords: Partial<Record<BrokerUser, string>>;
   cluster?: ClusterNode | undefined;
   /** Maximum size of stored data, such as "8MB"; the free disk space if missing. */
@@ -43,7 +46,10 @@ function user(name: BrokerUser, password: string): string {
     }`;
 }
 
-/** Passwords are in plain text, readable only by the owner: bcrypt would cost each connection tens of milliseconds. */
+/**
+ * Returns the broker's configuration. It contains plain passwords: bcrypt would add tens of milliseconds to each
+ * connection.
+ */
 export function renderConfig(config: BrokerConfig): string {
   const users = Object.entries(config.passwords).map(([name, password]) =>
     user(name as BrokerUser, password),
@@ -61,7 +67,7 @@ export function renderConfig(config: BrokerConfig): string {
 }
 `;
   const { cluster } = config;
-  // Detects a hung server within seconds. Until then a third of the reads would time out.
+  // Short ping intervals detect a hung server within seconds. Until then, a third of the reads time out.
   const routes =
     cluster === undefined
       ? ""

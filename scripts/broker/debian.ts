@@ -15,7 +15,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { isRecentEnough, versionOf } from "./version.ts";
 
-/** Newer releases of the distribution, and the keyring that signs them. */
+/** Newer releases of a Linux distribution, and the key file that verifies their packages. */
 interface Source {
   suites: string[];
   component: string;
@@ -50,7 +50,7 @@ export function isSupported(): boolean {
   return distribution() !== undefined && spawnSync("apt-get", ["--version"]).status === 0;
 }
 
-/** The mirrors that this machine's apt configuration lists. */
+/** Returns the package mirrors from this machine's apt configuration. */
 function mirrors(name: string): string[] {
   const label = name === "ubuntu" ? "Ubuntu" : "Debian";
   const format = "$(ORIGIN)|$(CODENAME)|$(REPO_URI)";

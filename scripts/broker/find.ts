@@ -7,10 +7,10 @@ import { isRecentEnough, MINIMUM, versionOf } from "./version.ts";
 const EXECUTABLE = process.platform === "win32" ? "nats-server.exe" : "nats-server";
 
 export interface Places {
-  /** NATS_SERVER_BIN; if set, no other place is searched. */
+  /** Value of NATS_SERVER_BIN. If set, only this path is used. */
   explicit?: string | undefined;
   path?: string | undefined;
-  /** Folders that may hold a downloaded copy. A new download goes into the first one. */
+  /** Folders that may contain a downloaded nats-server. A new download goes into the first one. */
   caches: string[];
   /** Called once before a download, which takes seconds. */
   say?: (line: string) => void;

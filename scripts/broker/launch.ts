@@ -13,7 +13,7 @@ export interface LaunchOptions {
   binary: string;
   /** Folder for the configuration and the broker's data. Stopping does not remove it. */
   dir: string;
-  /** By default the ports of the last start, or free ones. */
+  /** TCP port. The default is the port of the last start, or a free one. */
   port?: number | undefined;
   wsPort?: number | undefined;
   /** Ports that the broker must not take, because other processes will use them. */
@@ -23,7 +23,7 @@ export interface LaunchOptions {
   jetstream?: boolean;
   maxFileStore?: string | undefined;
   cluster?: ClusterNode;
-  /** Called when the broker dies and when it is back. */
+  /** Reports when the broker dies and when it is ready again. */
   say?: (line: string) => void;
 }
 
@@ -44,7 +44,10 @@ export interface Broker extends AsyncDisposable {
   ready(): Promise<void>;
 }
 
-/** On Linux the kernel ends the broker with its parent, even after SIGKILL. Elsewhere a second process does. */
+/**
+ * Changes a command so that the Linux kernel stops the broker when this process dies, even after SIGKILL. On other
+ * systems, `scripts/bootstrap.mjs` stops the broker.
+ */
 let guard: string[] | undefined;
 function withParent(binary: string, args: string[]): [string, string[]] {
   guard ??=
@@ -84,7 +87,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   let port = await choose(options.port, last.port);
   let wsPort = await choose(options.wsPort, last.wsPort);
 
-  /** Writes the configuration before each start, because passwords and limits may have changed. */
+  /** Writes the broker's configuration before each start, because passwords and limits may have changed. */
   function configured(): string {
     rmSync(portsDir, { recursive: true, force: true });
     mkdirSync(portsDir, { mode: 0o700 });
@@ -118,7 +121,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
       if (port < 0 || wsPort < 0) ({ port, wsPort } = await takenPorts(portsDir));
       writePrivate(portsFile, JSON.stringify({ port, wsPort }));
     },
-    // Everything else depends on the broker, so the first restart is immediate.
+    // Restart immediately after the first failure, because the whole platform depends on the broker.
     retryMs({ failures, served }) {
       if (!served) return undefined;
       return failures === 0 ? 0 : backoff(failures, 100, 3_000);
@@ -151,7 +154,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   return broker;
 }
 
-/** Reads the ports file, which the broker writes right after it reports that it is ready. */
+/** Reads the broker's ports from the file that it writes when it is ready. */
 async function takenPorts(portsDir: string): Promise<{ port: number; wsPort: number }> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const file = readdirSync(portsDir).find((name) => name.endsWith(".ports"));

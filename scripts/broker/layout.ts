@@ -14,7 +14,8 @@ const LAYOUTS = {
 };
 
 /**
- * A single broker and a cluster store data in different folders, so changing from one to the other shows no data.
+ * Checks whether data was stored under another setup. A single broker and a cluster use different folders, so after a
+ * change the earlier data is not visible.
  * @returns a warning if the other folder has data
  */
 export function otherLayout(dataDir: string, brokers: number): string | undefined {

@@ -1,4 +1,4 @@
-/** Permissions of the broker's users. No user can read replies to another user's requests. */
+/** Permissions of the broker's users. No user can read the replies that another user gets. */
 import { buckets, streams } from "../../shared/store/subjects.ts";
 
 export type BrokerUser = "fn" | "streams" | "deploy" | "operator";
@@ -28,7 +28,7 @@ const READ = [
 const inboxes = (...users: BrokerUser[]) => users.map((user) => `_INBOX.${user}.>`);
 const on = (command: string, names: string[]) => names.map((name) => `$JS.API.STREAM.${command}.${name}`);
 
-/** The platform's own streams. An attacker with the functions' credentials must not be able to delete them. */
+/** Streams that the functions must not delete, even if an attacker has their credentials. */
 const OWN = [
   streams.platform,
   streams.limits,
@@ -48,10 +48,10 @@ const ERASABLE = [
   buckets.orbInvitations,
 ].map((bucket) => streams.kv(bucket));
 
-/** Changes of definitions and sessions. Only hosts may subscribe to them. */
+/** Subject of notifications about changed definitions and sessions. Only hosts may subscribe to it. */
 const TOLD = "_feed.$KV.>";
 
-/** Live streams may have any subject except those of the broker and the platform. */
+/** Subjects of the broker and the platform. A stream that clients read may have any other subject. */
 const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>", "_quota.>"];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {

@@ -43,9 +43,9 @@ const ownRequests = (service: string) => [
 ];
 
 /**
- * Each service gets its own broker account, which isolates subjects. In the platform's account, a service could make
- * the broker send its registration to any subject, and so store it as an entry.
- * Every inbox in the account is the service's own, so clients need no inbox prefix.
+ * Returns the configuration of a service's broker account. Each service has its own account, because subjects of
+ * different accounts are separate. In the platform's account, a service could make the broker store its registration
+ * as an entry.
  */
 function service(name: string): string {
   return `  ${accountOf(name)} {
@@ -71,7 +71,7 @@ ${ownRequests(name)
   }`;
 }
 
-/** The platform's account shares these subjects with a service's account. */
+/** Returns the subjects that the platform's account shares with a service's account. */
 const exportsTo = (name: string) =>
   ownRequests(name)
     .map((subject) => `      { service: "${subject}", accounts: [${accountOf(name)}] }`)
@@ -79,10 +79,13 @@ const exportsTo = (name: string) =>
 const importsFrom = (name: string) =>
   `      { service: { account: ${accountOf(name)}, subject: "${answers(name)}" } }`;
 
-/** @param services names of services; without any, the output contains a commented example */
+/**
+ * Returns the broker configuration for production.
+ * @param services names of services; without any, the output contains a commented example
+ */
 export function renderProduction(services: readonly string[] = []): string {
   const named = services.length === 0 ? ["shipping"] : services;
-  /** Comments out the example. */
+  /** Puts `#` before each line of the example if no services are given. */
   const shown = (indent: string, lines: string) =>
     services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
   return `# Configuration of one of three brokers. Use this file on each. Write a file variables.conf beside it, with mode 0600:

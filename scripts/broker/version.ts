@@ -7,7 +7,7 @@ export function parseVersion(output: string): string | undefined {
   return /\bv?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?)\b/.exec(output)?.[1];
 }
 
-/** A pre-release such as "2.14.0-RC.1" is older than its release. */
+/** Returns whether a version is at least the minimum. A pre-release such as "2.14.0-RC.1" is older than its release. */
 export function isRecentEnough(version: string, minimum = MINIMUM): boolean {
   const [numbers = "", preRelease] = version.split("-", 2);
   const have = numbers.split(".").map(Number);

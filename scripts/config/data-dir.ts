@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Failure, systemCode } from "../process/failure.ts";
 import { makeFolder } from "./folders.ts";
 
-/** Minimum free bytes for the broker's new streams. */
+/** Minimum free bytes on the disk, for the broker's new streams. */
 const LEAST_ROOM = 32 * 1024 * 1024;
 
 /** Creates the data folder for its owner only, and checks that it is writable. */
@@ -41,11 +41,11 @@ export function writePrivate(path: string, text: string): void {
 /** `<data folder>/running.json`: the lock file of a running platform, and how to connect to it. */
 export interface Running {
   pid: number;
-  /** Distinguishes this process from a later one with the same id. */
+  /** Identifies the process together with its id, because process ids are reused. */
   mark: string;
-  /** URL of the started broker with the operator's credentials. */
+  /** URL of the broker with the operator's credentials, if the platform started the broker. */
   natsUrl?: string;
-  /** WebSocket URL of the started broker, without credentials. */
+  /** WebSocket URL of the broker without credentials, if the platform started the broker. */
   natsWsUrl?: string;
   replicas?: number;
   url?: string;
@@ -90,7 +90,7 @@ export function readRunning(dataDir: string): Running | undefined {
 
 interface FileState {
   text: string;
-  /** Distinguishes the file from another one with the same content. */
+  /** Identifies the file, even if another one has the same content. */
   identity: string;
   ageMs: number;
 }
@@ -117,7 +117,7 @@ function create(path: string, text: string): boolean {
 
 const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** An empty lock file older than this many milliseconds was abandoned. */
+/** If a lock file is empty for this many milliseconds, its process died before writing to it. */
 const WRITTEN_MS = 1_000;
 
 /**
@@ -150,7 +150,10 @@ function hold(path: string, text: string): Running | undefined {
   }
 }
 
-/** @throws Failure if another process restores in the same data folder */
+/**
+ * Locks the data folder for a restore.
+ * @throws Failure if another process restores in the same data folder
+ */
 export function claimRestore(dataDir: string): { release(): void } {
   const path = join(dataDir, "restoring.json");
   const other = hold(path, JSON.stringify({ pid: process.pid, mark: processMark(process.pid) ?? "" }));
@@ -166,7 +169,10 @@ export interface Claim {
   release(): void;
 }
 
-/** Two brokers on the same files would destroy them. @throws Failure if another live platform uses the folder */
+/**
+ * Locks the data folder, because two brokers would destroy each other's files.
+ * @throws Failure if another running platform uses the folder
+ */
 export function claimDataDir(dataDir: string): Claim {
   const path = join(dataDir, "running.json");
   let record: Running = { pid: process.pid, mark: processMark(process.pid) ?? "" };

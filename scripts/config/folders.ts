@@ -4,7 +4,10 @@ import { systemCode } from "../process/failure.ts";
 
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
-/** Creates a folder and its parents for their owner only. `mkdir` with `recursive` would loop forever below /proc. */
+/**
+ * Creates a folder and its parents, which only their owner can open. Node's recursive `mkdir` would loop forever below
+ * /proc.
+ */
 export function makeFolder(path: string): void {
   if (isFolder(path)) return;
   const above = dirname(path);

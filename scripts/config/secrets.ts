@@ -7,12 +7,12 @@ import { writePrivate } from "./data-dir.ts";
 
 export type BrokerPasswords = Record<"fn" | "streams" | "deploy" | "operator", string>;
 
-/** Generated once, in `<data folder>/secrets.json`, which only the owner can read. */
+/** The platform's secrets. They are generated once, in `<data folder>/secrets.json`, which only its owner can read. */
 export interface Secrets {
   broker: BrokerPasswords;
-  /** JSON array of private Ed25519 JWKs. The first signs, all verify. */
+  /** Ed25519 private keys (JSON array of JWKs). The first key signs. All keys verify. */
   JWT_SIGNING_KEYS: string;
-  /** JSON array of `{ kid, k }`, k 256 bits in base64url. The first encrypts, all decrypt. */
+  /** JSON array of `{ kid, k }`; `k` has 256 bits in base64url. The first key encrypts. All keys decrypt. */
   ENCRYPTION_KEYS: string;
   /** 256 bits in base64url: hashes unique values of sensitive fields. */
   CLAIM_KEY: string;
@@ -35,7 +35,7 @@ function readSecrets(path: string): Secrets {
   try {
     secrets = JSON.parse(readFileSync(path, "utf8")) as Partial<Secrets>;
   } catch {
-    // The error is reported below.
+    // Ignore this error: the code below reports damaged secrets.
   }
   const { broker, JWT_SIGNING_KEYS, ENCRYPTION_KEYS, CLAIM_KEY } = secrets;
   if (!broker || !JWT_SIGNING_KEYS || !ENCRYPTION_KEYS || !CLAIM_KEY) {

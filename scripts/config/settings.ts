@@ -27,14 +27,14 @@ export interface Settings {
   /** Number of brokers to start: one, or a cluster of three. */
   brokers: 1 | 3;
   replicas: number;
-  /** Whether Durable Objects hold the broker connection, instead of each request. */
+  /** Whether Durable Objects keep the broker connection open. Otherwise each request opens one. */
   link: boolean;
   /** Broker's `sync_interval`: "always", or a duration such as "10s". */
   syncInterval: string;
   passedOn: Record<string, string>;
 }
 
-/** Variables that the functions get unchanged. */
+/** Environment variables that the functions get unchanged. */
 const PASSED_ON = [
   "ALLOWED_ORIGINS",
   "JWT_SIGNING_KEYS",
@@ -77,7 +77,7 @@ function port(env: Environment, name: string): number | undefined {
   return value;
 }
 
-/** Rejects equal ports before any process listens; otherwise the message would depend on which process starts first. */
+/** Rejects equal port numbers before any process starts. Otherwise the error would depend on which process is first. */
 function requireDifferent(ports: Record<string, number | undefined>): void {
   const names = new Map<number, string>();
   for (const [name, value] of Object.entries(ports)) {
@@ -123,7 +123,10 @@ function externalBroker(env: Environment): ExternalBroker | undefined {
   };
 }
 
-/** @throws Failure that names the invalid variable */
+/**
+ * Reads the settings from environment variables.
+ * @throws Failure that names the invalid variable
+ */
 export function readSettings(env: Environment): Settings {
   const functionsPort = port(env, "PORT") ?? 8787;
   const streamsPort = port(env, "STREAMS_PORT") ?? 52_012;
@@ -182,7 +185,7 @@ export function readSettings(env: Environment): Settings {
 const OF_THE_PLATFORM =
   /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|(NATS|STREAMS|QUOTA|HOST_CACHE|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
-/** Tests choose their own settings, so remove the platform's settings from their environment. */
+/** Removes the platform's settings from the environment of tests, because tests choose their own. */
 export function testEnvironment(env: Environment): Environment {
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !OF_THE_PLATFORM.test(name)));
   const taken = {

@@ -1,4 +1,4 @@
-/** Checks of the brokers: reachable, recent, of one version, with a right clock and the rights that the host needs. */
+/** Checks each broker: reachable, recent, same version as the others, correct clock, and sufficient permissions. */
 import { setTimeout as delay } from "node:timers/promises";
 import { newId } from "../../shared/kernel/ids.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
@@ -9,7 +9,7 @@ import { checkBroker } from "../broker/check.ts";
 import { withStore } from "../platform/prepare-broker.ts";
 import { type Finding, fail, messageOf, ok, sizeOf, warn } from "./finding.ts";
 
-/** Clock differences in milliseconds. Tokens and windows are judged by the host's clock, streams by the broker's. */
+/** Clock differences in milliseconds that lead to a warning or a failure. Hosts and brokers both check times. */
 const CLOCK_WARN_MS = 500;
 const CLOCK_FAIL_MS = 5_000;
 /** Share of the broker's storage limit at which the check warns and fails. */
@@ -18,7 +18,7 @@ const DISK_FAIL = 0.95;
 /** Milliseconds to collect the replies of all brokers. */
 const COLLECT_MS = 1_000;
 
-/** Checks each address of NATS_URL alone, so that one broken broker of a cluster is found. */
+/** Checks each address of NATS_URL separately, to find a single broken broker of a cluster. */
 export async function checkAddresses(access: ConnectOptions, replicas: number): Promise<Finding[]> {
   const versions = new Set<string>();
   const findings = await Promise.all(
@@ -66,7 +66,7 @@ export async function checkClock(store: Store): Promise<Finding> {
   return clockFinding("the broker", sent + half - Date.parse(String(ts)));
 }
 
-/** Tries what a host does with the broker: read a bucket, append a message, create and delete a stream. */
+/** Checks the permissions of the broker's user: reads a bucket, appends a message, creates and deletes a stream. */
 export async function checkRights(store: Store, user: string | undefined): Promise<Finding[]> {
   const id = newId(Date.now());
   const trial = `doctor_${id}`;
@@ -112,11 +112,11 @@ export async function checkRights(store: Store, user: string | undefined): Promi
     : [ok("rights", `${name} can read, write, and create and delete streams.`)];
 }
 
-/** Facts that a broker reports about itself to the system account. */
+/** Name, clock, disk use and version, as a broker reports them to the system account. */
 interface BrokerFacts {
   name: string;
   version: string;
-  /** Difference to this machine's clock. */
+  /** Difference between the broker's clock and the clock of this machine. */
   differenceMs: number;
   usedBytes: number;
   limitBytes: number;
@@ -127,7 +127,7 @@ interface VarzReply {
   data?: { jetstream?: { config?: { max_storage?: number }; stats?: { storage?: number } } };
 }
 
-/** Collects the facts of all brokers of the cluster. */
+/** Asks all brokers of the cluster for their name, clock, disk use and version. */
 async function brokerFacts(store: Store): Promise<BrokerFacts[]> {
   const { user } = SYSTEM;
   const inbox = `_INBOX.${user}.doctor.${newId(Date.now())}`;
@@ -152,7 +152,7 @@ async function brokerFacts(store: Store): Promise<BrokerFacts[]> {
 
 const SYSTEM = { user: "system" };
 
-/** Checks disk, clock and version of every broker, with the broker's system user. */
+/** Checks disk, clock and version of every broker. Connects as the broker's system user. */
 export async function checkSystem(access: ConnectOptions, password: string): Promise<Finding[]> {
   const { token: _, creds: __, ...address } = access;
   const facts = await withStore({ ...address, ...SYSTEM, pass: password }, 1, brokerFacts);

@@ -12,7 +12,7 @@ import { checkStreams } from "./streams.ts";
 
 const found: Finding[] = [];
 
-/** Prints findings as soon as a check ends. A check that breaks is a finding too. */
+/** Runs one check and prints its findings. An error in the check itself is also a finding. */
 async function check(
   about: string,
   run: () => Finding | Finding[] | Promise<Finding | Finding[]>,
@@ -44,7 +44,8 @@ try {
   await check("settings", () => checkSettings({ ...settings, publicUrl }));
   await check("keys", () => checkKeys(dataDir));
   await check("disk", () => checkDisk(dataDir));
-  // Damaged keys are a finding of their own. Without them there is no access to a started broker.
+  // Another check reports damaged keys. Without keys, this script cannot connect to a broker that the platform
+  // started.
   const platform = await runningPlatformOf(settings, running, "fn").catch(() => undefined);
   if (platform === undefined) {
     await check("broker", () =>

@@ -1,10 +1,10 @@
-/** Severity of a finding. `fail` makes the command end with exit code 1. */
+/** Severity of a finding. After a `fail`, the command exits with code 1. */
 export type Level = "ok" | "warn" | "fail";
 
 /** The result of one check. */
 export interface Finding {
   level: Level;
-  /** The checked part, such as `clock`. */
+  /** What was checked, such as `clock`. */
   about: string;
   /** The result in one sentence. Contains no secret. */
   says: string;
@@ -24,19 +24,19 @@ export function fail(about: string, says: string, remedy: string): Finding {
   return { level: "fail", about, says, remedy };
 }
 
-/** Returns one finding, such as `FAIL  clock  …` with the remedy on a line of its own. */
+/** Formats one finding, such as `FAIL  clock  …`, with the advice on the next line. */
 export function lineOf({ level, about, says, remedy }: Finding): string {
   const mark = { ok: "ok  ", warn: "WARN", fail: "FAIL" }[level];
   const line = `${mark}  ${about.padEnd(9)} ${says}`;
   return remedy === undefined ? line : `${line}\n                → ${remedy}`;
 }
 
-/** The message of any thrown value. */
+/** Returns the message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Bytes as text, such as `1.5 GiB`. */
+/** Formats a number of bytes, such as `1.5 GiB`. */
 export function sizeOf(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let value = bytes;

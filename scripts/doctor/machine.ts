@@ -1,4 +1,4 @@
-/** Checks of this machine and of the public address: keys, disk, and the version that answers. */
+/** Checks this machine (keys, settings, disk) and the public address (certificate, version). */
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { VERSION } from "../../shared/kernel/version.ts";
@@ -27,7 +27,7 @@ export function checkSettings({ publicUrl, host }: Settings): Finding {
   return ok("settings", `People open ${publicUrl}.`);
 }
 
-/** Checks that the keys are whole, and that only the owner of the data folder can read them. */
+/** Checks that the file with the secret keys is valid, and that only its owner can read it. */
 export async function checkKeys(dataDir: string): Promise<Finding> {
   const path = join(dataDir, "secrets.json");
   if (!existsSync(path)) {
@@ -50,7 +50,7 @@ export async function checkKeys(dataDir: string): Promise<Finding> {
   return ok("keys", `Only its owner can read ${path}. Keep a copy elsewhere.`);
 }
 
-/** Checks the free space of the data folder, which has the logs, and the streams of a started broker. */
+/** Checks the free disk space of the data folder. */
 export function checkDisk(dataDir: string): Finding[] {
   const findings: Finding[] = [];
   const { bavail, bsize } = statfsSync(dataDir);
@@ -67,7 +67,7 @@ export function checkDisk(dataDir: string): Finding[] {
   return findings;
 }
 
-/** Days before a certificate expires at which the check starts to warn. */
+/** Warn if a certificate expires within this many days. */
 const RENEW_DAYS = 21;
 
 /** Checks the certificate of an `https:` or `wss:` address. */
@@ -80,7 +80,7 @@ export async function checkCertificate(address: string): Promise<Finding> {
   return ok("tls", `The certificate of ${host} is trusted, and valid for ${days} days.`);
 }
 
-/** Compares the version that answers at the public address with this one. */
+/** Checks that the server at the public address has the same version as this script. */
 export async function checkHost(publicUrl: string): Promise<Finding> {
   const url = `${publicUrl}/api/health`;
   const away = (why: string) =>

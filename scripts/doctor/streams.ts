@@ -4,7 +4,7 @@ import type { Store } from "../../shared/store/types.ts";
 import { allStreams, api } from "../backup/format.ts";
 import { type Finding, fail, ok, sizeOf, warn } from "./finding.ts";
 
-/** Messages that a follower may lack while writes are under way. */
+/** Maximum messages that a replica may lack, because it always lags a little during writes. */
 const LAG_LIMIT = 1_000;
 /** Maximum parallel requests to the broker. */
 const AT_ONCE = 32;
@@ -27,7 +27,7 @@ async function infos(store: Store, names: string[]): Promise<Map<string, Stream>
   for (let at = 0; at < names.length; at += AT_ONCE) {
     await Promise.all(
       names.slice(at, at + AT_ONCE).map(async (name) => {
-        // A stream may be deleted meanwhile, together with its orb.
+        // The stream may just have been deleted together with its application.
         const info = await api(store, `STREAM.INFO.${name}`, {}).catch(() => undefined);
         if (info !== undefined) found.set(name, info as unknown as Stream);
       }),
@@ -36,13 +36,16 @@ async function infos(store: Store, names: string[]): Promise<Map<string, Stream>
   return found;
 }
 
-/** Returns the first few names and the number of the others. */
+/** Formats up to five names, and the number of the others. */
 function some(names: string[]): string {
   const shown = names.slice(0, 5).join(", ");
   return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;
 }
 
-/** @param replicas the number of copies that every stream should have */
+/**
+ * Checks the streams of a broker.
+ * @param replicas the number of replicas that every stream should have
+ */
 export async function checkStreams(store: Store, replicas: number): Promise<Finding[]> {
   const streams = await infos(store, await allStreams(store));
   const missing = platformStreams(replicas)

@@ -27,7 +27,7 @@ const refuse = (to, code, words) => {
   send(`HPUB ${to} ${size} ${size}`, `${headers}\r\n`);
 };
 
-// Report only the first error. The closed connection that follows adds nothing.
+// Report only the first error. It also closes the connection, which is not worth a second message.
 let complained = false;
 function complain(words) {
   if (!complained)

@@ -1,10 +1,10 @@
 import { hashOf } from "./hash.ts";
 
-/** Admits a key to a cache on its second request, so that keys that are requested once take no space. */
+/** Lets a cache store a key only on its second request. Keys that are requested once then take no space. */
 export class AdmissionFilter {
   readonly #places: Int32Array;
 
-  /** @param places approximate number of remembered keys, a power of two; each takes four bytes */
+  /** @param places approximate number of keys to remember, a power of two; each takes four bytes */
   constructor(places: number) {
     this.#places = new Int32Array(places);
   }

@@ -26,7 +26,7 @@ function load(name: string) {
   return known;
 }
 
-/** Returns a file with the same headers as the deployed runtime's assets. */
+/** Returns a static file. Its headers are the same as in a deployment to the Workers runtime. */
 export async function assetResponse(name: string, ifNoneMatch?: string | null): Promise<Response> {
   if (!Object.hasOwn(RENDERER_FILES, name)) return new Response(null, { status: 404 });
   const { content, tag } = await load(name);
@@ -38,7 +38,7 @@ export async function assetResponse(name: string, ifNoneMatch?: string | null): 
 export function copyAssets(): void {
   rmSync(assetsDir, { recursive: true, force: true });
   mkdirSync(assetsDir, { recursive: true });
-  // Distribute the licence and notices with the code.
+  // Copy the licence texts together with the code.
   for (const name of [
     ...Object.keys(RENDERER_FILES),
     "LICENSE",

@@ -1,4 +1,4 @@
-/** Reads request bodies directly from the Node socket. A web stream in between would double the cost. */
+/** Reads request bodies directly from the Node socket, because converting to a web stream would double the cost. */
 import type { IncomingMessage } from "node:http";
 import { waitForBody } from "../../functions/middleware/body.ts";
 import { bodyAborted, tooLarge, tooSlow } from "../../functions/middleware/body-errors.ts";
@@ -7,7 +7,7 @@ import type { AppError } from "../../shared/kernel/errors.ts";
 /** Rejects a body of `limit` or more bytes as soon as its size is known. */
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   if (Number(incoming.headers["content-length"] ?? 0) >= limit) return Promise.reject(tooLarge(limit));
-  // No event reports a client that disconnected before the listeners were attached.
+  // If the client disconnected earlier, no event reports it.
   if (incoming.destroyed) return Promise.reject(bodyAborted(undefined));
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
@@ -21,7 +21,7 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
     const wait = waitForBody();
     void wait.late.then(() => refuse(tooSlow()));
     incoming.on("data", (part: Buffer) => {
-      // Read and drop what follows.
+      // After an error, read and discard the remaining data.
       if (settled) return;
       wait.came();
       size += part.length;

@@ -6,7 +6,7 @@ import { build, type Plugin, stop } from "esbuild";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Modules that the runtime provides stay imports. */
+/** Leaves imports of modules that the runtime provides out of the bundle. */
 const runtimeModules: Plugin = {
   name: "runtime-modules",
   setup(builder) {
@@ -17,7 +17,7 @@ const runtimeModules: Plugin = {
   },
 };
 
-/** Bundles the functions into one ES module, as wrangler does for a deployment. */
+/** Bundles the functions into one module, as wrangler does for a deployment. */
 export async function bundleFunctions(entry = join(root, "functions/worker.ts")): Promise<string> {
   const result = await build({
     entryPoints: [entry],

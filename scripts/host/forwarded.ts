@@ -1,6 +1,9 @@
 import { isIP, isIPv6 } from "node:net";
 
-/** Returns the address that the nearest proxy wrote. A port would make rate limits count each connection separately. */
+/**
+ * Returns the client address that the nearest proxy added to the header, without a port. With a port, rate limits
+ * would count each connection separately.
+ */
 export function forwardedAddress(header: string): string | undefined {
   const last = header.split(",").at(-1)?.trim() ?? "";
   const bracketed = /^\[(.+)\](:\d+)?$/.exec(last)?.[1];

@@ -21,7 +21,7 @@ export interface FunctionsOptions {
   /** Receives the functions' log lines, one JSON object each. */
   log: (line: string) => void;
   bundle?: string | undefined;
-  /** Whether Durable Objects hold the broker connection, instead of each request. */
+  /** Whether Durable Objects keep the broker connection open. Otherwise each request opens one. */
   link?: boolean;
 }
 
@@ -75,7 +75,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
   let wanted = true;
   let reviving: Promise<void> | undefined;
   let running: Miniflare | undefined;
-  /** Holds back the first output, because a port in use is reported without a stack. */
+  /** Keeps the first lines of output, because an error about a used port is reported without its stack. */
   let held: string[] | undefined = [];
 
   function hear(line: string): void {
@@ -99,7 +99,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
     }
   }
 
-  /** The output ends with the process, so its end triggers a restart unless the process was stopped. */
+  /** Called when the output of workerd ends, which means that workerd has ended. Restarts it unless it was stopped. */
   function died(): void {
     if (!wanted || running === undefined || reviving !== undefined) return;
     log(JSON.stringify({ level: "warn", message: "the functions stopped; starting them again" }));

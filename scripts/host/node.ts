@@ -1,4 +1,4 @@
-/** Runs the platform in one Node process. The broker's change notifications keep its cache consistent. */
+/** Runs the platform in one Node process. The broker reports each change, so the process can cache data safely. */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -24,13 +24,13 @@ import { ResponseFile } from "./response-file.ts";
 import { drainMs, Shutdown } from "./shutdown.ts";
 import { openSocket } from "./socket.ts";
 
-/** Maximum bytes of large reads at the same time: a quarter of what makes the broker close a slow connection. */
+/** Maximum bytes of large reads at the same time. The broker closes a slow connection at four times this size. */
 const READING_BYTES = 16 * 1024 * 1024;
 
-/** Default of HOST_CACHE_MIB: MiB of heap for the caches. */
+/** Default of the setting HOST_CACHE_MIB: MiB of memory for caches. */
 const CACHE_MIB = 8;
 
-/** Default of HOST_CACHE_FILE_MIB: MiB of the file for responses made from one entry. */
+/** Default of the setting HOST_CACHE_FILE_MIB: MiB of the file that caches responses. */
 const FILE_MIB = 128;
 
 function bytesOf(name: string, setting: string | undefined, otherwise: number, least: number): number {
@@ -48,15 +48,15 @@ export interface NodeFunctions extends Functions {
 const incomingOf = (env: Record<string, unknown>) => (env as unknown as HttpBindings).incoming;
 const outgoingOf = (env: Record<string, unknown>) => env.outgoing as RecordedResponse;
 
-/** Returns the client's address: that of the connection, or the one that a trusted proxy reports. */
+/** Returns the client's address: from the connection, or from the header of a trusted proxy. */
 function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean): string {
   const header = behindProxy ? String(incoming.headers["x-forwarded-for"] ?? "") : "";
   return forwardedAddress(header) ?? incoming.socket.remoteAddress ?? "unknown";
 }
 
 /**
- * An international host name becomes longer in a URL, so the server adapter would cut the path at the wrong place.
- * Browsers send such names in ASCII.
+ * Host names in ASCII. The server adapter would cut the path of other URLs at the wrong place, because an
+ * international host name becomes longer in a URL. Browsers send such names in ASCII.
  */
 const HOST_NAME = /^[\w.:[\]-]*$/;
 
@@ -85,7 +85,9 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   }
 }
 
-/** Lends the shared store to each request. If the response may be cached, also records what it depends on. */
+/**
+ * Gives each request the shared broker connection. If the response may be cached, also records the data it depends on.
+ */
 function lender(store: CachedStore, answers: ResponseCache): Host["lend"] {
   // Releasing does nothing, because all requests share the connection.
   const shared = { ...store, close: async () => undefined };
@@ -127,7 +129,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
         if (status !== "connected") log.warn("broker connection", { status });
       },
     },
-    // The other quarter of the memory is for complete responses.
+    // The other quarter of the cache memory is for complete responses.
     { maxBytes: memory * 0.75, onStored: (subject) => answers.stored(subject) },
   );
   const noFile = (error: unknown) =>
@@ -147,7 +149,8 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   };
   const listener = appListener(host);
   const server = createServer(
-    // Slow headers must not hold connections. Bodies have their own limit, so that long uploads are not cut off.
+    // Limit the time for headers, so that slow clients cannot block connections. Bodies have another limit, because
+    // long uploads are allowed.
     {
       ServerResponse: RecordedResponse,
       requestTimeout: 0,

@@ -30,8 +30,8 @@ interface CachedAnswer extends Answer, Evictable {
 }
 
 /**
- * Responses with equal headers and equal definition are one generation. A new definition makes them all invalid at
- * once.
+ * A generation is a set of cached responses with the same headers and the same definition. A new definition makes all
+ * of them invalid at once.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
@@ -39,12 +39,12 @@ interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   epoch: EntryDependencies["message"]["epoch"];
 }
 
-/** Number of addresses that the admission filter remembers. */
+/** Number of URLs for which the cache remembers that they were requested once. */
 const ASKED = 16_384;
 /** Estimated bytes per dependency and per response, in addition to their text. */
 const DEPENDENCY_BYTES = 72;
 const ANSWER_BYTES = 500;
-/** Maximum sets of headers, and maximum generations: about one per orb, language and origin. */
+/** Maximum sets of headers, and maximum generations. An application needs about one per language and origin. */
 const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
 const CACHEABLE = "public, no-cache";
@@ -55,12 +55,12 @@ export class ResponseCache {
   readonly #file: ResponseFile | undefined;
   readonly #cached: SieveCache<CachedAnswer>;
   readonly #heads = new BoundedMap<string, Head>(MOST_HEADS);
-  /** Generations by their number in the file, oldest first. */
+  /** Generations by number, oldest first. The file contains these numbers. */
   readonly #generations = new Map<number, Generation>();
   /** Number of the newest generation with each set of headers. */
   readonly #newest = new Map<string, number>();
   #numbers = 0;
-  /** Responses in progress that will be cached. Other requests for them wait. */
+  /** Responses that are being created and will be cached. Other requests for the same response wait. */
   readonly #inFlight = new Map<string, Promise<void>>();
   readonly #admission = new AdmissionFilter(ASKED);
   #hits = 0;
@@ -73,7 +73,10 @@ export class ResponseCache {
     this.#cached = new SieveCache(maxBytes);
   }
 
-  /** Number and bytes of responses in memory, number in the file (including invalid ones), and number of hits. */
+  /**
+   * Returns the number and bytes of responses in memory, their number in the file (including invalid ones), and the
+   * number of requests answered from the cache.
+   */
   get stats(): { answers: number; bytes: number; filed: number; given: number } {
     const filed = this.#file?.answers ?? 0;
     return { answers: this.#cached.size, bytes: this.#cached.bytes, filed, given: this.#hits };
@@ -199,7 +202,7 @@ export class ResponseCache {
     headers: OutgoingHttpHeaders,
     body: string | Buffer,
   ): void {
-    // A change during the request has already invalidated it.
+    // Do not cache the response if its data has changed during the request.
     if (context === undefined || tracker.size === 0 || !tracker.valid(Date.now())) return;
     const key = /accept-language/i.test(String(headers.vary)) ? spoken : plain;
     const etag = headers.etag === undefined ? undefined : String(headers.etag);
@@ -213,7 +216,7 @@ export class ResponseCache {
     if (!again) return;
     const held = typeof body === "string" ? Buffer.from(body) : body;
     const bytes = ANSWER_BYTES + key.length * 2 + held.length + tracker.size * DEPENDENCY_BYTES;
-    // One response must not evict all others.
+    // Do not cache a large response, because it would displace many others.
     if (bytes > this.#maxBytes / 8) return;
     this.#cached.set(key, { head, etag, body: held, dependencies: tracker, bytes, used: false });
   }
@@ -226,7 +229,7 @@ export class ResponseCache {
     return head;
   }
 
-  /** Returns the newest generation with these headers, or a new one if that is invalid. */
+  /** Returns the number of the newest generation with these headers, or of a new one if that is invalid. */
   #generationOf(head: Head, { definition, message, sources }: EntryDependencies): number {
     const generation: Generation = { head, definition, epoch: message.epoch, sources };
     const last = this.#newest.get(head.key);
@@ -256,7 +259,7 @@ function isValid({ definition, epoch, sources }: Generation, now: number): boole
   return true;
 }
 
-/** Returns whether two generations depend on the same state, even if the definition was evicted and read again. */
+/** Returns whether two generations depend on the same data, even if the definition was read again in between. */
 function sameDependencies(a: Generation, b: Generation): boolean {
   const [one, other] = [a.definition.message, b.definition.message];
   return (

@@ -12,24 +12,27 @@ import { join } from "node:path";
 import { hashOf } from "./hash.ts";
 
 export interface StoredResponse {
-  /** Generation of the caller, up to 2³² - 1. */
+  /** Number that the caller uses to recognise outdated responses, up to 2³² - 1. */
   generation: number;
   etag: string | undefined;
   body: Buffer;
 }
 
-/** Bytes per write. Longer responses are not stored. */
+/** The file is written in blocks of this many bytes. Longer responses are not stored. */
 const BLOCK = 65_535;
-/** The index has one slot for this many bytes of the file, so it is full first if responses are smaller. */
+/** Bytes of the file per slot of the index. If responses are smaller on average, the index is full before the file. */
 const BYTES_EACH = 768;
 /** Bytes that store the lengths of the key and the ETag. */
 const HEAD = 4;
 const NO_TAG = 0xffff;
 
-/** Maximum responses per subject (languages, origins, parameters). The oldest one is removed first. */
+/**
+ * Maximum stored responses that depend on the same broker subject. They differ in language, origin or parameters.
+ * Another one replaces the oldest.
+ */
 const MOST_VARIANTS = 32;
 
-/** A hash table of slots in the index. Each bucket is a linked list, newest first. */
+/** A hash table. Each bucket is a linked list of index slots, newest first. */
 class Chains {
   // Values are slot numbers plus one, so that 0 ends a list.
   readonly #first: Uint32Array;
@@ -84,11 +87,11 @@ export class ResponseFile {
   readonly #onFailure: (error: unknown) => void;
   #file: number | undefined;
   readonly #blocks: number;
-  /** The block that is not yet written to the file. */
+  /** The block that is being filled and not yet written to the file. */
   readonly #open = Buffer.alloc(BLOCK);
   #openBlock = 0;
   #openBytes = 0;
-  // The index is a ring buffer too, in the order of writing. The system allocates its memory on first use.
+  // The index is a ring buffer, in the order of writing. The system allocates its memory when it is first used.
   readonly #block: Uint16Array;
   readonly #offset: Uint16Array;
   /** 0 marks a removed response. */
@@ -168,7 +171,10 @@ export class ResponseFile {
     return true;
   }
 
-  /** @param wanted accepts a generation; other responses are not read */
+  /**
+   * Returns a stored response.
+   * @param wanted returns whether responses of a generation may be used; others are not read
+   */
   get(key: string, wanted: (generation: number) => boolean): StoredResponse | undefined {
     for (const place of this.#keys.find(hashOf(key))) {
       const generation = this.#generation[place] ?? 0;
@@ -185,7 +191,7 @@ export class ResponseFile {
     return undefined;
   }
 
-  /** Also removes keys with the same 32-bit hash, which only costs a new request. */
+  /** Removes a response. Also removes others whose key has the same 32-bit hash, which only costs time. */
   drop(key: string): void {
     this.#removeAll(this.#keys, hashOf(key));
   }
@@ -222,7 +228,7 @@ export class ResponseFile {
     try {
       this.close();
     } catch {
-      // Closing may fail for the same reason, which was already reported.
+      // Ignore this error: closing may fail for a reason that was already reported.
     }
     this.#onFailure(error);
   }

@@ -1,8 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 
-/** Longer addresses are not worth caching. */
+/** Maximum characters of a URL whose response is cached. */
 const MOST_KEY = 1_000;
-/** Headers that belong to one request or one body. */
+/** Headers that are different for each request or each body. */
 const PER_REQUEST: ReadonlySet<string> = new Set([
   "x-request-id",
   "traceparent",
@@ -12,17 +12,17 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
   "etag",
 ]);
 
-/** A response's address alone, or with the request's languages if the response depends on them. */
+/** Cache keys of a request: the URL alone, and the URL with the request's languages. */
 export interface Keys {
   plain: string;
   spoken: string;
 }
 
-/** The headers that many responses share. */
+/** A set of response headers, which many responses share. */
 export interface Head {
-  /** All headers as one text. */
+  /** All headers as one text, for comparison. */
   key: string;
-  /** Names and values in turn, without headers of one request or one body. */
+  /** Header names and values in turn, without those that are different for each request or body. */
   headers: readonly string[];
   type: string;
   route: string;
@@ -40,7 +40,7 @@ export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | un
 export function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;
-  // Other spellings of an address would only add entries.
+  // Do not cache unusual spellings of a URL, because they would only take space.
   if (headers.range !== undefined || !url.startsWith("/") || url.includes("#")) return undefined;
   // Distinguish an empty header from a missing one: a response to an empty origin has a different `Vary`.
   const plain = `${url}\n${headers.origin ?? "\0"}`;

@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { AppEnv } from "../../functions/request/context.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 
-/** Receives a complete response with status 200, or learns that there is none. */
+/** Receives a complete response with status 200, or a call that there is none. */
 export interface Recorder {
-  /** Dependencies of the response. The request's context is set later. */
+  /** The data that the response depends on. The request's context is set later. */
   tracker: DependencyTracker;
   context: Context<AppEnv> | undefined;
   wants(headers: OutgoingHttpHeaders): boolean;
@@ -13,16 +13,18 @@ export interface Recorder {
   nothing(): void;
 }
 
-/** Records a response while it is written, which costs less than copying and reading it. */
+/**
+ * An HTTP response that keeps a copy of what it writes. This is faster than copying and reading the finished response.
+ */
 export class RecordedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
-  /** Cleared with the last byte: otherwise finished responses would keep each other alive. */
+  /** Removed after the last byte. Otherwise finished responses would keep each other in memory. */
   recorder: Recorder | undefined;
   #head: OutgoingHttpHeaders | undefined;
   #parts: Buffer[] | undefined;
 
   override writeHead(status: number, reason?: unknown, headers?: unknown): this {
     super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
-    // Other requests wait for this response. Tell them at once if it will not be cached.
+    // Other requests may wait for this response. If it will not be cached, let them continue at once.
     if (status === 200 && isRecord(reason) && this.recorder?.wants(reason) === true) this.#head = reason;
     else this.#nothing();
     return this;

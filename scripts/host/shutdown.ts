@@ -18,22 +18,28 @@ export function drainMs(setting: string | undefined): number {
   return seconds * 1000;
 }
 
-/** The probe that a proxy uses to choose among hosts. `?probe=live` still reports that the process works. */
+/**
+ * Returns whether a URL is the health check with which a proxy chooses among hosts. `?probe=live` is another check,
+ * which always reports that the process works.
+ */
 const isReadyProbe = (url = "") => /^\/api\/health(\?(?!.*probe=live)|$)/.test(url);
 
 /**
- * Stops a server without a failed request.
+ * Stops a server without failing any request.
  *
- * First it tells the proxy's probe that it is not ready, still answers every request, and closes each connection with
- * its next response. That moves the proxy to other hosts. Finally the server accepts no more connections, and waits for
- * the requests in progress.
+ * First the server reports to the proxy's health check that it is not ready. It still answers every request, and
+ * closes each connection after a response, so the proxy uses other hosts. Finally it accepts no more connections and
+ * waits for the requests in progress.
  */
 export class Shutdown {
   readonly #server: Server;
   readonly #drainMs: number;
   #stopping: Promise<void> | undefined;
 
-  /** @param drainMs longer than the proxy's interval of probes and its limit of idle connections; 0 stops at once */
+  /**
+   * @param drainMs milliseconds between both phases, longer than the proxy's interval of health checks and its limit
+   *   of idle connections; 0 stops at once
+   */
   constructor(server: Server, drainMs: number) {
     this.#server = server;
     this.#drainMs = drainMs;
@@ -55,9 +61,10 @@ export class Shutdown {
     const server = this.#server;
     if (this.#drainMs > 0) await delay(this.#drainMs);
     const closed = new Promise<void>((resolve) => server.once("close", resolve));
-    // The method of the HTTP server would also close connections whose request has just been sent.
+    // Close with the method of the TCP server. The HTTP server's method would also close connections whose request is
+    // on its way.
     NetServer.prototype.close.call(server);
-    // A connection becomes idle once its request is complete, and would stay open.
+    // Close connections as soon as their request is complete, because clients would keep them open.
     const idle = setInterval(() => server.closeIdleConnections(), 20);
     const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
     await closed;

@@ -1,8 +1,8 @@
-/** Sends all data of one turn of the event loop as one WebSocket frame, with one system call. */
+/** A WebSocket that collects the data of one event-loop turn and sends it as one frame, with one system call. */
 import { WebSocket } from "ws";
 import type { BrokerSocket } from "../../shared/store/client/socket.ts";
 
-/** The broker never sends a larger frame. */
+/** Maximum bytes of a received frame. The broker never sends a larger one. */
 const MAX_FRAME_BYTES = 128 * 1024 * 1024;
 
 class JoiningSocket implements BrokerSocket {
@@ -32,7 +32,7 @@ class JoiningSocket implements BrokerSocket {
     );
   }
 
-  /** Always 0: otherwise the library would wait for a silent server before it closes the connection. */
+  /** Always 0. Otherwise the NATS library would wait for a silent server before it closes the connection. */
   get bufferedAmount(): number {
     return 0;
   }

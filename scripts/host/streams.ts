@@ -5,7 +5,7 @@ import { systemVariables } from "../process/environment.ts";
 import { backoff, supervise } from "../process/supervise.ts";
 
 const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
-/** Consecutive failed starts after which the process is no longer restarted. */
+/** After this many failed starts in a row, the process is not restarted. */
 const MOST_FAILURES = 4;
 
 export interface StreamsOptions {
@@ -23,7 +23,10 @@ export interface Streams extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Waits for the process's own report that it is ready, because another program may respond on its port. */
+/**
+ * Starts the streams process. Waits until the process itself reports that it is ready, because another program may
+ * answer on its port.
+ */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
   const { host, port, env, log } = options;
   const { NODE_COMPILE_CACHE } = process.env;
@@ -38,13 +41,13 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
     graceMs: 3_000,
     line: log,
     retryMs({ failures, served, ended }) {
-      // An error that the process reports itself must be fixed by the operator, so the first start fails at once.
+      // Do not retry the first start if the process reports an error, because the operator must fix it.
       if (failures >= MOST_FAILURES || (!served && !ended)) return undefined;
       return backoff(failures, 500, 3_000);
     },
     restarting: (why) =>
       log(JSON.stringify({ level: "warn", message: "the streams process stopped; starting it again", why })),
-    // Everything else continues without the streams process.
+    // Only log the failure: the platform continues without the streams process.
     givenUp: ({ message }) => log(JSON.stringify({ level: "error", message })),
   });
   await child.start();

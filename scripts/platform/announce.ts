@@ -5,7 +5,7 @@ export function announce({ settings, streamsUrl, bootstrapUrl }: Platform): void
   console.log(
     `\nThe platform is ready at ${publicUrl} (its API for people: ${publicUrl}/api/docs, for programs: ${publicUrl}/api/openapi)`,
   );
-  // Show the host name of the platform's default URL.
+  // Print "localhost", because the platform's default URL contains it.
   const streams = streamsUrl?.replace("//127.0.0.1:", "//localhost:");
   if (streams !== undefined) console.log(`Streams are served at ${streams}/api/streams/`);
   if (bootstrapUrl !== null)

@@ -11,7 +11,7 @@ export function scriptDeps(store: Store, variables: Record<string, string>): Han
   return {
     store,
     clock: { now: () => Date.now() },
-    // Scripts print their own results, and the audit log has the record.
+    // Log nothing: scripts print their results, and the audit log contains their changes.
     log: { debug: silent, info: silent, warn: silent, error: silent },
     config: readSettings(variables).config,
     request: { requestId, traceparent: undefined, client: "script" },

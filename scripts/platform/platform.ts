@@ -66,7 +66,10 @@ function operatorUrl(broker: Broker, secrets: Secrets): string {
 /** All platforms of this checkout share one downloaded broker. */
 const checkoutCache = join(root, ".data", "bin");
 
-/** Tests and benchmarks have temporary data folders, so their downloaded broker stays in the checkout. */
+/**
+ * Returns the path of nats-server. A download is stored in the checkout, because the data folders of tests are
+ * temporary.
+ */
 export function lastingBroker(say?: (line: string) => void): string {
   return findBroker({
     explicit: process.env.NATS_SERVER_BIN,
@@ -164,7 +167,7 @@ async function startFunctions(
 ): Promise<Functions> {
   const { host, port, link, dataDir } = settings;
   const log = options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
-  // Imported on demand: the emulator takes more memory than everything else together.
+  // Import this only when needed, because the Workers emulator takes more memory than all other modules.
   const serve = options.serve ?? (await import("../host/functions.ts")).serveFunctions;
   return serve({ host, port, bindings, log, bundle: options.bundle, link });
 }

@@ -7,6 +7,7 @@ export interface Arguments<Name extends string, Flag extends string> {
 }
 
 /**
+ * Reads the command line of a script.
  * @param usage one line, such as `npm run backup -- <folder>`
  * @param names required arguments, in order
  * @param flags optional flags, without the dashes

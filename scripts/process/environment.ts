@@ -1,7 +1,10 @@
-/** Variables that a child process needs from the system, in addition to its settings. */
+/** Environment variables that every child process gets from the system. */
 const SYSTEM = ["PATH", "TMPDIR", "NODE_EXTRA_CA_CERTS"];
 
-/** A child process gets no other variables of ours, so no secret reaches it by accident. */
+/**
+ * Returns the system's environment variables for a child process. It gets no others, so that no secret reaches it by
+ * accident.
+ */
 export function systemVariables(): Record<string, string> {
   return Object.fromEntries(
     SYSTEM.flatMap((name) => {

@@ -14,7 +14,7 @@ export function oneLine(error: unknown): string | undefined {
   return error instanceof AppError && error.kind !== "internal" ? `${error.detail}${why(error)}` : undefined;
 }
 
-/** Returns the cause in parentheses. The operator may see the broker's own messages. */
+/** Returns an error's cause in parentheses. Operators may see the broker's own messages. */
 export function why({ cause }: AppError): string {
   const words = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "";
   return words === "" ? "" : ` (${words})`;

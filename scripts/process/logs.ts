@@ -3,12 +3,15 @@ import { dirname } from "node:path";
 
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Milliseconds to collect lines. One write per line would cost a busy process more than its actual work. */
+/**
+ * Collect lines for this many milliseconds before writing. Writing each line separately would slow down a busy
+ * process.
+ */
 const WAIT_MS = 50;
 
 /**
- * A log file has at most 10 MB; the previous one is kept as `.1`. Lines that cannot be written, for example on a full
- * disk, are dropped: logging must never stop the platform.
+ * Returns a function that appends a line to a log file. The file has at most 10 MB; the previous file is kept as `.1`.
+ * Lines that cannot be written, for example on a full disk, are dropped: logging must never stop the platform.
  */
 export function logFile(path: string, say: (line: string) => void): (line: string) => void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -26,7 +29,7 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   };
   const flush = () => {
     if (waiting.length === 0) return;
-    // Terminates a line that a full disk cut off.
+    // Begin with a line break if the last line was cut off on a full disk.
     const text = `${dropping ? "\n" : ""}${waiting.join("\n")}\n`;
     waiting = [];
     try {

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { Failure, systemCode } from "./failure.ts";
 
-/** Listens briefly. Resolves to the port (a free one for 0) and rejects if it is in use. */
+/** Tests a port by listening on it briefly. Resolves to the port (a free one for 0), or rejects if it is in use. */
 function probe(port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -14,7 +14,7 @@ function probe(port: number, host: string): Promise<number> {
   });
 }
 
-/** Below the range that the system uses for outgoing connections, which could take the port at any moment. */
+/** First port to try. The range is below the ports for outgoing connections, which the system may use at any moment. */
 const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 
@@ -35,7 +35,10 @@ export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean>
   }
 }
 
-/** @param variable the setting that chose the port, for the message */
+/**
+ * Throws an error if a port is in use.
+ * @param variable the setting that contains the port, for the error message
+ */
 export async function requirePort(port: number, variable: string, host = "127.0.0.1"): Promise<void> {
   try {
     await probe(port, host);

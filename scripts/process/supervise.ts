@@ -41,15 +41,15 @@ export interface Program {
 }
 
 export interface Supervised {
-  /** Process id; undefined between two processes. */
+  /** Process id; undefined while no process is running. */
   readonly pid: number | undefined;
   /** @throws Failure if the process does not become ready */
   start(): Promise<void>;
   /** After a crash, resolves when the process is ready again or no longer restarted. */
   settled(): Promise<void>;
-  /** Ends the process, and resolves when it has ended. It is then restarted. */
+  /** Sends a signal and resolves when the process has ended. It is then restarted. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Stops the process permanently, whether it is ready or restarting. */
+  /** Stops the process for good, whether it is ready or restarting. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -133,7 +133,7 @@ export function supervise(program: Program): Supervised {
       born = child = program.spawn();
       await serving(program, born);
     } catch (error) {
-      // Without this, the process would run unsupervised next to its replacement.
+      // End a process that failed to start. Otherwise it would run unsupervised next to its replacement.
       if (born !== undefined) await endChild(born, "SIGKILL", program.graceMs);
       if (error instanceof StartFailure) throw error;
       throw new StartFailure(program.failure, error instanceof Error ? error.message : String(error), false);

@@ -11,7 +11,10 @@ import type { Config } from "../../shared/deps.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";
 
-/** After a redirect, browsers send `Origin: null`. The ticket in the URL then shows that the page is trusted. */
+/**
+ * Returns whether a page may read the response. After a redirect, browsers send `Origin: null`; then the ticket in the
+ * URL shows that the page is trusted.
+ */
 function isTrusted(config: Config, origin: string, url: string): boolean {
   if (isTrustedOrigin(config, origin)) return true;
   return origin === "null" && URL.parse(url, "http://streams")?.searchParams.has(TICKET) === true;
@@ -31,7 +34,7 @@ export function commonHeaders(
     traceparent,
   };
   const origin = one(request.origin);
-  // Also without an Origin header: a cache may later serve the response to an allowed origin.
+  // Set `Vary` even without an Origin header, because a cache may later use the response for another origin.
   if (origin !== undefined || config.allowedOrigins.length > 0) headers.vary = `${STREAM_VARY}, Origin`;
   if (origin === undefined) return headers;
   if (isTrusted(config, origin, url)) {
@@ -43,7 +46,7 @@ export function commonHeaders(
   return headers;
 }
 
-/** A plain OPTIONS request gets the same response as a CORS preflight. */
+/** Returns whether a request is a CORS preflight. Other OPTIONS requests get the same response. */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   if (method !== "OPTIONS") return false;
   return headers.origin === undefined || headers["access-control-request-method"] !== undefined;

@@ -4,7 +4,7 @@ import { processMetrics } from "../process/metrics.ts";
 
 export interface HttpCounts {
   statuses: Map<number, number>;
-  /** Ended live responses by reason. */
+  /** Number of ended responses by the reason of their end. */
   ends: Map<string, number>;
 }
 

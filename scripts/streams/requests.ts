@@ -32,7 +32,7 @@ const PROBLEM = { "content-type": "application/problem+json", "cache-control": "
 const ALLOW = "GET, HEAD";
 const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
 
-/** Ignores several Authorization headers, because it would not be clear which one counts. */
+/** Returns the bearer token. Ignores several Authorization headers, because it would not be clear which one counts. */
 const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));
 
 function decoded(segment: string): string {
@@ -78,7 +78,7 @@ export class Requests {
   readonly #hub: Hub;
   readonly #counts: HttpCounts = { statuses: new Map(), ends: new Map() };
   readonly #readers = new Set<Reader>();
-  /** Requests that may wait for messages. A stop ends their wait. */
+  /** Requests that wait for messages. When the process stops, they get an answer at once. */
   readonly #waiting = new Set<AbortController>();
   #stopping = false;
 
@@ -101,7 +101,7 @@ export class Requests {
     });
   }
 
-  /** Rejects new requests, and ends the wait of long polls, so that they respond. */
+  /** Rejects new requests, and answers those that wait for messages. */
   refuse(): void {
     this.#stopping = true;
     for (const request of this.#waiting) request.abort();
@@ -182,7 +182,7 @@ export class Requests {
     return { version, roundTripMs: await this.#store.ping() };
   }
 
-  /** Serves metrics to requests with the scrape token, and to platform admins. */
+  /** Answers requests for metrics. The caller must send the metrics token or be a platform admin. */
   async #metrics(
     request: IncomingMessage,
     response: ServerResponse,

@@ -10,7 +10,7 @@ export interface StreamsServerOptions extends RequestsOptions {
 
 export interface StreamsServer {
   readonly port: number;
-  /** Ends every response cleanly, then the server. Cuts connections that are still open after the time limit. */
+  /** Ends all responses properly, then the server. After the time limit, closes the remaining connections. */
   drain(withinMs: number): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     { keepAliveTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 15_000 },
     (request, response) => requests.handle(request, response),
   );
-  // Leave room for responses that reject further readers, and for catch-up pages.
+  // Allow more connections than readers: some get an error response, and others read only stored messages.
   server.maxConnections = options.hub.limits.total * 2 + 1000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

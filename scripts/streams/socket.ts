@@ -5,11 +5,14 @@ import type { Sink } from "../../shared/streams/read/reader.ts";
 
 const LAST_CHUNK = "0\r\n\r\n";
 const LOW_WATER = 64 * 1024;
-/** Disconnect a reader that accepts no data for this many milliseconds, or that needs longer than this in total. */
+/**
+ * Disconnect a client that accepts no data for IDLE_MS milliseconds, or that needs more than FLUSH_MS in total to
+ * receive the last data.
+ */
 const IDLE_MS = 10_000;
 const FLUSH_MS = 60_000;
 
-/** HTTP chunks by their data. Data never changes, so a chunk can be sent to any number of readers. */
+/** Caches the HTTP chunk for each piece of data. The data never changes, so many clients can get the same chunk. */
 const chunks = new WeakMap<Uint8Array, Buffer>();
 
 function chunkOf(piece: Uint8Array): Buffer {
@@ -61,7 +64,7 @@ export async function beginStream(
   headers: Record<string, string>,
 ): Promise<Socket> {
   const { socket } = request;
-  // A pipelined request waits until the response to the previous one is complete.
+  // A client may send a second request before the first response is complete. Wait until then.
   if (response.socket === null && !response.destroyed) {
     await new Promise((resolve) => {
       response.once("socket", resolve);

@@ -9,7 +9,7 @@ export const hasApt = () => spawnSync("apt-get", ["--version"]).status === 0;
 /** Runs apt-get as root. Returns undefined if the user may not. */
 function asRoot(...args: string[]): ReturnType<typeof spawnSync> | undefined {
   const isRoot = process.getuid?.() === 0;
-  // Without a password prompt: a test run must not wait for one.
+  // Do not prompt for a password, because a test run must not wait for one.
   if (!isRoot && spawnSync("sudo", ["-n", "true"]).status !== 0) return undefined;
   const command = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", ...args];
   const [first = "apt-get", ...rest] = isRoot
@@ -43,7 +43,7 @@ export function installPackages(
 }
 
 /**
- * Takes one program out of a Debian package without installing it, so that no service of the package starts.
+ * Extracts one program from a Debian package. The package is not installed, so none of its services starts.
  * @param program its path in the package, such as `usr/bin/caddy`
  */
 export function extractProgram(name: string, program: string, target: string): void {

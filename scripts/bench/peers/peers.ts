@@ -70,7 +70,10 @@ function asks({ paths, body, authorization }: Requests, keys: string[], token: s
   };
 }
 
-/** Rows of the report: ours and theirs. `+` marks the table with indexes that a user would add by hand. */
+/**
+ * Rows of the report: a label, the request to this platform, and the request to the other products. `+` selects the
+ * table with indexes that a user would add by hand.
+ */
 const ROWS: readonly [what: string, ours: string, theirs: string][] = [
   ["get one, any of all", "any", "any"],
   ["  each asked for before", "again", "again"],
@@ -101,6 +104,7 @@ async function startAll(root: string, count: number): Promise<Running[]> {
 }
 
 /**
+ * Measures all products.
  * @param root folder that keeps the products between runs
  * @returns lines for the report
  */
@@ -135,7 +139,7 @@ export async function peers(
       const targets = await served([...names].flatMap(targetsFor));
       for (const [name, of] of await compare(client, targets, LOAD)) figures.set(name, of);
     }
-    // Give every cache the time to fill.
+    // Let the caches of all servers fill.
     const again = await served(
       all.flatMap(([who, at, { any }]) =>
         any === undefined ? [] : [{ ...at, ...any, name: `${who}: again` }],

@@ -18,7 +18,7 @@ import { Failure } from "../../process/failure.ts";
 import { freePort } from "../../process/ports.ts";
 import { values } from "../seed.ts";
 
-/** The second table has the indexes that a user would add by hand. */
+/** Names of two equal tables. Only the second has the indexes that a user would add by hand. */
 export const TABLES = ["products", "indexed"] as const;
 
 /** Requests to one product. `{table}` in a path is the table. */
@@ -27,7 +27,7 @@ export interface Requests {
     one: string;
     list: string;
     counted: string;
-    /** The most expensive rows with a price of at least {@link DEAR}. */
+    /** Path that lists the most expensive rows with a price of at least {@link DEAR}. */
     dear: string;
     category: string;
     dearOfCategory: string;
@@ -39,7 +39,7 @@ export interface Requests {
 }
 
 export const LIST_SIZE = 50;
-/** A tenth of all prices are at least this high. */
+/** A price that a tenth of all rows reach. */
 export const DEAR = 9_000;
 export const CATEGORY = "category-7";
 
@@ -47,7 +47,7 @@ export const CATEGORY = "category-7";
 export interface Peer extends Requests {
   name: string;
   version: string;
-  /** When a created row is durable on disk. */
+  /** When the product has written a new row safely to disk, for the report. */
   durability: string;
   /** @throws Failure if the product cannot be installed here */
   install(dir: string): Promise<void>;
