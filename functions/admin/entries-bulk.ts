@@ -98,7 +98,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     const encoder = new TextEncoder();
     let stopped = false;
     const body = new ReadableStream<Uint8Array>({
-      // Do not apply backpressure: some clients send the whole body before they read, and results are small.
+      // Do not apply backpressure: some clients send the whole body before they read the small results.
       start(controller) {
         const tell = (line: unknown) => {
           if (!stopped) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));

@@ -18,7 +18,7 @@ export interface StoredLiveRecord {
 }
 export type CurrentLiveRecord = StoredLiveRecord | null;
 
-/** Returns the stored definition of an orb. Damaged data counts as an empty definition. */
+/** Returns the stored definition of an orb (application). Damaged data counts as an empty definition. */
 export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<CurrentLiveRecord> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };

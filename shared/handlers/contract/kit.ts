@@ -81,7 +81,7 @@ export interface KitOptions<H extends KitHeaders> {
   headers: () => H;
   service: string;
   handlers: Record<string, KitHandler>;
-  /** Receives errors thrown by handlers. Callers do not see them. */
+  /** Receives errors that handlers throw. Callers do not see these errors. */
   onError?: (error: unknown, call: { handler: string; requestId: string | undefined }) => void;
 }
 

@@ -3,7 +3,7 @@ import { LogicEngine } from "json-logic-engine";
 import { escapeSegment } from "../../kernel/faults.ts";
 import { METHODS } from "./methods.ts";
 
-/** Limits for all rules of one call together. */
+/** Limits that all rules of one call share. */
 export const RUN_LIMITS = {
   steps: 100_000,
   depth: 64,
@@ -184,7 +184,7 @@ function placesOf(rule: unknown): Map<object, string> {
   return places;
 }
 
-/** Returns whether a value contains more than `most` values. Shared objects count each time, because JSON repeats them. */
+/** Returns whether a value contains more than `most` values. Counts shared objects each time, as JSON repeats them. */
 function larger(value: unknown, most: number): boolean {
   let left = most;
   const visit = (item: unknown, depth: number): boolean => {
