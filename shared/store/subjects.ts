@@ -174,7 +174,7 @@ export const subjects = {
   schedule: (orb: string, id: string, revision: number, edge: "open" | "close") =>
     `${token(orb, "orb")}._at.${token(id, "entry")}.${revision}.${edge}`,
   schedulesOf: (orb: string, id: string) => `${token(orb, "orb")}._at.${token(id, "entry")}.>`,
-  /** Ids of one account's entries in order of creation, including deleted ones. */
+  /** Ids of the entries that belong to one user account, in order of creation, including deleted ones. */
   ownOrder: (a: Omit<EntryAddress, "id">, owner: string) =>
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
   /**

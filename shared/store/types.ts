@@ -16,7 +16,7 @@ export interface StoredMessage {
 export interface Expectation {
   /** The write fails unless this is the last revision of the whole bucket. */
   seq: number;
-  /** The subject to check. Default: the subject of the message. */
+  /** The subject whose last sequence is checked. Default: the subject of the message itself. */
   subject?: string;
 }
 
@@ -95,7 +95,7 @@ export interface StreamConfig {
 
 export interface StreamInfo {
   config: StreamConfig;
-  /** RFC 3339. */
+  /** Time when the stream was created, as RFC 3339 text. */
   created: string;
   state: {
     messages: number;

@@ -26,7 +26,7 @@ export interface VisibleEntry {
   head: EntrySnapshot;
   /** The newest or published revision, with sensitive values masked. */
   shown: EntryView;
-  /** Number of the newest revision, for ETags. */
+  /** Number of the entry's newest revision, which is part of its ETag. */
   newest: number;
 }
 

@@ -19,7 +19,7 @@ import { fenced, moveEntries } from "../write/move.ts";
 const EXACT = 500;
 const GROUP = 300;
 
-/** Returns the number of stored entries of each schema, in the order of `homes`. */
+/** Returns the number of stored entries for each schema in `homes`, in the same order. */
 export function entryCounts(deps: Deps, orb: string, homes: readonly Home[]): Promise<number[]> {
   return Promise.all(homes.map((home) => entryCount(deps, orb, home)));
 }
@@ -30,7 +30,7 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  // A schema without entries allows any change of its definition. So ask the leader whether there really are none.
+  // The definition of a schema without entries may change in any way. So ask the leader whether there really are none.
   const confirmed = deps.config.replicas === 1 || page === null;
   if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;
@@ -78,8 +78,8 @@ export async function backfillExisting(
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
-      // Older entries may have unique values that differ only in spelling. Ignore these duplicates, or they would block
-      // the new definition.
+      // Two older entries may have the same unique value in different spellings. This must not block the new
+      // definition.
       for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;

@@ -22,7 +22,7 @@ import { backfillForms } from "./backfill-forms.ts";
 export interface RekeyProgress {
   entries: number;
   resealed: number;
-  /** Ids of entries whose encryption key is missing. They stay unchanged. */
+  /** Ids of entries that cannot be decrypted, because their encryption key is missing. They stay unchanged. */
   failed: string[];
   /** Ids of entries that share a unique value with another one. They stay unchanged. */
   conflicts: string[];

@@ -79,7 +79,10 @@ async function formTokens(
   };
 }
 
-/** Returns the index keys of values that change when they are normalized, each with the keys of the original value. */
+/**
+ * Finds values that change when they are normalized. Maps the index key of each normalized value to the keys of the
+ * original value.
+ */
 export async function formKeys(
   config: Config,
   schema: CompiledSchema,

@@ -12,7 +12,7 @@ import type { ListQuery } from "./query.ts";
 export interface Collection<T> {
   orb: string;
   budget: ReadBudget;
-  /** Identifies the list. A cursor of one list is rejected by lists with another scope. */
+  /** Name of the list. A cursor of one list is rejected by lists with another name. */
   scope: string;
   index: string;
   /** All entries in order of creation, if the list does not use an index. */

@@ -48,7 +48,7 @@ function fitting<T>(list: Collection<T>, limit: number, found: readonly Match<T>
   return found.length;
 }
 
-/** One extra match shows that there is another page. */
+/** Builds a page from the matches. If more matches were found than fit, adds the cursor of the next page. */
 function cut<T, F extends Match<T>>(
   list: Collection<T>,
   found: readonly F[],

@@ -62,7 +62,7 @@ export function rolesOf(schema: CompiledSchema | undefined): readonly LiveRole[]
   return schema === undefined ? ALL_ROLES : [schema.liveRole];
 }
 
-/** Returns whether a write replaces or removes the published revision. */
+/** Returns whether a write replaces or removes the published revision, so that its schedules must be cancelled. */
 export function cancels(state: State, decision: Decision): boolean {
   return decision.live !== "keep" || state.base !== state.entry.head;
 }

@@ -26,9 +26,9 @@ export interface NewEntry {
   validFrom?: unknown;
   validTo?: unknown;
   publish?: boolean | undefined;
-  /** The only language of the translatable values. */
+  /** Language of the translatable values, if they are given in one language only. */
   locale?: string | undefined;
-  /** The only market of the market-specific values. */
+  /** Market of the market-specific values, if they are given for one market only. */
   market?: string | undefined;
 }
 

@@ -9,7 +9,9 @@ import { RejectedWrite } from "./write.ts";
 
 /** Maximum bytes of all message bodies in one batch. */
 const MOST_BYTES = 1024 * 1024;
-/** Maximum milliseconds to wait for further writes, because clients often write again at once. */
+/**
+ * Maximum milliseconds that a batch waits for more writes. Clients often write again as soon as they get a response.
+ */
 const MOST_GATHER_MS = 20;
 /** After this many milliseconds, the next batch starts even if the previous one has not finished. */
 const PATIENCE_MS = 50;

@@ -4,8 +4,8 @@
  */
 
 /**
- * When one server was last heard and when it failed. All requests of a Worker share these objects, which may contain
- * only plain numbers.
+ * How often one server was heard, and how long to avoid it. All requests of a Worker share these objects, which may
+ * contain only plain numbers.
  */
 export interface Liveness {
   heard: number;

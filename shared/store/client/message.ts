@@ -7,7 +7,7 @@ const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
-/** Returns a message's headers as text, because the client library's parser is slower than the whole read. */
+/** Returns a message's headers as text, because the client library's header parser is slow. */
 function headersOf(message: Msg & { size?: () => number }): string {
   const { data } = message;
   const length =

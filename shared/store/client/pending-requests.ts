@@ -24,7 +24,7 @@ interface Pending<M> {
   deadline: number;
 }
 
-/** 504: the broker did not respond, so the outcome of a write is unknown. */
+/** Error 504: the broker did not respond, so it is unknown whether a write succeeded. */
 export function brokerTimeout(): AppError {
   return new AppError(
     "timeout",
