@@ -77,7 +77,7 @@ export interface Compared {
   peers: Record<string, Figures | undefined>;
 }
 
-/** Prints one figure of every request: ours, and the ratio of ours to each product's. */
+/** Prints one figure for each request: that of this platform, and its ratio to each other product's figure. */
 export function printComparison(
   title: string,
   names: readonly string[],

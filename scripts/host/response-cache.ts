@@ -35,7 +35,7 @@ interface CachedAnswer extends Answer, Evictable {
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
-  /** Sequence number in the orb's stream. */
+  /** Sequence number in the stream of the application. */
   epoch: EntryDependencies["message"]["epoch"];
 }
 

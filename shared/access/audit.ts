@@ -19,7 +19,7 @@ export type AuditAction =
   | "stream";
 
 export interface AuditEvent {
-  /** `platform`, `auth`, or an orb's id. */
+  /** What the event belongs to: `platform`, `auth` (the shared accounts), or the id of an application. */
   realm: string;
   action: AuditAction;
   actor: Actor | { sub: string };

@@ -26,7 +26,7 @@ import { createOrbStream } from "./reconcile.ts";
 
 /** State of the application's stream before the stored entries were checked. */
 export interface Before {
-  /** Last sequence number of the orb's stream. */
+  /** Last sequence number of the application's stream. */
   seq: number;
   /** Sequence number of the message that last unblocked writes. */
   reopened: number;

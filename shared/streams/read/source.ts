@@ -86,7 +86,7 @@ export class Source {
     return stateOf(info, served?.revision);
   }
 
-  /** @param live readers of new messages go ahead of those that catch up */
+  /** @param live true for readers of new messages, which go before readers of stored ones */
   async scan(stream: string, filter: string, position: number, limit: PageLimit, live = true): Promise<Page> {
     const done = await this.#reading.take("", limit.bytes, live);
     try {
@@ -100,13 +100,13 @@ export class Source {
     }
   }
 
-  /** @param live readers of new messages go ahead of those that catch up */
+  /** @param live true for readers of new messages, which go before readers of stored ones */
   async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {
     const orb = orbOf(stream);
     if (orb === undefined || messages.length === 0)
       return { messages: encodeMessages(stream, messages), until: undefined, rest: undefined };
     const take = (bytes: number) => this.#reading.take("", bytes, live);
-    // New messages are few, and a live reader must miss none.
+    // Read all of these: new messages are few, and a reader that waits for them must miss none.
     const maxBytes = live ? Number.POSITIVE_INFINITY : REQUEST_BYTES;
     return projectMessages(this.#store, orb, messages, this.#now, take, maxBytes);
   }
