@@ -17,7 +17,8 @@ export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
 /** Returns whether two fences belong to different orbs that had the same id. */
 export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined): boolean {
-  return before !== undefined && now?.incarnation !== before.incarnation;
+  // Earlier versions of the platform store no fence, and this one always does.
+  return before !== undefined && now !== undefined && now.incarnation !== before.incarnation;
 }
 
 const PARTS = 256;
