@@ -67,9 +67,9 @@ await store.server().catch(() => hub.connection("down"));
 void stayConnected();
 
 async function listen(): Promise<StreamsServer> {
-  const { HOST: host, STREAMS_PORT: port } = own;
+  const { HOST: host, STREAMS_PORT: port, TRUST_PROXY: behindProxy } = own;
   try {
-    return await startStreamsServer({ host, port, config, log, store, hub });
+    return await startStreamsServer({ host, port, config, log, store, hub, behindProxy });
   } catch (error) {
     await requirePort(port, "STREAMS_PORT", host).catch(fail);
     fail(error);

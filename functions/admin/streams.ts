@@ -17,6 +17,10 @@ const MappingObject = z.strictObject({
     example: "shop.*.public.>",
   }),
   description: z.string().max(1000).default(""),
+  read: z.enum(["public", "user"]).default("user").openapi({
+    description:
+      "`public` also admits readers without a session. Only for the stream of an orb, with a filter without `{userID}`",
+  }),
 });
 
 /** The specification writes these names with capitals. A body with both forms of a name gets `unknown_property`. */
@@ -37,6 +41,7 @@ const MappingSchema = z
     stream: z.string(),
     subjectFilter: z.string(),
     description: z.string(),
+    read: z.enum(["public", "user"]),
   })
   .openapi("StreamMapping");
 

@@ -6,7 +6,14 @@ import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { parseQuery, single } from "../../shared/streams/protocol/query.ts";
 import { Hub } from "../../shared/streams/read/hub.ts";
 import { toResponse } from "../../shared/streams/response.ts";
-import { callerOf, listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
+import {
+  callerOf,
+  listStreams,
+  readerOf,
+  requireReadable,
+  STREAM_VARY,
+  serveStream,
+} from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { ANY_SESSION, IfNoneMatch, json } from "../http/schemas.ts";
@@ -76,7 +83,9 @@ const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
     ...credentialsOf(c),
     realm: single(new URL(c.req.url).searchParams, "realm"),
   });
-  callerOf(actor);
+  const name = c.req.param("name");
+  if (name === undefined) callerOf(actor);
+  else await requireReadable(c.var.deps.store, name, await readerOf(c.var.deps, actor));
   c.set("actor", actor);
   await next();
 };
@@ -105,9 +114,9 @@ const read = defineRoute({
   operationId: "readStream",
   summary: "Read a stream",
   description:
-    "The read side of the Durable Streams protocol. Without parameters: server-sent events from the start (or after `Last-Event-ID`), one JSON object each. With `offset`: a page as a JSON array. With `live=long-poll` the request waits for messages; with `live=sse` it continues as events that contain arrays. `{userID}` in the stream's filter is replaced with the caller's id.",
+    "The read side of the Durable Streams protocol. Without parameters: server-sent events from the start (or after `Last-Event-ID`), one JSON object each. With `offset`: a page as a JSON array. With `live=long-poll` the request waits for messages; with `live=sse` it continues as events that contain arrays. `{userID}` in the stream's filter is replaced with the caller's id. Public mappings need no session.",
   tags: ["Streams"],
-  security: ANY_SESSION,
+  security: [...ANY_SESSION, {}],
   middleware: [reader],
   request: { params: z.object({ name: z.string() }), query: StreamQuery, headers: RequestHeaders },
   responses: {
@@ -129,7 +138,8 @@ const read = defineRoute({
 /** Redirects to the streams process, with a ticket that identifies the caller. */
 async function handOver(c: Context<AppEnv>, streamsUrl: string, name: string): Promise<Response> {
   const { config, clock } = c.var.deps;
-  const ticket = await issueTicket(config, c.var.actor, name, clock.now());
+  const caller = await readerOf(c.var.deps, c.var.actor);
+  const ticket = await issueTicket(config, c.var.actor, name, clock.now(), caller);
   const target = new URL(c.req.url);
   target.searchParams.delete("realm");
   target.searchParams.set(TICKET, ticket);
@@ -151,6 +161,7 @@ export function streamsRoutes() {
     const { deps, actor } = c.var;
     const { name } = c.req.valid("param");
     if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, name);
+    const caller = await readerOf(deps, actor);
     const { signal, method, url } = c.req.raw;
     const readers: (() => Promise<void>)[] = [];
     const hub = new Hub(deps.store, {
@@ -177,8 +188,9 @@ export function streamsRoutes() {
         signal,
       };
       const { mode } = parseQuery(request.params, request.header("last-event-id"));
-      if (method !== "HEAD" && mode !== "catch-up") readers.push(await takeReader(deps, actor));
-      const answer = await serveStream(hub, request, callerOf(actor));
+      if (method !== "HEAD" && mode !== "catch-up")
+        readers.push(await takeReader(deps, actor, caller.userId));
+      const answer = await serveStream(hub, request, caller);
       return toResponse(answer, signal, ended);
     } catch (error) {
       ended();

@@ -14,7 +14,7 @@ export interface Secrets {
   JWT_SIGNING_KEYS: string;
   /** JSON array of `{ kid, k }`; `k` has 256 bits in base64url. The first key encrypts. All keys decrypt. */
   ENCRYPTION_KEYS: string;
-  /** 256 bits in base64url: hashes unique values of sensitive fields. */
+  /** Key for the hashes of unique sensitive values: 256 bits in base64url. */
   CLAIM_KEY: string;
 }
 

@@ -37,6 +37,7 @@ export interface Settings {
 /** Environment variables that the functions get unchanged. */
 const PASSED_ON = [
   "ALLOWED_ORIGINS",
+  "TRUST_PROXY",
   "JWT_SIGNING_KEYS",
   "ENCRYPTION_KEYS",
   "CLAIM_KEY",

@@ -39,7 +39,7 @@ async function bundleHost(outfile: string): Promise<void> {
     banner: {
       js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(import.meta.url)});`,
     },
-    // Keep this path in the bundle, because modules locate files relative to their source.
+    // Modules locate files relative to their own source file, which is not the bundle.
     define: { "import.meta.url": JSON.stringify(import.meta.url) },
     logLevel: "silent",
   });

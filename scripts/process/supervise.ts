@@ -25,7 +25,7 @@ export interface Program {
   readyLine?: string;
   /** Maximum milliseconds until the process is ready. */
   readyLimitMs: number;
-  /** Milliseconds to exit after a stop signal, before the process is killed. */
+  /** Milliseconds between the stop signal and the kill. */
   graceMs: number;
   line?(line: string): void;
   /** Returns why the process exited, from its last lines of output. */

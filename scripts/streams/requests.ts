@@ -13,8 +13,9 @@ import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { requireKnownParameters, single } from "../../shared/streams/protocol/query.ts";
 import type { Hub } from "../../shared/streams/read/hub.ts";
 import type { Reader } from "../../shared/streams/read/reader.ts";
-import { type Caller, callerOf, listStreams, serveStream } from "../../shared/streams/serve.ts";
+import { type Caller, callerOf, listStreams, readerOf, serveStream } from "../../shared/streams/serve.ts";
 import { redeemTicket, TICKET } from "../../shared/streams/ticket.ts";
+import { forwardedAddress } from "../process/forwarded.ts";
 import { commonHeaders, isPreflight, preflightHeaders } from "./headers.ts";
 import { type HttpCounts, streamsMetrics } from "./metrics.ts";
 import { beginStream, socketSink } from "./socket.ts";
@@ -24,6 +25,8 @@ export interface RequestsOptions {
   log: Log;
   store: Store;
   hub: Hub;
+  /** Whether all requests come through a proxy that reports the address of the client. */
+  behindProxy?: boolean;
 }
 
 type Headers = Record<string, string>;
@@ -76,17 +79,19 @@ export class Requests {
   readonly #log: Log;
   readonly #store: Store;
   readonly #hub: Hub;
+  readonly #behindProxy: boolean;
   readonly #counts: HttpCounts = { statuses: new Map(), ends: new Map() };
   readonly #readers = new Set<Reader>();
   /** Requests that wait for messages. When the process stops, they get an answer at once. */
   readonly #waiting = new Set<AbortController>();
   #stopping = false;
 
-  constructor({ config, log, store, hub }: RequestsOptions) {
+  constructor({ config, log, store, hub, behindProxy = false }: RequestsOptions) {
     this.#config = config;
     this.#log = log;
     this.#store = store;
     this.#hub = hub;
+    this.#behindProxy = behindProxy;
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
@@ -131,6 +136,11 @@ export class Requests {
     this.#reply(response, status, headers, request.method === "HEAD" ? null : body);
   }
 
+  #clientOf(request: IncomingMessage): string {
+    const header = this.#behindProxy ? String(request.headers["x-forwarded-for"] ?? "") : "";
+    return forwardedAddress(header) ?? request.socket.remoteAddress ?? "unknown";
+  }
+
   #depsOf(request: IncomingMessage, common: Headers): Deps {
     return {
       store: this.#store,
@@ -140,7 +150,7 @@ export class Requests {
       request: {
         requestId: common["x-request-id"] ?? "",
         traceparent: common.traceparent,
-        client: request.socket.remoteAddress ?? "unknown",
+        client: this.#clientOf(request),
       },
       newId: () => newId(Date.now()),
       randomToken,
@@ -166,7 +176,7 @@ export class Requests {
       cookies: (wanted) => cookieOf(request.headers.cookie, wanted),
       realm: single(params, "realm"),
     });
-    return callerOf(actor);
+    return name === "" ? callerOf(actor) : readerOf(deps, actor);
   }
 
   async #health(response: ServerResponse, common: Headers, params: URLSearchParams): Promise<void> {

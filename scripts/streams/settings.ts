@@ -8,6 +8,10 @@ const Environment = z.object({
     .string()
     .optional()
     .transform((host) => host || "127.0.0.1"),
+  TRUST_PROXY: z
+    .string()
+    .optional()
+    .transform((value) => value === "true"),
   STREAMS_PORT: count(52_012, 0, 65_535),
   STREAMS_MAX: most(DEFAULT_LIMITS.total),
   STREAMS_MAX_PER_USER: most(DEFAULT_LIMITS.perUser),

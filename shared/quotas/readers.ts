@@ -1,4 +1,4 @@
-/** Counts open streams at the broker, for hosts whose requests cannot share memory. */
+/** Counts the open streams of a reader. The counts are stored at the broker, because requests share no memory. */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -13,13 +13,15 @@ const RETRY_SECONDS = 10;
 
 /**
  * Counts an open stream of an account. If the process dies, the stream counts until the end of the next period.
+ * @param address identifies readers without an account
  * @returns a function that ends the count; call it once
  */
-export function takeReader(deps: Deps, actor: Actor): Promise<() => Promise<void>> {
+export function takeReader(deps: Deps, actor: Actor, address: string): Promise<() => Promise<void>> {
   const { readersPerUser, readersPerAdmin } = deps.config.quotas;
   const most = actor.kind === "platform" ? readersPerAdmin : readersPerUser;
   const detail = `You already read ${most} streams, which is the limit. Close one and try again.`;
-  return take(deps, `account.${accountOf(actor).replace("/", ".")}`, most, detail);
+  const counted = actor.kind === "anonymous" ? `anonymous.${address}` : accountOf(actor).replace("/", ".");
+  return take(deps, `account.${counted}`, most, detail);
 }
 
 export function takeOrbReader(deps: Deps, orb: string): Promise<() => Promise<void>> {

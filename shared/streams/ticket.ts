@@ -16,6 +16,8 @@ import { type Caller, callerOf } from "./serve.ts";
 /** Seconds within which a ticket must be used. */
 const LIFETIME = 60;
 const AUDIENCE = "streams";
+/** The realm in the ticket of a reader without a session. */
+const ANONYMOUS = "";
 export const TICKET = "ticket";
 
 interface TicketConfig {
@@ -47,9 +49,10 @@ export async function issueTicket(
   actor: Actor,
   name: string,
   now: number,
+  caller: Caller = callerOf(actor),
 ): Promise<string> {
-  const { userId, admin, expiresAt } = callerOf(actor);
-  const realm = actor.kind === "orb" ? actor.realm : PLATFORM_REALM;
+  const { userId, admin, expiresAt } = caller;
+  const realm = caller.anonymous === true ? ANONYMOUS : actor.kind === "orb" ? actor.realm : PLATFORM_REALM;
   const sid = "sid" in actor ? actor.sid : "";
   return new SignJWT({ name, admin, realm, sid, use: Math.floor(now / 1000) + LIFETIME })
     .setProtectedHeader({ alg: "HS256" })
@@ -94,6 +97,7 @@ export async function readTicket(
     expiresAt: Number(payload.exp) * 1000,
     realm: String(payload.realm),
     sid: String(payload.sid),
+    ...(payload.realm === ANONYMOUS ? { anonymous: true } : {}),
   };
 }
 
@@ -104,6 +108,7 @@ export async function redeemTicket(
   resumes: boolean,
 ): Promise<Caller> {
   const { realm, sid, ...caller } = await readTicket(deps.config, ticket, name, deps.clock.now(), resumes);
+  if (caller.anonymous === true) return caller;
   if ((await readSession(deps, realm, caller.userId, sid)) === null) throw refused();
   return caller;
 }

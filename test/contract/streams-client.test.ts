@@ -5,6 +5,7 @@ import { freePort } from "../../scripts/process/ports.ts";
 import { endSessions } from "../../shared/access/sessions.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { issueTicket } from "../../shared/streams/ticket.ts";
+import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { connectionsTo } from "../support/sockets.ts";
 import { type Publisher, publisher, readUntil, signIn, testDeps } from "../support/streams.ts";
@@ -134,6 +135,45 @@ describe("redirect to the streams process", () => {
     expect((await fetch(location.slice(0, -3))).status).toBe(401);
     const unknown = await fetch(`${handing.origin}/api/streams/${name}`, { redirect: "manual" });
     expect(unknown.status).toBe(401);
+  });
+
+  test("gives a reader without a session a ticket for one public mapping, until it is closed", async () => {
+    const orb = "opened";
+    const token = await adminToken(handing);
+    const document = {
+      id: orb,
+      modules: [
+        {
+          id: "news",
+          type: "CONTENT",
+          schemas: [{ id: "post", fields: [{ name: "title", type: "string" }] }],
+        },
+      ],
+    };
+    expect(
+      await call(handing, "POST", "/api/admin/orbs?publish=true", { token, body: document }),
+    ).toMatchObject({
+      status: 201,
+    });
+    const entry = { module: "news", values: { title: "seen" } };
+    await call(handing, "POST", `/api/admin/orbs/${orb}/entries?publish=true`, { token, body: entry });
+    const map = (name: string, read: string) =>
+      call(handing, "PUT", `/api/admin/streams/${name}`, {
+        token,
+        body: { stream: `ø${orb}`, subjectFilter: `${orb}.*.public.>`, read },
+      });
+    await map("open-news", "public");
+    await map("closed-news", "user");
+    const ask = (name: string) =>
+      fetch(`${handing.origin}/api/streams/${name}?offset=-1`, { redirect: "manual" });
+    expect((await ask("closed-news")).status).toBe(401);
+    const answer = await ask("open-news");
+    expect(answer.status).toBe(307);
+    const location = answer.headers.get("location") ?? "";
+    expect(await (await fetch(location)).json()).toMatchObject([{ values: { title: "seen" } }]);
+    expect((await fetch(location.replace("/open-news?", "/closed-news?"))).status).toBe(401);
+    await map("open-news", "user");
+    expect((await fetch(location)).status).toBe(401);
   });
 
   test("lets an EventSource reconnect with its ticket until the user signs out", async () => {

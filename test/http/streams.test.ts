@@ -70,6 +70,7 @@ describe("mappings", () => {
       stream: "NEWS",
       subjectFilter: "news.y",
       description: "managed",
+      read: "user",
     });
     const listed = await fetch(`${platform.origin}/api/admin/streams`, { headers: auth(admin) });
     expect(((await listed.json()) as { name: string }[]).map(({ name }) => name)).toContain("managed");
@@ -357,6 +358,69 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
       expect(new Set(events.map(({ type }) => type))).toEqual(new Set(["message", "control"]));
     },
   );
+
+  test("serves a public mapping of an orb without a session, and no other", async () => {
+    const orb = own("open");
+    const put = (name: string, body: object) =>
+      fetch(`${platform.origin}/api/admin/streams/${name}`, {
+        method: "PUT",
+        headers: { ...auth(admin), "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const document = {
+      id: orb,
+      modules: [
+        {
+          id: "news",
+          type: "CONTENT",
+          schemas: [
+            {
+              id: "post",
+              fields: [
+                { name: "title", type: "string" },
+                { name: "code", type: "string", sensitive: true },
+              ],
+            },
+            { id: "memo", access: { read: "user" }, fields: [{ name: "title", type: "string" }] },
+          ],
+        },
+      ],
+    };
+    const post = (path: string, body: object) =>
+      fetch(`${platform.origin}${path}`, {
+        method: "POST",
+        headers: { ...auth(admin), "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    expect((await post("/api/admin/orbs?publish=true", document)).status).toBe(201);
+    await post(`/api/${orb}/news/post?publish=true`, { values: { title: "seen", code: "secret" } });
+    await post(`/api/${orb}/news/memo?publish=true`, { values: { title: "hidden" } });
+    const mapping = { stream: `ø${orb}`, subjectFilter: `${orb}.*.public.>` };
+    expect((await put(orb, mapping)).status).toBe(201);
+    expect(await problemOf(await get(`${orb}?offset=-1`, {}))).toEqual([401, "authentication_required"]);
+    expect((await put(orb, { ...mapping, read: "public" })).status).toBe(200);
+    const page = await get(`${orb}?offset=-1`, {});
+    const [entry, ...others] = (await page.json()) as { values: Record<string, unknown> }[];
+    expect([page.status, entry?.values.title, others]).toEqual([200, "seen", []]);
+    expect(JSON.stringify(entry)).not.toContain("secret");
+    const live = await readUntil(await get(orb, {}), ({ type }) => type === "data");
+    expect(live.at(-1)?.data).toContain("seen");
+    // Other addresses stay closed, and say nothing about whether they exist.
+    for (const path of ["wallet?offset=-1", "nothing?offset=-1", "heartbeat", "", "%2A"])
+      expect(await problemOf(await get(path, {}))).toEqual([401, "authentication_required"]);
+    expect((await get(`${orb}?offset=-1`, auth("x.y.z"))).status).toBe(401);
+    for (const wrong of [
+      { stream: "NEWS", subjectFilter: "news.>", read: "public" },
+      { stream: "wallet", subjectFilter: "wallet.{userID}.>", read: "public" },
+      { ...mapping, subjectFilter: `${orb}.*.public.{userID}.>`, read: "public" },
+    ])
+      expect((await put(`${orb}x`, wrong)).status).toBe(422);
+    // Each address may hold as many readers as an account.
+    const held = await Promise.all(Array.from({ length: 101 }, () => get(`${orb}?offset=now&live=sse`, {})));
+    const statuses = held.map(({ status }) => status);
+    expect([statuses.filter((s) => s === 200).length <= 100, statuses.includes(429)]).toEqual([true, true]);
+    await Promise.all(held.map(({ body }) => body?.cancel()));
+  }, 60_000);
 
   test("refuses a repeated offset parameter", async () => {
     expect((await get("heartbeat?offset=-1&offset=-1")).status).toBe(400);

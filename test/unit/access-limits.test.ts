@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { forwardedAddress } from "../../scripts/host/forwarded.ts";
+import { forwardedAddress } from "../../scripts/process/forwarded.ts";
 import { clientNetwork } from "../../shared/access/limits.ts";
 
 test.each([

@@ -58,7 +58,7 @@ export interface EntrySnapshot extends EntryView {
   liveTo: string | null;
   /** Keys under which indexes list the values of this revision. */
   claims: string[];
-  /** Keys under which indexes list the values of the published revision, if it is not this one. */
+  /** Index keys of the published revision; null if this revision is the published one. */
   liveClaims: string[] | null;
   /** Revision of the orb's definition that was active when the index keys were computed. */
   defRevision: number;

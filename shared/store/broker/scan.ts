@@ -36,8 +36,8 @@ const MAX_ROUNDS = 64;
 const MAX_PARALLEL = 16;
 
 /**
- * Reads a page from the leader, one message per request. Sends more requests in parallel while each request finds a
- * message.
+ * Reads a page from the leader, one message per request. Doubles the number of parallel requests while all of them find
+ * a message.
  */
 async function leaderScan(
   connection: Connection,

@@ -13,10 +13,13 @@ export interface MappingInput {
   /** Which of the stream's subjects clients get. The token `{userID}` is replaced by the caller's id. */
   subjectFilter: string;
   description: string;
+  /** `public` also admits readers without a session. If missing: `user`. */
+  read?: "public" | "user" | undefined;
 }
 
 export interface Mapping extends MappingInput {
   name: string;
+  read: "public" | "user";
 }
 
 const USER_ID = "{userID}";
@@ -94,6 +97,13 @@ export function filterFor(mapping: MappingInput, userId: string): string {
     .join(".");
 }
 
+/** Only the stream of an orb is projected to what anonymous readers may see, and only a user has an id. */
+function readFaults({ read: readers, stream, subjectFilter }: MappingInput): Fault[] {
+  if (readers !== "public" || (orbOf(stream) !== undefined && !subjectFilter.includes(USER_ID))) return [];
+  const message = `must be user. Only an orb's own stream, with a filter without ${USER_ID}, can be public.`;
+  return [{ path: "/read", code: "not_public", message }];
+}
+
 interface Stored extends MappingInput {
   v: 1;
 }
@@ -103,6 +113,7 @@ const read = (name: string, stored: Stored): Mapping => ({
   stream: stored.stream,
   subjectFilter: stored.subjectFilter,
   description: stored.description,
+  read: stored.read ?? "user",
 });
 
 export function isOfOrb(mapping: MappingInput, orb: string): boolean {
@@ -134,15 +145,16 @@ export async function putMapping(
   input: MappingInput,
 ): Promise<{ mapping: Mapping; created: boolean }> {
   requireOperator(actor, "streams.write");
-  const faults = mappingFaults(input);
+  const faults = [...mappingFaults(input), ...readFaults(input)];
   if (faults.length > 0) throw invalid(faults);
   const key = token(name, "stream");
   const known = await deps.store.kvGet(buckets.streamMappings, key);
-  const { stream, subjectFilter, description } = input;
-  const stored: Stored = { v: 1, stream, subjectFilter, description };
+  const { stream, subjectFilter, description, read: readers = "user" } = input;
+  const stored: Stored = { v: 1, stream, subjectFilter, description, read: readers };
   await deps.store.kvPut(buckets.streamMappings, key, JSON.stringify(stored));
   const created = known === null;
-  await note(deps, actor, name, `${created ? "created" : "replaced"} ${stream} ${subjectFilter}`);
+  const opened = readers === "public" ? ", public" : "";
+  await note(deps, actor, name, `${created ? "created" : "replaced"} ${stream} ${subjectFilter}${opened}`);
   return { mapping: read(name, stored), created };
 }
 
