@@ -167,12 +167,12 @@ function judge(request: RawRequest, answer: RawAnswer): void {
 /** Returns whether an operation would end the test's own session or remove its data. */
 const isFatal = ({ method, path }: Operation) =>
   path.endsWith("/signout") ||
-  (path.startsWith("/api/admin/orbs/{orbId}") && /\/(unpublish|archive)$/.test(path)) ||
-  (method === "DELETE" && /passkeys|^\/api\/admin\/orbs\/\{orbId\}$/.test(path));
+  (/^\/api\/(admin\/orbs|_orbs)\/\{orbId\}/.test(path) && /\/(unpublish|archive)$/.test(path)) ||
+  (method === "DELETE" && /passkeys|^\/api\/(admin\/orbs|_orbs)\/\{orbId\}$/.test(path));
 
 /** Generates a request to an operation, hostile except for a few valid parts. */
 function requestTo(operation: Operation): fc.Arbitrary<RawRequest> {
-  const onOrbItself = /^\/api\/admin\/orbs\/\{orbId\}(\/(publish|revisions.*restore|restore))?$/.test(
+  const onOrbItself = /^\/api\/(admin\/orbs|_orbs)\/\{orbId\}(\/(publish|revisions.*restore|restore))?$/.test(
     operation.path,
   );
   const known = (name: string): string[] => {

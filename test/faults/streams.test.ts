@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/process/ports.ts";
+import { formatOffset } from "../../shared/streams/protocol/offset.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { type Random, testRandom } from "../support/random.ts";
 import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
@@ -236,14 +237,16 @@ describe("streams process", () => {
         statuses.push(Number(String(head).split(" ")[1]));
         socket.pause();
       });
-      const target = `/api/streams/large?offset=${n}`;
+      const target = `/api/streams/large?offset=${formatOffset(n)}`;
       socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user}\r\n\r\n`);
       return socket;
     });
     // A few of the client's requests are served, some wait, and the others are refused. How many depends on the
     // machine's speed.
     await expect.poll(() => [...new Set(statuses)].sort(), { timeout: 10_000 }).toEqual([200, 429]);
-    const page = await fetch(`${streams.url}/api/streams/large?offset=1`, { headers: headers() });
+    const page = await fetch(`${streams.url}/api/streams/large?offset=${formatOffset(1)}`, {
+      headers: headers(),
+    });
     expect([page.status, ((await page.json()) as unknown[]).length > 30]).toEqual([200, true]);
     for (const socket of sockets) socket.destroy();
     expect(logs.slice(before).filter((line) => line.includes("broker"))).toEqual([]);

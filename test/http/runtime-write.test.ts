@@ -132,7 +132,7 @@ describe("refusals", () => {
     const nothing = await send("POST", "/notes", ann, undefined, { "content-type": "application/json" });
     expect([nothing.status, nothing.body.code]).toEqual([400, "malformed_json"]);
     const wrong = await send("POST", "/notes", ann, undefined, { "content-type": "text/plain" });
-    expect(wrong.status).toBe(422);
+    expect(wrong.status).toBe(415);
   });
 
   it("answer 412 to an outdated If-Match", async () => {
