@@ -88,6 +88,7 @@ test("passes no setting of the shell on to the tests, except those that select t
   expect(testEnvironment(shell)).toEqual({
     PATH: "set",
     CHROMIUM_BIN: "set",
+    NODE_EXTRA_CA_CERTS: "set",
     PLATFORM_HOST: "set",
     TEST_BROKERS: "set",
     TEST_HOST: "set",
