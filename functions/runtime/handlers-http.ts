@@ -4,8 +4,7 @@
  * To add one, declare it in shared/handlers/contract/http.ts and add its code to {@link CODE} under the same name.
  */
 import type { Context, MiddlewareHandler, Next } from "hono";
-import type { Actor, Role } from "../../shared/access/actor.ts";
-import { roleIn } from "../../shared/access/authorize.ts";
+import { type Principal, principalIn } from "../../shared/access/authorize.ts";
 import { isOrbId, shortPath } from "../../shared/definition/document/ids.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
@@ -19,8 +18,7 @@ import type { AppEnv } from "../request/context.ts";
 export interface HttpCall {
   c: Context<AppEnv>;
   live: LiveOrb;
-  actor: Actor;
-  role: Role;
+  principal: Principal;
 }
 
 export type HttpCode = (call: HttpCall) => Response | Promise<Response>;
@@ -59,10 +57,10 @@ export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHand
     c.var.deps.log.info("handler", { handler: found.handler.name, orb });
     const { usesAccess } = live.compiled;
     const actor = await actorFor(c, orb, usesAccess);
-    const role = roleIn(actor, orb, { usesAccess });
-    requireAuth(found.handler.auth, actor, role);
+    const principal = principalIn(actor, orb, { usesAccess });
+    requireAuth(found.handler.auth, principal);
     await countCall(c.var.deps, actor, orb);
-    return withoutMarkup(await found.run({ c, live, actor, role }));
+    return withoutMarkup(await found.run({ c, live, principal }));
   }
   return (c, next) => {
     const [, , orb = "", segment = ""] = shortPath(c.req.path).split("/", 4);

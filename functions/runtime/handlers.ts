@@ -2,8 +2,8 @@
 
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import type { Actor, Role } from "../../shared/access/actor.ts";
-import { roleIn } from "../../shared/access/authorize.ts";
+import type { Actor } from "../../shared/access/actor.ts";
+import { type Principal, PUBLIC, principalIn } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { parseExtras } from "../../shared/entry/query/query.ts";
 import type { Handler } from "../../shared/handlers/contract/types.ts";
@@ -28,8 +28,7 @@ interface Call {
   c: Context<AppEnv>;
   live: LiveOrb;
   resolved: Resolved;
-  actor: Actor;
-  role: Role;
+  principal: Principal;
   input: unknown;
 }
 
@@ -57,17 +56,17 @@ const logging: Middleware = async (call, next) => {
 /** Finds the caller's role. Rejects an invalid token with 401, even if the handler needs no sign-in. */
 const jwt: Middleware = async (call, next) => {
   const { usesAccess } = call.live.compiled;
-  call.role = roleIn(call.actor, call.live.orb, { usesAccess });
+  call.principal = principalIn(call.principal.actor, call.live.orb, { usesAccess });
   return next();
 };
 
 const role: Middleware = async (call, next) => {
-  requireAuth(call.resolved.handler.auth, call.actor, call.role);
+  requireAuth(call.resolved.handler.auth, call.principal);
   return next();
 };
 
 const quota: Middleware = async (call, next) => {
-  await countCall(call.c.var.deps, call.actor, call.live.orb);
+  await countCall(call.c.var.deps, call.principal.actor, call.live.orb);
   return next();
 };
 
@@ -83,10 +82,10 @@ function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
   return handler.auth === "None" ? [logging, jwt, quota, input] : [logging, jwt, role, quota, input];
 }
 
-const answer = async ({ c, live, resolved, actor, role, input }: Call): Promise<Response> => {
+const answer = async ({ c, live, resolved, principal, input }: Call): Promise<Response> => {
   // Pass the idempotency key on to the service. The platform itself neither repeats calls nor stores responses.
   const idempotencyKey = idempotencyKeyOf(c);
-  const call = { live, actor, role, input, idempotencyKey };
+  const call = { live, principal, input, idempotencyKey };
   const result = await invoke(c.get("deps"), resolved, call);
   c.header("cache-control", "no-store");
   return c.body(JSON.stringify(result ?? null), 200, { "content-type": "application/json" });
@@ -99,7 +98,7 @@ export async function callHandler(
   name: string,
 ): Promise<Response> {
   const resolved = await resolveHandler(c.get("deps"), name);
-  const call: Call = { c, live, resolved, actor, role: "public", input: undefined };
+  const call: Call = { c, live, resolved, principal: { ...PUBLIC, actor }, input: undefined };
   const chain = middlewareOf(resolved.handler);
   const run = (at: number): Promise<Response> => {
     const step = chain[at];

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
-import { requireMay, roleIn } from "../../shared/access/authorize.ts";
+import { principalIn, requireMay } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { type Choice, choose } from "../../shared/entry/model/localize.ts";
@@ -48,8 +48,8 @@ function revealOf({ c, live, schema, actor }: Reading): boolean {
   if (reveal === undefined || reveal === "false") return false;
   if (reveal !== "true")
     throw invalidParameters([{ path: "/reveal", code: "invalid_value", message: "must be true or false" }]);
-  const role = roleIn(actor, live.orb, live.compiled);
-  requireMay(actor, role, "reveal", { access: schema.access, own: false });
+  const principal = principalIn(actor, live.orb, live.compiled);
+  requireMay(principal, "reveal", { access: schema.access, own: false });
   return true;
 }
 

@@ -2,7 +2,7 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
-import { type EntryOperation, requireMay, roleIn } from "../../shared/access/authorize.ts";
+import { type EntryOperation, principalIn, requireMay } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { requireLive } from "../../shared/definition/stored/live.ts";
@@ -47,8 +47,8 @@ async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promi
 
 /** Rejects callers without write access before their request body is read. */
 function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
-  const role = roleIn(actor, live.orb, live.compiled);
-  requireMay(actor, role, operation, { access: schema.access, own: true });
+  const principal = principalIn(actor, live.orb, live.compiled);
+  requireMay(principal, operation, { access: schema.access, own: true });
 }
 
 /** Returns a function that reads the orb's definition again before a retry. */

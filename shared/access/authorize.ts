@@ -1,6 +1,6 @@
 /** Decides what each role may do. An operation that no rule allows is forbidden. */
 import { AppError } from "../kernel/errors.ts";
-import { type Actor, actorId, type Role } from "./actor.ts";
+import { type Actor, actorId, anonymous, type Role } from "./actor.ts";
 
 /** Name of the realm (set of accounts) that several applications share. */
 export const SHARED_REALM = "auth";
@@ -66,8 +66,18 @@ export function realmOf(orb: string, orbUsesAccess: boolean): string {
   return orbUsesAccess ? orb : SHARED_REALM;
 }
 
-export function roleIn(actor: Actor, orb: string, { usesAccess }: { usesAccess: boolean }): Role {
-  return roleInRealm(actor, realmOf(orb, usesAccess));
+/** An actor with its rights in one application. */
+export interface Principal {
+  actor: Actor;
+  role: Role;
+}
+
+/** An anonymous caller of any application. */
+export const PUBLIC: Principal = { actor: anonymous, role: "public" };
+
+/** Returns the rights of an actor in an application. */
+export function principalIn(actor: Actor, orb: string, { usesAccess }: { usesAccess: boolean }): Principal {
+  return { actor, role: roleInRealm(actor, realmOf(orb, usesAccess)) };
 }
 
 export function roleInRealm(actor: Actor, realm: string): Role {
@@ -83,11 +93,11 @@ export function roleInRealm(actor: Actor, realm: string): Role {
 }
 
 /**
- * Returns whether a role may perform an operation on an entry.
- * @param on.own whether the actor created the entry; false for `create` and for lists
+ * Returns whether a caller may perform an operation on an entry.
+ * @param on.own whether the caller created the entry; false for `create` and for lists
  */
 export function may(
-  role: Role,
+  { role }: Pick<Principal, "role">,
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): boolean {
@@ -123,7 +133,7 @@ export function mayWith(
   operation: EntryOperation,
   { access, createdBy }: { access: SchemaAccess; createdBy: string },
 ): boolean {
-  return may(roleIn(actor, orb.id, orb), operation, { access, own: isOwn(actor, createdBy) });
+  return may(principalIn(actor, orb.id, orb), operation, { access, own: isOwn(actor, createdBy) });
 }
 
 function mayRead(role: Role, { access, own }: { access: SchemaAccess; own: boolean }): boolean {
@@ -216,18 +226,17 @@ export function entryRefusal(
 ): AppError {
   return refusal(
     actor,
-    MEMBERS.find((role) => may(role, operation, on)),
+    MEMBERS.find((role) => may({ role }, operation, on)),
   );
 }
 
-/** Throws 401 or 403 if the actor may not perform the operation. */
+/** Throws 401 or 403 if the caller may not perform the operation. */
 export function requireMay(
-  actor: Actor,
-  role: Role,
+  principal: Principal,
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): void {
-  if (!may(role, operation, on)) throw entryRefusal(actor, operation, on);
+  if (!may(principal, operation, on)) throw entryRefusal(principal.actor, operation, on);
 }
 
 /** Throws 401 or 403 if the actor may not perform the operation. */

@@ -1,5 +1,5 @@
-import { type Actor, actorId, type Role } from "../access/actor.ts";
-import { atLeast, refusal } from "../access/authorize.ts";
+import { actorId } from "../access/actor.ts";
+import { atLeast, type Principal, refusal } from "../access/authorize.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, invalid } from "../kernel/errors.ts";
@@ -39,14 +39,14 @@ export async function resolveHandler(deps: HandlerDeps, name: string): Promise<R
   return { handler: entry, guess };
 }
 
-export function requireAuth(auth: HandlerAuth, actor: Actor, role: Role): void {
+export function requireAuth(auth: HandlerAuth, { actor, role }: Principal): void {
   if (auth === "None") return;
   const least = auth === "AdminRequired" ? "admin" : "user";
   if (!atLeast(role, least)) throw refusal(actor, least);
 }
 
 /** Returns the caller as services see it, or null for an anonymous caller. */
-export function callerOf(actor: Actor, role: Role): Caller | null {
+export function callerOf({ actor, role }: Principal): Caller | null {
   return role === "public" ? null : { sub: actorId(actor), role };
 }
 
@@ -62,11 +62,11 @@ export function checkInput(schema: JsonSchema | undefined, input: unknown): void
 export async function invoke(
   deps: Deps,
   { handler, guess }: Resolved,
-  call: { live: LiveOrb; actor: Actor; role: Role; input: unknown; idempotencyKey?: string | undefined },
+  call: { live: LiveOrb; principal: Principal; input: unknown; idempotencyKey?: string | undefined },
 ): Promise<unknown> {
-  const { live, actor, role, input, idempotencyKey } = call;
+  const { live, principal, input, idempotencyKey } = call;
   if (handler.kind === "local") {
-    return handler.run({ deps, live, actor, role, input: input as Record<string, unknown>, idempotencyKey });
+    return handler.run({ deps, live, principal, input: input as Record<string, unknown>, idempotencyKey });
   }
   if (handler.kind === "http") {
     throw new AppError(
@@ -75,7 +75,7 @@ export async function invoke(
       "This handler has its own HTTP routes. Call those instead.",
     );
   }
-  const caller = callerOf(actor, role);
+  const caller = callerOf(principal);
   const request = { orbId: live.orb, handler: handler.name, input: input ?? null, caller };
   return askRemote(deps, handler, request, { guess, idempotencyKey });
 }

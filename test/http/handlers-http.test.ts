@@ -4,7 +4,7 @@ import { newRouter } from "../../functions/http/router.ts";
 import { context } from "../../functions/request/context.ts";
 import { consoleLog } from "../../functions/request/log.ts";
 import { httpHandlers, type MountedHandler } from "../../functions/runtime/handlers-http.ts";
-import { anonymous } from "../../shared/access/actor.ts";
+import { PUBLIC } from "../../shared/access/authorize.ts";
 import { invoke, resolveHandler } from "../../shared/handlers/dispatch.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
@@ -96,7 +96,7 @@ test("resolves a remote handler with two broker requests before the call, in par
   const live = await installOrb(store, { id: "trips", uses: [{ service: "trips", handlers: ["echo"] }] });
   const counted = countingStore(broker.store());
   const deps = testDeps(counted.store);
-  const call = { live, actor: anonymous, role: "public", input: { n: 1 } } as const;
+  const call = { live, principal: PUBLIC, input: { n: 1 } };
   const ask = async () => {
     counted.reset();
     return invoke(deps, await resolveHandler(deps, entry.name), call);

@@ -7,10 +7,10 @@ import {
   mayInRealm,
   mayOperate,
   PLATFORM_OPERATIONS,
+  principalIn,
   REALM_OPERATIONS,
   refusal,
   requireMay,
-  roleIn,
   type SchemaAccess,
 } from "../../shared/access/authorize.ts";
 
@@ -37,7 +37,7 @@ const CHANGE: Record<SchemaAccess["write"], Row> = {
 };
 
 function row(operation: EntryOperation, access: SchemaAccess, own: boolean): string {
-  return ROLES.map((role) => (may(role, operation, { access, own }) ? "y" : "n")).join("");
+  return ROLES.map((role) => (may({ role }, operation, { access, own }) ? "y" : "n")).join("");
 }
 
 const reads = Object.keys(READ) as SchemaAccess["read"][];
@@ -64,7 +64,7 @@ describe("entry permissions: role × operation × access × ownership", () => {
     for (const operation of ENTRY_OPERATIONS) expect(row(operation, access, true)).toBe("nnnn");
     const open: SchemaAccess = { read: "public", write: "user" };
     expect(row("drop" as EntryOperation, open, true)).toBe("nnnn");
-    expect(may("god" as Role, "update", { access: open, own: true })).toBe(false);
+    expect(may({ role: "god" as Role }, "update", { access: open, own: true })).toBe(false);
   });
 });
 
@@ -96,16 +96,16 @@ describe("roles in an orb", () => {
     ["a user of the shared realm", member("auth", "user"), shared, "user"],
     ["an orb user of a realm named platform", member("platform", "owner"), own, "public"],
   ])("%s", (_, actor, uses, role) => {
-    expect(roleIn(actor, "shop", uses)).toBe(role);
+    expect(principalIn(actor, "shop", uses)).toEqual({ actor, role });
   });
 
   test("answers anonymous callers as unauthenticated and others as forbidden", () => {
     expect(refusal(anonymous).kind).toBe("unauthenticated");
     expect(refusal(member("shop", "user")).kind).toBe("forbidden");
     const on = { access: { read: "admin", write: "admin" } as const, own: false };
-    expect(() => requireMay(anonymous, "public", "read", on)).toThrow("signed in");
-    expect(() => requireMay(member("shop", "user"), "user", "read", on)).toThrow("may not");
-    expect(() => requireMay(operator, "owner", "read", on)).not.toThrow();
+    expect(() => requireMay({ actor: anonymous, role: "public" }, "read", on)).toThrow("signed in");
+    expect(() => requireMay({ actor: member("shop", "user"), role: "user" }, "read", on)).toThrow("may not");
+    expect(() => requireMay({ actor: operator, role: "owner" }, "read", on)).not.toThrow();
   });
 });
 

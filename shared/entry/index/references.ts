@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { isOwn, may, roleIn } from "../../access/authorize.ts";
+import { isOwn, may, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import type { Values } from "../../definition/validate.ts";
@@ -139,11 +139,11 @@ function stateOf(deps: Deps, actor: Actor, target: OrbContext, message: StoredMe
   if (entry === null || entry.head.status === "DELETED" || entry.head.status === "ARCHIVED") return "missing";
   const schema = schemaOf(target.compiled, entry.address);
   if (schema === undefined) return "missing";
-  const role = roleIn(actor, target.orb, target.compiled);
+  const principal = principalIn(actor, target.orb, target.compiled);
   const on = { access: schema.access, own: isOwn(actor, entry.head.createdBy) };
   const isLive = visible(entry.head, deps.clock.now());
-  if (isLive && may(role, "read", on)) return "live";
-  if (!may(role, "readDraft", on)) return "missing";
+  if (isLive && may(principal, "read", on)) return "live";
+  if (!may(principal, "readDraft", on)) return "missing";
   return isLive ? "live" : "draft";
 }
 
@@ -224,7 +224,7 @@ export async function referrersOf(
   id: string,
 ): Promise<Referrer[]> {
   const stream = streams.orb(context.orb);
-  const role = roleIn(actor, context.orb, context.compiled);
+  const principal = principalIn(actor, context.orb, context.compiled);
   const out: Referrer[] = [];
   const budget = new ReadBudget();
   const store = budget.charging(deps.store);
@@ -248,7 +248,10 @@ export async function referrersOf(
         if (found === undefined || schema === undefined) continue;
         const { head } = found;
         const on = { access: schema.access, own: isOwn(actor, head.createdBy) };
-        if (may(role, "readDraft", on) || (may(role, "read", on) && visible(head, deps.clock.now()))) {
+        if (
+          may(principal, "readDraft", on) ||
+          (may(principal, "read", on) && visible(head, deps.clock.now()))
+        ) {
           out.push({ module: head.module, schema: head.schema, id: head.id, field: hint.field });
         }
       }

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { mayWith, requireMay, roleIn } from "../../access/authorize.ts";
+import { mayWith, principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { isEntryId } from "../../definition/document/ids.ts";
 import type { Deps } from "../../deps.ts";
@@ -56,8 +56,8 @@ export function requireReader(
   { access }: CompiledSchema,
   drafts: boolean,
 ): void {
-  const role = roleIn(actor, compiled.id, compiled);
-  requireMay(actor, role, drafts ? "readDraft" : "read", { access, own: true });
+  const principal = principalIn(actor, compiled.id, compiled);
+  requireMay(principal, drafts ? "readDraft" : "read", { access, own: true });
 }
 
 async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleEntry | undefined> {

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { may, mayWith, roleIn } from "../../access/authorize.ts";
+import { may, mayWith, principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
@@ -99,7 +99,10 @@ function collectionOf(
   const deps = { ...plain, store: budget.charging(plain.store) };
   const { orb, schema } = input;
   const address = { orb: orb.orb, type: schema.subjectType, schema: schema.id };
-  const everybody = may(roleIn(actor, orb.orb, orb.compiled), "read", { access: schema.access, own: false });
+  const everybody = may(principalIn(actor, orb.orb, orb.compiled), "read", {
+    access: schema.access,
+    own: false,
+  });
   return {
     orb: orb.orb,
     budget,

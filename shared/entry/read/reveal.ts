@@ -1,6 +1,6 @@
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
-import { requireMay, roleIn } from "../../access/authorize.ts";
+import { principalIn, requireMay } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
@@ -26,7 +26,7 @@ export async function revealValues(
   const schema = schemaOf(orb.compiled, address);
   // An owner sees entries of every schema, so access makes no difference.
   const access = schema?.access ?? ({ read: "admin", write: "owner" } as const);
-  requireMay(actor, roleIn(actor, orb.orb, orb.compiled), "reveal", { access, own: false });
+  requireMay(principalIn(actor, orb.orb, orb.compiled), "reveal", { access, own: false });
   await audit(deps, {
     realm: orb.orb,
     action: "reveal",

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { isOwn, may, mayOperate, refusal, roleIn } from "../../access/authorize.ts";
+import { isOwn, may, mayOperate, principalIn, refusal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { type Operation, patch } from "../../definition/document/diff.ts";
 import { MASK } from "../../definition/document/mask.ts";
@@ -55,7 +55,7 @@ async function readable(
   const access = schema?.access ?? { read: "admin", write: "admin" };
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
   if (entry.head.status === "DELETED") throw notFound("entry");
-  if (!may(roleIn(actor, context.orb, context.compiled), "readRevisions", on)) throw refusal(actor);
+  if (!may(principalIn(actor, context.orb, context.compiled), "readRevisions", on)) throw refusal(actor);
   return { entry, schema };
 }
 

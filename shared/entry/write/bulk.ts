@@ -3,7 +3,7 @@
  * a group has a conflict, its entries are written one by one, so that only the conflicting one fails.
  */
 import type { Actor } from "../../access/actor.ts";
-import { requireMay, roleIn } from "../../access/authorize.ts";
+import { principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { isAnotherOrb } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
@@ -169,9 +169,9 @@ async function prepareLine(
 
 function authorised(actor: Actor, context: OrbContext, entry: NewEntry): CompiledSchema {
   const schema = schemaFor(context, entry.module, entry.schema);
-  const role = roleIn(actor, context.orb, context.compiled);
-  requireMay(actor, role, "create", { access: schema.access, own: false });
-  if (entry.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
+  const principal = principalIn(actor, context.orb, context.compiled);
+  requireMay(principal, "create", { access: schema.access, own: false });
+  if (entry.publish === true) requireMay(principal, "publish", { access: schema.access, own: true });
   return schema;
 }
 

@@ -14,9 +14,9 @@ import {
   type EntryOperation as Act,
   isOwn,
   may,
+  principalIn,
   refusal,
   requireMay,
-  roleIn,
 } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
@@ -115,8 +115,8 @@ export async function changeEntry(
 function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   const { schema, orb } = target;
   if (schema === undefined || orb instanceof Promise) return;
-  const role = roleIn(actor, target.orbId, orb.compiled);
-  for (const act of acts) requireMay(actor, role, act, { access: schema.access, own: true });
+  const principal = principalIn(actor, target.orbId, orb.compiled);
+  for (const act of acts) requireMay(principal, act, { access: schema.access, own: true });
 }
 
 /** Throws 401 for an anonymous caller, 403 if the caller can read the entry, and otherwise 404. */
@@ -127,12 +127,12 @@ function authorised(
   entry: LoadedEntry | null,
   acts: readonly Act[],
 ): LoadedEntry {
-  const role = roleIn(actor, context.orb, context.compiled);
+  const principal = principalIn(actor, context.orb, context.compiled);
   if (entry === null) throw notFound("entry");
   const access = schemaOf(context.compiled, entry.address)?.access ?? { read: "admin", write: "admin" };
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
-  if (!acts.every((act) => may(role, act, on))) {
-    const seen = may(role, "read", on) && visible(entry.head, deps.clock.now());
+  if (!acts.every((act) => may(principal, act, on))) {
+    const seen = may(principal, "read", on) && visible(entry.head, deps.clock.now());
     throw seen || actor.kind === "anonymous" ? refusal(actor) : notFound("entry");
   }
   return existing(entry);

@@ -1,5 +1,5 @@
 import { type Actor, actorId } from "../../access/actor.ts";
-import { requireMay, roleIn } from "../../access/authorize.ts";
+import { principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalid, notFound } from "../../kernel/errors.ts";
@@ -155,9 +155,9 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
       findReplay(),
     ]);
     const schema = schemaFor(context, module, schemaId);
-    const role = roleIn(actor, orbId, context.compiled);
-    requireMay(actor, role, "create", { access: schema.access, own: false });
-    if (input.publish === true) requireMay(actor, role, "publish", { access: schema.access, own: true });
+    const principal = principalIn(actor, orbId, context.compiled);
+    requireMay(principal, "create", { access: schema.access, own: false });
+    if (input.publish === true) requireMay(principal, "publish", { access: schema.access, own: true });
     if (before !== null) return before;
     const plan = await planNew(deps, actor, context, schema, input, deps.newId());
     const write = attempt === 0 ? plan : await withReservations(deps, context, schema, plan);

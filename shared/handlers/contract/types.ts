@@ -1,4 +1,5 @@
-import type { Actor, Role } from "../../access/actor.ts";
+import type { Role } from "../../access/actor.ts";
+import type { Principal } from "../../access/authorize.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import type { JsonSchema } from "../schema/json-schema.ts";
@@ -34,8 +35,7 @@ export interface Caller {
 export interface LocalCall {
   deps: Deps;
   live: LiveOrb;
-  actor: Actor;
-  role: Role;
+  principal: Principal;
   input: Record<string, unknown>;
   idempotencyKey?: string | undefined;
 }

@@ -41,7 +41,7 @@ export const settingsGet: LocalHandler = {
     properties: { ...TARGET_INPUT, scope: SCOPE },
   },
   output: VIEW,
-  run: (call) => getSettings(call.deps, call, targetOf(call)),
+  run: (call) => getSettings(call.deps, call.principal, targetOf(call)),
 };
 
 export const settingsSet: LocalHandler = {
@@ -61,5 +61,10 @@ export const settingsSet: LocalHandler = {
   },
   output: VIEW,
   run: (call) =>
-    setSettings(call.deps, call, targetOf(call), call.input.values as Readonly<Record<string, unknown>>),
+    setSettings(
+      call.deps,
+      call.principal,
+      targetOf(call),
+      call.input.values as Readonly<Record<string, unknown>>,
+    ),
 };

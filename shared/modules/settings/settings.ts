@@ -1,6 +1,6 @@
 /** User settings and application settings. Each is an entry whose id is derived from its owner. */
-import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
-import { atLeast, refusal, roleIn } from "../../access/authorize.ts";
+import { type Actor, accountOf, actorId } from "../../access/actor.ts";
+import { atLeast, type Principal, principalIn, refusal } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { validateValues } from "../../definition/validate.ts";
@@ -55,7 +55,7 @@ async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Prom
 }
 
 /** Rejects callers without access. Users may access their own settings, admins those of the application. */
-function requireScope(actor: Actor, role: Role, scope: SettingsScope): void {
+function requireScope({ actor, role }: Principal, scope: SettingsScope): void {
   if (!atLeast(role, scope === "application" ? "admin" : "user"))
     throw refusal(actor, scope === "application" ? "admin" : "user");
 }
@@ -83,10 +83,10 @@ function viewOf(target: SettingsTarget, head: EntrySnapshot | undefined): Settin
 
 export async function getSettings(
   deps: Deps,
-  caller: { actor: Actor; role: Role },
+  caller: Principal,
   target: SettingsTarget,
 ): Promise<SettingsView> {
-  requireScope(caller.actor, caller.role, target.scope);
+  requireScope(caller, target.scope);
   const { live, schema } = target;
   const entry = await loadEntry(deps, live.orb, await settingsId(caller.actor, target), schema);
   return viewOf(target, entry === null || entry.head.status === "DELETED" ? undefined : entry.head);
@@ -98,12 +98,12 @@ export async function getSettings(
  */
 export async function setSettings(
   deps: Deps,
-  caller: { actor: Actor; role: Role },
+  caller: Principal,
   first: SettingsTarget,
   given: Readonly<Record<string, unknown>>,
 ): Promise<SettingsView> {
   const { actor } = caller;
-  requireScope(actor, caller.role, first.scope);
+  requireScope(caller, first.scope);
   const id = await settingsId(actor, first);
   const write = async (attempt: number) => {
     const target = attempt === 0 ? first : await renewedTarget(deps, actor, first);
@@ -131,7 +131,7 @@ async function renewedTarget(
   { live: { orb }, schema, scope }: SettingsTarget,
 ): Promise<SettingsTarget> {
   const live = await requireUsing(deps, orb, "settings.set");
-  requireScope(actor, roleIn(actor, orb, live.compiled), scope);
+  requireScope(principalIn(actor, orb, live.compiled), scope);
   return { live, schema: schemaOf(live, "SETTINGS", { module: schema.module, schema: schema.id }), scope };
 }
 

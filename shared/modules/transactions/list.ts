@@ -1,5 +1,5 @@
-import { type Actor, actorId, type Role } from "../../access/actor.ts";
-import { atLeast, refusal } from "../../access/authorize.ts";
+import { actorId } from "../../access/actor.ts";
+import { atLeast, type Principal, refusal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -58,7 +58,7 @@ async function heads(
  */
 export async function listTransactions(
   deps: Deps,
-  caller: { actor: Actor; role: Role },
+  caller: Principal,
   live: LiveOrb,
   schema: CompiledSchema,
   query: RecordQuery,
@@ -178,10 +178,10 @@ export const transactionsList: LocalHandler = {
     required: ["items", "nextCursor"],
     properties: { items: { type: "array", items: RECORD }, nextCursor: { type: ["string", "null"] } },
   },
-  run({ deps, live, actor, role, input }) {
+  run({ deps, live, principal, input }) {
     const schema = schemaOf(live, "TRANSACTIONS", input);
     const { limit, cursor, by } = input;
-    return listTransactions(deps, { actor, role }, live, schema, {
+    return listTransactions(deps, principal, live, schema, {
       order: input.order === "desc" ? "desc" : "asc",
       limit: typeof limit === "number" ? limit : PAGE_SIZE.default,
       cursor: typeof cursor === "string" ? cursor : undefined,

@@ -1,5 +1,5 @@
-import { type Actor, accountOf, actorId, type Role } from "../../access/actor.ts";
-import { refusal, requireMay, roleIn } from "../../access/authorize.ts";
+import { accountOf, actorId } from "../../access/actor.ts";
+import { type Principal, principalIn, refusal, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
@@ -25,21 +25,21 @@ export interface NewRecord {
 }
 
 /** Rejects callers who may not create records. Every account may, unless the schema's `access.write` restricts it. */
-function requireWriter(actor: Actor, role: Role, schema: CompiledSchema): void {
+function requireWriter(caller: Principal, schema: CompiledSchema): void {
   const stated = schema.definition.access?.write;
-  if (role === "public") throw refusal(actor);
-  if (stated !== undefined) requireMay(actor, role, "create", { access: schema.access, own: true });
+  if (caller.role === "public") throw refusal(caller.actor);
+  if (stated !== undefined) requireMay(caller, "create", { access: schema.access, own: true });
 }
 
 export async function recordTransaction(
   deps: Deps,
-  caller: { actor: Actor; role: Role },
+  caller: Principal,
   first: LiveOrb,
   given: CompiledSchema,
   input: NewRecord,
 ): Promise<{ record: RecordView; replayed: boolean }> {
   const { actor } = caller;
-  requireWriter(actor, caller.role, given);
+  requireWriter(caller, given);
   const owner = actorId(actor);
   const { key, values } = input;
   const requests = key === undefined ? [] : await hmacs(deps.config, `transaction/${canonical(values)}`);
@@ -53,7 +53,7 @@ export async function recordTransaction(
     if (attempt > 0) {
       live = await requireUsing(deps, first.orb, "transactions.record");
       schema = schemaOf(live, "TRANSACTIONS", { module: given.module, schema: given.id });
-      requireWriter(actor, roleIn(actor, live.orb, live.compiled), schema);
+      requireWriter(principalIn(actor, live.orb, live.compiled), schema);
     }
     const address = addressOf(schema, id);
     const before = request === undefined ? null : await loadEntry(deps, live.orb, id, schema);
@@ -128,11 +128,11 @@ export const transactionsRecord: LocalHandler = {
     },
   },
   output: RECORD,
-  async run({ deps, live, actor, role, input, idempotencyKey }) {
+  async run({ deps, live, principal, input, idempotencyKey }) {
     const schema = schemaOf(live, "TRANSACTIONS", input);
     const { values, key } = input;
     const given: NewRecord = { values, key: typeof key === "string" ? key : idempotencyKey };
-    const { record } = await recordTransaction(deps, { actor, role }, live, schema, given);
+    const { record } = await recordTransaction(deps, principal, live, schema, given);
     return record;
   },
 };

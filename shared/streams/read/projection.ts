@@ -4,7 +4,7 @@
  * Stored messages stay the same when a definition changes, because one change may affect many entries. So the rules
  * use the definition that is published at delivery.
  */
-import { may } from "../../access/authorize.ts";
+import { may, PUBLIC } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import { type Choice, presentValues } from "../../entry/model/localize.ts";
 import { maskValues } from "../../entry/model/masking.ts";
@@ -89,7 +89,7 @@ export function project(
   const { body } = read;
   if ("tombstone" in body) return { event: tombstoneEvent(body), until: undefined };
   const schema = schemaOf(definition, read.address);
-  if (schema === undefined || !may(READER, "read", { access: schema.access, own: false })) return undefined;
+  if (schema === undefined || !may(PUBLIC, "read", { access: schema.access, own: false })) return undefined;
   if (head === undefined || copyState(body, head) !== "live") return undefined;
   const until = head.liveTo === null ? undefined : Date.parse(head.liveTo);
   // The broker itself publishes the message at `validFrom`. With a second check here, a slow clock would lose the
