@@ -1,4 +1,4 @@
-import { streams, subjects } from "../../shared/store/subjects.ts";
+import { parsedHome, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Target } from "./measure.ts";
 import { document, values } from "./seed.ts";
 import type { Served, Stand } from "./stand.ts";
@@ -8,7 +8,7 @@ export interface Seeded {
   ids: string[];
 }
 
-const at = (orb: string) => ({ orb, type: "content", schema: "product" }) as const;
+const at = (orb: string) => ({ orb, ...parsedHome("content", "product") }) as const;
 const body = () => JSON.stringify({ values: values(1) });
 
 /** The requests that users make to one orb. */

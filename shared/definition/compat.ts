@@ -7,6 +7,7 @@ import {
   type OrbDocument,
   type SchemaDefinition,
 } from "./document/document.ts";
+import { homeKey, homeOf } from "./document/home.ts";
 import { FIELD_TYPES } from "./fields/index.ts";
 
 /**
@@ -40,7 +41,9 @@ export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaCh
   const changes: SchemaChange[] = [];
   const modules = new Map(to.modules.map((module) => [module.id, module]));
   const homes = new Map(
-    to.modules.flatMap((module) => module.schemas.map((schema) => [home(module, schema), module.id])),
+    to.modules.flatMap((module) =>
+      module.schemas.map((schema) => [homeKey(homeOf(module.type, schema.id)), module.id]),
+    ),
   );
   for (const module of from.modules) {
     const after = modules.get(module.id);
@@ -48,7 +51,7 @@ export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaCh
     for (const schema of module.schemas) {
       const place = { module: module.id, moduleType: module.type, schema: schema.id };
       const other = schemas.get(schema.id);
-      const heir = homes.get(home(module, schema));
+      const heir = homes.get(homeKey(homeOf(module.type, schema.id)));
       if (heir !== undefined && heir !== module.id) {
         changes.push({
           ...place,
@@ -85,10 +88,6 @@ export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaCh
     }
   }
   return changes;
-}
-
-function home(module: ModuleDefinition, schema: SchemaDefinition): string {
-  return `${module.type}/${schema.id}`;
 }
 
 type Change = Omit<SchemaChange, "module" | "moduleType" | "schema">;

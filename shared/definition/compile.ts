@@ -10,6 +10,7 @@ import {
   type SchemaDefinition,
   SESSION_TTL,
 } from "./document/document.ts";
+import { type Home, type HomeKey, homeKey, homeOf, SUBJECT_TYPES } from "./document/home.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Rule } from "./fields/index.ts";
 
 export interface CompiledField {
@@ -41,6 +42,8 @@ export interface CompiledSchema {
   /** Module type as it appears in message subjects. */
   readonly subjectType: Lowercase<ModuleType>;
   readonly id: string;
+  /** Where the schema's entries are stored. */
+  readonly home: Home;
   readonly definition: SchemaDefinition;
   readonly access: Access;
   /** Readers of the published copies. Entries that only their owner can read use `admin`. */
@@ -71,8 +74,7 @@ export interface CompiledOrb {
   readonly id: string;
   readonly document: OrbDocument;
   readonly modules: ReadonlyMap<string, CompiledModule>;
-  /** Schemas by `<module type in lower case>/<schema id>`. */
-  readonly byType: ReadonlyMap<string, CompiledSchema>;
+  readonly byHome: ReadonlyMap<HomeKey, CompiledSchema>;
   readonly languages: readonly string[];
   readonly defaultLanguage: string;
   readonly markets: readonly string[];
@@ -88,13 +90,13 @@ export interface CompiledOrb {
 
 export function compileOrb(document: OrbDocument): CompiledOrb {
   const modules = new Map<string, CompiledModule>();
-  const byType = new Map<string, CompiledSchema>();
+  const byHome = new Map<HomeKey, CompiledSchema>();
   for (const definition of document.modules) {
     const schemas = new Map<string, CompiledSchema>();
     for (const schema of definition.schemas) {
       const compiled = compileSchema(document, definition, schema);
       schemas.set(schema.id, compiled);
-      byType.set(`${compiled.subjectType}/${schema.id}`, compiled);
+      byHome.set(homeKey(compiled.home), compiled);
     }
     modules.set(definition.id, {
       id: definition.id,
@@ -114,7 +116,7 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
     id: document.id,
     document,
     modules,
-    byType,
+    byHome,
     languages: document.languages,
     defaultLanguage: document.languages[0] ?? DEFAULT_LANGUAGE,
     markets: document.markets,
@@ -143,6 +145,7 @@ export function compileSchema(
     moduleType: module.type,
     subjectType: SUBJECT_TYPES[module.type],
     id: definition.id,
+    home: homeOf(module.type, definition.id),
     definition,
     access,
     liveRole: access.read === "own" ? "admin" : access.read,
@@ -157,15 +160,6 @@ export function compileSchema(
     markets: document.markets,
   };
 }
-
-/** Module types as they appear in message subjects. */
-export const SUBJECT_TYPES = {
-  CONTENT: "content",
-  CONFIG: "config",
-  RULES: "rules",
-  TRANSACTIONS: "transactions",
-  SETTINGS: "settings",
-} as const satisfies Record<ModuleType, Lowercase<ModuleType>>;
 
 function compileField(definition: FieldDefinition): CompiledField {
   const type = FIELD_TYPES[definition.type];

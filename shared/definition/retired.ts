@@ -1,13 +1,13 @@
 /** Lists removed fields and schemas whose values are still stored, in case a later definition adds them again. */
 import { AppError } from "../kernel/errors.ts";
 import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";
-import { SUBJECT_TYPES } from "./compile.ts";
 import type {
   FieldDefinition,
   ModuleDefinition,
   OrbDocument,
   SchemaDefinition,
 } from "./document/document.ts";
+import { type HomeKey, homeKey, homeOf } from "./document/home.ts";
 
 export interface Retired {
   module: string;
@@ -25,15 +25,12 @@ interface SchemaLocation {
   schema: SchemaDefinition;
 }
 
-/** Returns the key of the place where a schema's entries are stored. Modules of one type share it. */
-export function homeKey(type: ModuleDefinition["type"], schema: string): string {
-  return `${SUBJECT_TYPES[type]}/${schema}`;
-}
+const keyOf = ({ moduleType, schema }: Retired): HomeKey => homeKey(homeOf(moduleType, schema));
 
-function placesOf(document: OrbDocument): Map<string, SchemaLocation> {
+function placesOf(document: OrbDocument): Map<HomeKey, SchemaLocation> {
   return new Map(
     document.modules.flatMap((module) =>
-      module.schemas.map((schema) => [homeKey(module.type, schema.id), { module, schema }]),
+      module.schemas.map((schema) => [homeKey(homeOf(module.type, schema.id)), { module, schema }]),
     ),
   );
 }
@@ -49,7 +46,7 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
 export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
   const places = placesOf(to);
   return retired.flatMap((one): SchemaChange[] => {
-    const place = places.get(homeKey(one.moduleType, one.schema));
+    const place = places.get(keyOf(one));
     if (place === undefined) return [];
     const { module, moduleType, schema, whole } = one;
     const at = { module, moduleType, schema };
@@ -83,11 +80,10 @@ export function retiredAfter(
   from: OrbDocument,
   retired: readonly Retired[],
   to: OrbDocument,
-  counts: ReadonlyMap<string, number>,
+  counts: ReadonlyMap<HomeKey, number>,
 ): Retired[] {
   const places = placesOf(to);
-  const known = new Map<string, Retired>();
-  for (const one of retired) known.set(homeKey(one.moduleType, one.schema), one);
+  const known = new Map(retired.map((one) => [keyOf(one), one]));
   for (const [home, { module, schema }] of placesOf(from)) {
     const gone = known.get(home)?.fields ?? [];
     const names = new Set(schema.fields.map(({ name }) => name));

@@ -25,15 +25,22 @@ export type ModuleToken = (typeof MODULE_TOKENS)[number];
 /** The group of readers that a published copy of an entry is for. */
 export type LiveRole = "public" | "user" | "admin";
 
+/** The name of a schema in message subjects. It is not the schema's id, so the type keeps the two apart. */
+export type SchemaToken = string & { readonly brand: "SchemaToken" };
+
+/** Where the entries of one schema are stored in the stream of their orb. */
 export interface Home {
   type: ModuleToken;
-  schema: string;
+  schema: SchemaToken;
 }
 
-export interface EntryAddress {
+/** Returns the home that two parts of a stored subject name. */
+export function parsedHome(type: string, schema: string): Home {
+  return { type: type as ModuleToken, schema: schema as SchemaToken };
+}
+
+export interface EntryAddress extends Home {
   orb: string;
-  type: ModuleToken;
-  schema: string;
   id: string;
 }
 

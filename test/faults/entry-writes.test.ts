@@ -1,6 +1,8 @@
 /** A broker that is killed during writes: every acknowledged write is kept, and nothing is duplicated. */
+
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, it } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { scanEntries } from "../../shared/entry/index/scan-entries.ts";
 import { createEntry, liveCopyOf, publishEntry, updateEntry } from "../../shared/entry/index.ts";
 import { parseEntry } from "../../shared/entry/model/resolve.ts";
@@ -76,7 +78,7 @@ it("keeps every acknowledged write, and each value once, through three kills", a
   for (const { id, sku, revision } of acknowledged) {
     expect(bySku.get(sku)).toBe(1);
     expect(heads.get(id)).toBe(revision);
-    const address = { orb: "shop", type: "content" as const, schema: "product", id };
+    const address = { orb: "shop", ...homeOf("CONTENT", "product"), id };
     const [log, live] = [subjects.entryLog(address), subjects.entryLive(address, "public")];
     const found = await deps.store.getMany(streams.orb("shop"), [log, live]);
     expect(liveCopyOf(found.get(live))?.revision).toBe(parseEntry(found.get(log))?.head.publishedRevision);

@@ -2,7 +2,9 @@
  * Values that were stored in plain text before their field became sensitive: the API masks them wherever it shows the
  * entry.
  */
+
 import { beforeAll, expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -76,7 +78,7 @@ async function storedOpen(): Promise<string> {
     schema: "article",
     values: { title: "a", note: "x", text: { CH: { en: "x" } } },
   });
-  const address: EntryAddress = { orb: ORB, type: "content", schema: "article", id: made.id };
+  const address: EntryAddress = { orb: ORB, ...homeOf("CONTENT", "article"), id: made.id };
   for (const subject of [subjects.entryLog(address), subjects.entryLive(address, "public")]) {
     const message = await store.get(streams.orb(ORB), subject);
     const body = { ...message?.json<object>(), revision: 2, publishedRevision: 2, values: open };
@@ -85,7 +87,7 @@ async function storedOpen(): Promise<string> {
   return made.id;
 }
 const headOf = async (id: string) => {
-  const subject = subjects.entryLog({ orb: ORB, type: "content", schema: "article", id });
+  const subject = subjects.entryLog({ orb: ORB, ...homeOf("CONTENT", "article"), id });
   return (await store.get(streams.orb(ORB), subject))?.json<{ values: Record<string, unknown> }>().values;
 };
 

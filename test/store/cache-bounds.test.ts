@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { CachedIndex } from "../../shared/store/cache/cached-index.ts";
 import { DependencyTracker, openCachedStore } from "../../shared/store/cache/cached-store.ts";
@@ -14,7 +15,7 @@ import { pause, until } from "../support/races.ts";
 
 const ANY = { consistency: "stale" } as const;
 const STREAM = streams.orb("shop");
-const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
+const at = (id: string): EntryAddress => ({ orb: "shop", ...homeOf("CONTENT", "product"), id });
 const log = (id: string) => subjects.entryLog(at(id));
 const withKind = (value: string) => subjects.equalityOf(at("x"), "kind", value);
 

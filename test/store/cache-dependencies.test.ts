@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { type OpenStore, openStore } from "../../shared/store/broker/store.ts";
 import { cachedStore, DependencyTracker } from "../../shared/store/cache/cached-store.ts";
@@ -10,7 +11,7 @@ import { pause, STREAM } from "../support/races.ts";
 /** A response is valid only if nothing that it was computed from changed, including changes during the computation. */
 
 const ANY = { consistency: "stale" } as const;
-const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
+const at = (id: string): EntryAddress => ({ orb: "shop", ...homeOf("CONTENT", "product"), id });
 const log = (id: string) => subjects.entryLog(at(id));
 
 /** Delays or drops responses and change notices of a broker. */

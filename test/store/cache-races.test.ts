@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { type OpenStore, openStore } from "../../shared/store/broker/store.ts";
 import { cachedStore } from "../../shared/store/cache/cached-store.ts";
@@ -66,7 +67,7 @@ test("the creation order in the cache includes every acknowledged write", async 
   const other = broker.store();
   await other.createStream(orbStreamConfig("shop", 1));
   const { store } = cachedStore(openStore({ ...broker.access(), reconnect: true }), { replicas: 1 });
-  const address = { orb: "shop", type: "content", schema: "product" } as const;
+  const address = { orb: "shop", ...homeOf("CONTENT", "product") } as const;
   const filter = subjects.schemaIndex(address);
   const subject = (id: number) => subjects.entryIndex({ ...address, id: String(id) });
   let next = 0;

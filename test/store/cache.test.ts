@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { buckets, type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
@@ -9,7 +10,7 @@ import { pause, until } from "../support/races.ts";
 
 const ANY = { consistency: "stale" } as const;
 const STREAM = streams.orb("shop");
-const at = (id: string): EntryAddress => ({ orb: "shop", type: "content", schema: "product", id });
+const at = (id: string): EntryAddress => ({ orb: "shop", ...homeOf("CONTENT", "product"), id });
 const log = (id: string) => subjects.entryLog(at(id));
 const live = (id: string) => subjects.entryLive(at(id), "public");
 

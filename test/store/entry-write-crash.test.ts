@@ -2,7 +2,9 @@
  * Stops a write before each of its steps. The stored state is then the state before or after the write, never in
  * between.
  */
+
 import { describe, expect, it } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import {
   archiveEntry,
   createEntry,
@@ -41,7 +43,7 @@ const live = async (id: string) =>
   liveCopyOf(
     await store.get(
       streams.orb("shop"),
-      subjects.entryLive({ orb: "shop", type: "content", schema: "product", id }, "public"),
+      subjects.entryLive({ orb: "shop", ...homeOf("CONTENT", "product"), id }, "public"),
     ),
   );
 const free = async (sku: string): Promise<boolean> => {
@@ -126,7 +128,7 @@ describe("interrupted write", () => {
 describe("missing live copy", () => {
   it("is repaired by the next publication", async () => {
     const { snapshot } = await product(deps, `crash-${++serial}`, {}, { publish: true });
-    const address = { orb: "shop", type: "content" as const, schema: "product", id: snapshot.id };
+    const address = { orb: "shop", ...homeOf("CONTENT", "product"), id: snapshot.id };
     await broker.store("operator").purge(streams.orb("shop"), subjects.entryLive(address, "public"));
     expect(await live(snapshot.id)).toBeNull();
     const head = (await loadEntry(deps, "shop", snapshot.id))?.head;

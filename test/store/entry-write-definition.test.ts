@@ -1,6 +1,8 @@
 /** How a changed definition and changed keys affect stored entries. */
+
 import { beforeEach, describe, expect, it } from "vitest";
 import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
@@ -98,7 +100,7 @@ const live = async (id: string, role: LiveRole) =>
   liveCopyOf(
     await store.get(
       streams.orb(orb.orb),
-      subjects.entryLive({ orb: orb.orb, type: "content", schema: "person", id }, role),
+      subjects.entryLive({ orb: orb.orb, ...homeOf("CONTENT", "person"), id }, role),
     ),
   );
 
@@ -237,10 +239,7 @@ describe("a changed definition", () => {
   it("counts stored entries and those that it makes invalid", async () => {
     const made = await Promise.all(["long enough", "no", "x"].map((email) => person({ email })));
     await deleteEntry(deps, admin, at(made[2]?.snapshot.id ?? ""));
-    const homes = [
-      { type: "content" as const, schema: "person" },
-      { type: "config" as const, schema: "person" },
-    ];
+    const homes = [homeOf("CONTENT", "person"), homeOf("CONFIG", "person")];
     expect(await entryCounts(deps, orb.orb, homes)).toEqual([2, 0]);
     const next = evolve({ email: { min: 5 } });
     expect(await invalidEntries(deps, orb.orb, schemaOf(next))).toMatchObject({
@@ -277,7 +276,7 @@ describe("a changed definition", () => {
     const validFrom = new Date(Date.now() + 700).toISOString();
     const { snapshot: later } = await person({ email: "b" }, { publish: true, validFrom });
     const { snapshot: draft } = await person({ email: "c" });
-    const home = { type: "content" as const, schema: "person" };
+    const home = homeOf("CONTENT", "person");
     expect(await moveLive(deps, orb.orb, home, { from: "public", to: "user" })).toBe(2);
     expect(await live(now.id, "public")).toBeNull();
     expect((await live(now.id, "user"))?.revision).toBe(1);

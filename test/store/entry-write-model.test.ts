@@ -1,6 +1,7 @@
 /** Many writers run random operations on few entries. Afterwards all derived data matches the entries' heads. */
 
 import { expect, it } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import {
   archiveEntry,
   createEntry,
@@ -109,7 +110,7 @@ it("reservations, indexes, references and live copies match the heads", async ()
   const wanted = new Set<string>();
   const liveWanted = new Map<string, number>();
   for (const id of ids) {
-    const address = { orb: "shop", type: "content" as const, schema: "product", id };
+    const address = { orb: "shop", ...homeOf("CONTENT", "product"), id };
     const entry = parseEntry(await deps.store.get(stream, subjects.entryLog(address)));
     if (entry === null) throw new Error("an entry has vanished");
     for (const key of [...entry.head.claims, ...(entry.head.liveClaims ?? [])])

@@ -1,7 +1,9 @@
 /** Entry writes on three replicas, by writers that are connected to different ones. */
+
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Cluster, launchCluster } from "../../scripts/broker/cluster.ts";
 import { lastingBroker } from "../../scripts/platform/platform.ts";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { scanEntries } from "../../shared/entry/index/scan-entries.ts";
 import {
@@ -124,7 +126,7 @@ it("creates entries with unique values and references in bulk, and finds all of 
     made.push(result.snapshot.id);
   }
   const found = new Set<string>();
-  for await (const page of scanEntries(writer(2), "shop", { type: "content", schema: "product" })) {
+  for await (const page of scanEntries(writer(2), "shop", homeOf("CONTENT", "product"))) {
     for (const { head } of page) found.add(head.id);
   }
   expect(made).toHaveLength(1_000);
@@ -135,7 +137,7 @@ it("opens and closes a validity window", async () => {
   const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
   const window = { publish: true, validFrom: soon(1_000), validTo: soon(3_000) };
   const { snapshot } = await product(writer(0), {}, window);
-  const address = { orb: "shop", type: "content" as const, schema: "product", id: snapshot.id };
+  const address = { orb: "shop", ...homeOf("CONTENT", "product"), id: snapshot.id };
   const live = () => writer(1).store.get(streams.orb("shop"), subjects.entryLive(address, "public"));
   expect(await live()).toBeNull();
   await until(async () => liveCopyOf(await live()) !== null);

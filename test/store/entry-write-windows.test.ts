@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
   archiveEntry,
@@ -51,7 +52,7 @@ const note = (text: string, more: object = {}) =>
 const liveMessage = (id: string) =>
   store.get(
     streams.orb("shop"),
-    subjects.entryLive({ orb: "shop", type: "content", schema: "note", id }, "public"),
+    subjects.entryLive({ orb: "shop", ...homeOf("CONTENT", "note"), id }, "public"),
   );
 const headOf = async (id: string) => {
   const entry = await loadEntry(deps, "shop", id);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import {
   archiveEntry,
@@ -46,7 +47,10 @@ const create = (schema: string, values: unknown, more: object = {}) =>
 const product = (more: object = {}, options: object = {}) =>
   create("product", { title: { en: "T" }, ...more }, options);
 const liveOf = (schema: string, id: string) =>
-  store.get(streams.orb("shop"), subjects.entryLive({ orb: "shop", type: "content", schema, id }, "public"));
+  store.get(
+    streams.orb("shop"),
+    subjects.entryLive({ orb: "shop", ...homeOf("CONTENT", schema), id }, "public"),
+  );
 
 describe("create", () => {
   it("writes a draft in one round trip, hints first", async () => {

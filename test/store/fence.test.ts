@@ -2,7 +2,9 @@
  * The fence of an orb: the broker stores no write that was decided under an outdated definition, from any host and at
  * any speed.
  */
+
 import { expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord } from "../../shared/definition/stored/live-record.ts";
@@ -39,7 +41,7 @@ async function inForce(orb: string, by = deps): Promise<LiveOrb> {
 }
 const create = (by: LiveOrb, title: string, publish = false, actor = admin, on = deps) =>
   createEntry(on, actor, { orbId: by.orb, orb: by, module: "news", values: { title }, publish });
-const logOf = (orb: string, id: string) => subjects.entryLog({ orb, type: "content", schema: "article", id });
+const logOf = (orb: string, id: string) => subjects.entryLog({ orb, ...homeOf("CONTENT", "article"), id });
 const endOf = async (orb: string) => (await store.streamInfo(streams.orb(orb)))?.state.last_seq ?? 0;
 
 test("decides a write again under the active definition, which refuses it", async () => {

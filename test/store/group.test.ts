@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { withGroupCommit } from "../../shared/store/broker/group-commit.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
@@ -9,7 +10,7 @@ import { startBroker } from "../support/broker.ts";
 import { pause } from "../support/races.ts";
 
 const STREAM = streams.orb("shop");
-const at = (id: string) => ({ orb: "shop", type: "content", schema: "product", id }) as const;
+const at = (id: string) => ({ orb: "shop", ...homeOf("CONTENT", "product"), id }) as const;
 const log = (id: string) => subjects.entryLog(at(id));
 
 /** The messages of a new published entry. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
 import {
@@ -303,7 +304,7 @@ describe("pages", () => {
     const live = await orb("ghosts");
     await add(live, { name: "first" });
     const gone = Array.from({ length: 2600 }, (_, i) => `0gone${i.toString(36).padStart(6, "0")}`);
-    const subject = subjects.schemaOrder({ orb: "ghosts", type: "content", schema: "item" });
+    const subject = subjects.schemaOrder({ orb: "ghosts", ...homeOf("CONTENT", "item") });
     await deps.store.pipeline(
       streams.orb("ghosts"),
       gone.map((data) => ({ subject, data })),
@@ -349,7 +350,7 @@ describe("visibility", () => {
       publish: true,
     });
     await updateEntry(deps, admin, { orbId: "lag", orb: live, id, values: { name: "three", rank: 3 } });
-    const address = { orb: "lag", type: "content", schema: "item", id } as const;
+    const address = { orb: "lag", ...homeOf("CONTENT", "item"), id } as const;
     const subject = subjects.entryLive(address, "public");
     const old = { v: 1, id, orb: "lag", revision: 1, publishedRevision: 1, values: { name: "one", rank: 1 } };
     await deps.store.append(streams.orb("lag"), { subject, data: JSON.stringify(old), rollup: true });

@@ -1,5 +1,7 @@
 /** Stored entries follow the definition that was committed, and none that was only attempted. */
+
 import { expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord } from "../../shared/definition/stored/live-record.ts";
 import { bulkWrite, createEntry, liveCopyOf, rekeyEntries, updateEntry } from "../../shared/entry/index.ts";
@@ -34,7 +36,7 @@ async function withEntry() {
   if (context === null) throw new Error("nothing is live");
   const input = { orbId: orb, orb: context, module: "news", values: { title: "a" }, publish: true };
   const { snapshot } = await createEntry(deps, admin, input);
-  const address = { orb, type: "content", schema: "article", id: snapshot.id } as const;
+  const address = { orb, ...homeOf("CONTENT", "article"), id: snapshot.id } as const;
   const live = async (role: "public" | "admin") =>
     liveCopyOf((await store.get(streams.orb(orb), subjects.entryLive(address, role))) ?? undefined) !== null;
   return { orb, live };

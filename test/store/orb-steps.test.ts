@@ -1,5 +1,7 @@
 /** Stops operations on orbs before each of their steps. The next call or start finishes them. */
+
 import { describe, expect, test, vi } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { exists, orbHead } from "../../shared/definition/stored/history.ts";
 import { definitionFor, liveOrb } from "../../shared/definition/stored/live.ts";
@@ -129,7 +131,7 @@ describe("crash before every step", () => {
         if (now === null || schema === undefined) throw new Error("nothing is live");
         if (now.revision === 1) stale++;
         expect(made.snapshot.defRevision).toBe(now.revision);
-        const home = { orb, type: "content", schema: "article", id: made.snapshot.id } as const;
+        const home = { orb, ...homeOf("CONTENT", "article"), id: made.snapshot.id } as const;
         expect(await store.get(streams.orb(orb), subjects.entryLive(home, schema.liveRole))).not.toBeNull();
       },
     );
@@ -202,7 +204,7 @@ describe("crash before every step", () => {
 
   test("entries move to their new readers after a crash at any step", async () => {
     const subjectOf = (orb: string, id: string, role: "public" | "user") =>
-      subjects.entryLive({ orb, type: "content", schema: "article", id }, role);
+      subjects.entryLive({ orb, ...homeOf("CONTENT", "article"), id }, role);
     const ids = new Map<string, string>();
     const steps = await atEachStep(
       async (orb) => {

@@ -2,8 +2,10 @@
  * Instances of the version before unique values were normalized, beside current ones. A value that both write in one
  * form has one holder at any time, and a backfill normalizes the values of the older instances.
  */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
+import { homeKey, homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { createEntry, deleteEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
 import { backfillForms } from "../../shared/entry/migrate/backfill-forms.ts";
@@ -28,8 +30,12 @@ function withoutForms(compiled: CompiledOrb): CompiledOrb {
     sensitive: schema.sensitive.map(plain),
     translatable: schema.translatable.map(plain),
   });
-  const byType = new Map([...compiled.byType].map(([name, schema]) => [name, schemaOf(schema)]));
-  return { ...compiled, byType, schema: (_module, id = "post") => byType.get(`content/${id}`) };
+  const byHome = new Map([...compiled.byHome].map(([name, schema]) => [name, schemaOf(schema)]));
+  return {
+    ...compiled,
+    byHome,
+    schema: (_module, id = "post") => byHome.get(homeKey(homeOf("CONTENT", id))),
+  };
 }
 
 beforeAll(async () => {

@@ -1,6 +1,7 @@
 /** Racing writers and readers of a few entries, for tests of caches. */
 
 import { setTimeout as pause } from "node:timers/promises";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { Conflict, type Store, StreamMissing } from "../../shared/store/types.ts";
@@ -8,7 +9,7 @@ import type { Random } from "./random.ts";
 
 export const STREAM = streams.orb("shop");
 export const SUBJECTS = Array.from({ length: 12 }, (_, i) =>
-  subjects.entryLog({ orb: "shop", type: "content", schema: "product", id: String(i) }),
+  subjects.entryLog({ orb: "shop", ...homeOf("CONTENT", "product"), id: String(i) }),
 );
 export { pause };
 

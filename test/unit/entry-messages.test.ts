@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { guard } from "../../shared/entry/model/messages.ts";
 import { Conflict } from "../../shared/store/types.ts";
 
-const address = { orb: "shop", type: "content", schema: "note", id: "1" } as const;
+const address = { orb: "shop", ...homeOf("CONTENT", "note"), id: "1" } as const;
 const hints = [{ subject: "shop.a", data: "1" }];
 
 it("merges equal guards of one subject and fails with a conflict if they differ", () => {

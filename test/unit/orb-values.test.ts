@@ -4,6 +4,7 @@ import { checkDocument } from "../../shared/definition/check/check.ts";
 import { type CompiledSchema, compileOrb } from "../../shared/definition/compile.ts";
 import { valuesSchema } from "../../shared/definition/describe.ts";
 import type { FieldDefinition } from "../../shared/definition/document/document.ts";
+import { homeKey, homeOf } from "../../shared/definition/document/home.ts";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { compiled } from "../../shared/definition/stored/compiled.ts";
 import { type ValidateOptions, validateValues } from "../../shared/definition/validate.ts";
@@ -278,7 +279,7 @@ describe("compiled orbs", () => {
     expect(orb.schema("catalog")).toBeUndefined();
     expect(orb.schema("nothing")).toBeUndefined();
     expect(orb.schema("catalog", "constructor")).toBeUndefined();
-    expect(orb.byType.get("content/review")?.module).toBe("reviews");
+    expect(orb.byHome.get(homeKey(homeOf("CONTENT", "review")))?.module).toBe("reviews");
   });
 
   test("have default access", () => {

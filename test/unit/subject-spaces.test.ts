@@ -1,7 +1,9 @@
 /** The subjects in use, and that no orb can own them. */
+
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { PERMISSIONS } from "../../scripts/broker/permissions.ts";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import { isReservedOrbId, ORB_ID } from "../../shared/definition/document/ids.ts";
 import { SERVICES } from "../../shared/handlers/contract/types.ts";
 import { DEFAULT_MAPPINGS, platformStreams } from "../../shared/store/broker/provision.ts";
@@ -9,7 +11,7 @@ import { SUBJECT_SPACES, subjects } from "../../shared/store/subjects.ts";
 
 /** Stands for any name that a caller can choose, above all an orb id. */
 const NAMED = "named";
-const ADDRESS = { orb: NAMED, type: "content", schema: NAMED, id: NAMED };
+const ADDRESS = { orb: NAMED, ...homeOf("CONTENT", NAMED), id: NAMED };
 
 /** Returns every subject that the store builds. Tries the arguments that each function takes. */
 function made(): string[] {

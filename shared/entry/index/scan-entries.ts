@@ -1,7 +1,7 @@
 import type { Deps } from "../../deps.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
-import { type Home, type ModuleToken, streams, subjects } from "../../store/subjects.ts";
+import { type Home, parsedHome, streams, subjects } from "../../store/subjects.ts";
 import { type LoadedEntry, nullIfMissing, parseEntry } from "../model/resolve.ts";
 import { inBatches } from "./batches.ts";
 
@@ -33,7 +33,7 @@ export async function* entriesSince(
 
 function logIn(subject: string): string {
   const [orb = "", second = "", type = "", schema = "", id = ""] = subject.split(".");
-  return second === "_ix" ? subjects.entryLog({ orb, type: type as ModuleToken, schema, id }) : subject;
+  return second === "_ix" ? subjects.entryLog({ orb, ...parsedHome(type, schema), id }) : subject;
 }
 
 async function* walk(

@@ -3,13 +3,11 @@
  * the entry.
  */
 import { indexBytes } from "../../store/budget.ts";
-import { type Home, type ModuleToken, streams } from "../../store/subjects.ts";
+import { type Home, parsedHome, streams } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage } from "../../store/types.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 
-export interface IndexEntry {
-  type: ModuleToken;
-  schema: string;
+export interface IndexEntry extends Home {
   id: string;
   seq: number;
   /** Milliseconds since the epoch. */
@@ -44,7 +42,7 @@ function placeOf(message: StoredMessage, { home, literal }: IndexScan): IndexEnt
     return { ...home, id, seq, time };
   }
   const [, , type = "", schema = "", id = ""] = subject.split(".");
-  return { type: type as ModuleToken, schema, id, seq, time };
+  return { ...parsedHome(type, schema), id, seq, time };
 }
 
 function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): IndexEntry[] {
@@ -54,7 +52,7 @@ function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): Ind
 export interface IndexScan {
   orb: string;
   filter: string;
-  /** Module and schema of all entries in the index, if the subjects do not contain them. */
+  /** The home of all entries in the index, if the subjects do not contain it. */
   home?: Home;
   literal?: boolean;
   first: number;

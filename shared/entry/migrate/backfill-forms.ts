@@ -28,10 +28,10 @@ const PARALLEL = 16;
  */
 export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {
   const found: SharedForm[] = [];
-  for (const schema of orb.compiled.byType.values()) {
+  for (const schema of orb.compiled.byHome.values()) {
     if (!hasForms(schema)) continue;
     const shared = new Map<string, Set<string>>();
-    const home = { type: schema.subjectType, schema: schema.id };
+    const { home } = schema;
     for await (const page of scanEntries(deps, orb.orb, home)) {
       const lacks = await lackingForms(deps, schema, page);
       const claimed = lacks.length === 0 ? undefined : await backfillKeys(deps, orb, schema, lacks);

@@ -67,7 +67,7 @@ export async function backfillExisting(
   schema: CompiledSchema,
   options: { dryRun?: boolean; since?: number } = {},
 ): Promise<Claimed> {
-  const home: Home = { type: schema.subjectType, schema: schema.id };
+  const { home } = schema;
   const { orb } = context;
   const pages =
     options.since === undefined ? scanEntries(deps, orb, home) : entriesSince(deps, orb, home, options.since);
@@ -178,7 +178,7 @@ export async function invalidEntries(
   schema: CompiledSchema,
 ): Promise<InvalidEntries> {
   const result: InvalidEntries = { checked: 0, invalid: 0, examples: [] };
-  for await (const page of scanEntries(deps, orb, { type: schema.subjectType, schema: schema.id })) {
+  for await (const page of scanEntries(deps, orb, schema.home)) {
     for (const { head } of page) {
       if (result.checked >= CHECKED) return result;
       result.checked++;

@@ -7,6 +7,7 @@
  */
 import { base64url } from "jose";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { homeKey } from "../../definition/document/home.ts";
 import type { Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { type Leaf, leavesOf, referenceTargets } from "../../definition/values.ts";
@@ -69,7 +70,7 @@ async function formTokens(
   const tokens = async (token: string): Promise<string[]> => {
     const text = `${market ?? ""}/${language ?? ""}/${token}`;
     if (!field.sensitive) return [await sha256(text)];
-    return hmacs(config, `${schema.orb}/${schema.subjectType}/${schema.id}/${field.name}/${text}`);
+    return hmacs(config, `${schema.orb}/${homeKey(schema.home)}/${field.name}/${text}`);
   };
   const token = field.type.token(value);
   const form = field.equality(value);

@@ -1,7 +1,15 @@
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
+import { homeKey } from "../../definition/document/home.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
-import { type EntryAddress, isToken, type ModuleToken, streams, subjects } from "../../store/subjects.ts";
+import {
+  type EntryAddress,
+  type Home,
+  isToken,
+  parsedHome,
+  streams,
+  subjects,
+} from "../../store/subjects.ts";
 import { type Store, type StoredMessage, StreamMissing } from "../../store/types.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
@@ -20,13 +28,13 @@ export interface LoadedEntry {
 }
 
 export function addressOf(schema: CompiledSchema, id: string): EntryAddress {
-  return { orb: schema.orb, type: schema.subjectType, schema: schema.id, id };
+  return { orb: schema.orb, ...schema.home, id };
 }
 
 /** Returns the entry's address that the subject of its log contains: `<orb>.<type>.owner.<schema>.<id>`. */
 export function addressIn(subject: string): EntryAddress {
   const [orb = "", type = "", , schema = "", id = ""] = subject.split(".");
-  return { orb, type: type as ModuleToken, schema, id };
+  return { orb, ...parsedHome(type, schema), id };
 }
 
 /** Parses the newest revision from a message. Returns null if there is no message or the entry was purged. */
@@ -59,8 +67,8 @@ export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
   }
 }
 
-export function schemaOf(compiled: CompiledOrb, address: EntryAddress): CompiledSchema | undefined {
-  return compiled.byType.get(`${address.type}/${address.schema}`);
+export function schemaOf(compiled: CompiledOrb, home: Home): CompiledSchema | undefined {
+  return compiled.byHome.get(homeKey(home));
 }
 
 export function existing(entry: LoadedEntry | null): LoadedEntry {
@@ -69,7 +77,7 @@ export function existing(entry: LoadedEntry | null): LoadedEntry {
 }
 
 /** Throws for transaction records, because they cannot be changed. */
-export function refuseRecords(type: ModuleToken): void {
+export function refuseRecords(type: Home["type"]): void {
   if (type !== "transactions") return;
   throw new AppError(
     "conflict",

@@ -40,7 +40,7 @@ export function tooBroad(schema: CompiledSchema | undefined): AppError {
 }
 
 function placeOf(schema: CompiledSchema, id: string, seq: number): IndexEntry {
-  return { type: schema.subjectType, schema: schema.id, id, seq };
+  return { ...schema.home, id, seq };
 }
 
 /** Returns whether ids contain the time of creation. Ids of settings and transaction records do not. */
@@ -82,7 +82,7 @@ async function indexOf(
 ): Promise<ValueIndex | undefined> {
   const { subject } = condition;
   if (subject.kind !== "field") return undefined;
-  const home = { type: schema.subjectType, schema: schema.id };
+  const home = schema.home;
   const address = { orb: schema.orb, ...home };
   const { name, field } = subject;
   const isReference = indexKind(field) === "ref";
@@ -97,7 +97,7 @@ async function indexOf(
 async function holders(deps: Deps, schema: CompiledSchema, condition: Condition): Promise<IndexEntry[]> {
   const { subject, values } = condition;
   if (subject.kind !== "field") return [];
-  const address = { orb: schema.orb, type: schema.subjectType, schema: schema.id };
+  const address = { orb: schema.orb, ...schema.home };
   const tokens = await Promise.all(
     values.map((value) => uniqueTokens(deps.config, schema, subject.field, value)),
   );
@@ -112,10 +112,9 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
 
 export function readIndexes(
   deps: Pick<Deps, "store">,
-  { orb, subjectType, id }: CompiledSchema,
+  { orb, home }: CompiledSchema,
   filters: readonly string[],
 ): Promise<IndexEntry[] | undefined> {
-  const home = { type: subjectType, schema: id };
   const scans = filters.map((filter) => ({ orb, filter, home, first: WINDOW }));
   return readPlaces(deps.store, scans, READ_LIMIT);
 }

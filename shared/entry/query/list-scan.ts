@@ -48,7 +48,7 @@ export async function* scanAll<T>(
 ): AsyncGenerator<ListStep[]> {
   const { orb, schema } = list;
   const first = query.limit + 1;
-  const home = schema === undefined ? undefined : { type: schema.subjectType, schema: schema.id };
+  const home = schema?.home;
   const scan: IndexScan =
     kind === "order" && home !== undefined
       ? { orb, filter: subjects.schemaOrder({ orb, ...home }), home, literal: true, first }

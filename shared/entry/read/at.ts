@@ -4,7 +4,7 @@ import { AppError, invalidParameters } from "../../kernel/errors.ts";
 import { MOMENT_FORM } from "../../kernel/faults.ts";
 import { READ_BYTES, ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
 import { ReadSemaphore } from "../../store/read-semaphore.ts";
-import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
+import { type EntryAddress, type Home, streams, subjects } from "../../store/subjects.ts";
 import { addressIn, nullIfMissing } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
 import { READ_LIMIT } from "../query/candidates.ts";
@@ -111,7 +111,7 @@ export async function entryAt(
 export function entriesAt(
   deps: Pick<Deps, "store">,
   orb: string,
-  home: Omit<EntryAddress, "id" | "orb"> | undefined,
+  home: Home | undefined,
   at: number,
 ): Promise<PastEntry[]> {
   const filter = home === undefined ? subjects.allLogs(orb) : subjects.schemaLogs({ orb, ...home });

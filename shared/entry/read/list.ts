@@ -98,7 +98,7 @@ function collectionOf(
 ): Collection<ListedEntry> {
   const deps = { ...plain, store: budget.charging(plain.store) };
   const { orb, schema } = input;
-  const address = { orb: orb.orb, type: schema.subjectType, schema: schema.id };
+  const address = { orb: orb.orb, ...schema.home };
   const everybody = may(principalIn(actor, orb.orb, orb.compiled), "read", {
     access: schema.access,
     own: false,
@@ -106,7 +106,7 @@ function collectionOf(
   return {
     orb: orb.orb,
     budget,
-    scope: `live/${schema.module}/${schema.id}/${input.latest === true ? "latest" : ""}`,
+    scope: `live/${schema.module}/${schema.home.schema}/${input.latest === true ? "latest" : ""}`,
     index: subjects.schemaIndex(address),
     schema,
     async read(places, maxBytes) {

@@ -1,6 +1,7 @@
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
+import { type HomeKey, homeKey } from "../../definition/document/home.ts";
 import type { Status } from "../../definition/document/lifecycle.ts";
 import { STATUSES } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
@@ -48,9 +49,9 @@ function schemasOf(
 ): CompiledSchema[] | undefined {
   if (module === undefined) {
     if (schema === undefined) return undefined;
-    const named = [...compiled.byType.values()].filter(({ id }) => id === schema);
+    const named = [...compiled.byHome.values()].filter(({ id }) => id === schema);
     if (named.length === 0)
-      throw unknown("/schema", new Set([...compiled.byType.values()].map(({ id }) => id)));
+      throw unknown("/schema", new Set([...compiled.byHome.values()].map(({ id }) => id)));
     return named;
   }
   const found = compiled.modules.get(module);
@@ -61,10 +62,12 @@ function schemasOf(
   return [one];
 }
 
-const own = ({ type, schema }: { type: string; schema: string }) => `${type}/${schema}`;
-
 function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string | undefined): string {
-  return `managed/${schemas?.map(({ module, id }) => `${module}/${id}`).join() ?? ""}/${status ?? ""}`;
+  return `managed/${schemas?.map(({ module, home }) => `${module}/${home.schema}`).join() ?? ""}/${status ?? ""}`;
+}
+
+function homesOf(schemas: readonly CompiledSchema[]): ReadonlySet<HomeKey> {
+  return new Set(schemas.map(({ home }) => homeKey(home)));
 }
 
 interface Sized {
@@ -82,11 +85,8 @@ function collectionOf(
   const deps = { ...plain, store: budget.charging(plain.store) };
   const { orb } = context;
   const one = schemas?.length === 1 ? schemas[0] : undefined;
-  const homes = schemas === undefined ? undefined : new Set(schemas.map((s) => `${s.subjectType}/${s.id}`));
-  const index =
-    one === undefined
-      ? subjects.orbIndex(orb)
-      : subjects.schemaIndex({ orb, type: one.subjectType, schema: one.id });
+  const homes = schemas === undefined ? undefined : homesOf(schemas);
+  const index = one === undefined ? subjects.orbIndex(orb) : subjects.schemaIndex({ orb, ...one.home });
   return {
     orb,
     budget,
@@ -95,7 +95,7 @@ function collectionOf(
     schema: one,
     async read(places, maxBytes) {
       const logs = places.map((place) =>
-        homes !== undefined && !homes.has(own(place)) ? undefined : subjects.entryLog({ orb, ...place }),
+        homes !== undefined && !homes.has(homeKey(place)) ? undefined : subjects.entryLog({ orb, ...place }),
       );
       const heads = await nullIfMissing(
         deps.store.getMany(
@@ -110,7 +110,7 @@ function collectionOf(
         const head = snapshotOf(message);
         if (message === undefined || head === null || head.status === "DELETED") return undefined;
         const place = places[i];
-        const schema = place === undefined ? undefined : context.compiled.byType.get(own(place));
+        const schema = place === undefined ? undefined : schemaOf(context.compiled, place);
         const view = currentView(effective(head, now), schema);
         return status === undefined || view.status === status ? { view, bytes: message.size } : undefined;
       });
@@ -208,10 +208,10 @@ async function readManagedPage(
   const one = schemas?.length === 1 ? schemas[0] : undefined;
   const asked = readMoment(at);
   const moment = Math.min(asked, deps.clock.now());
-  const home = one === undefined ? undefined : { type: one.subjectType, schema: one.id };
-  const homes = schemas?.map((schema) => `${schema.subjectType}/${schema.id}`);
+  const home = one?.home;
+  const homes = schemas === undefined ? undefined : homesOf(schemas);
   const past = (await entriesAt(deps, orb.orb, home, moment)).filter(
-    ({ address }) => homes === undefined || homes.includes(own(address)),
+    ({ address }) => homes === undefined || homes.has(homeKey(address)),
   );
   const scope = `at ${asked}/${scopeOf(schemas, status)}`;
   return readListPage(deps, (budget) => pastCollection(past, budget, orb, status, scope), query);

@@ -66,7 +66,7 @@ async function liveRules(
   live: LiveOrb,
   schema: CompiledSchema,
 ): Promise<Rule[]> {
-  const filter = subjects.schemaIndex({ orb: live.orb, type: schema.subjectType, schema: schema.id });
+  const filter = subjects.schemaIndex({ orb: live.orb, ...schema.home });
   const rules: Rule[] = [];
   for await (const { places } of scanForwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
     const wanted = places.map(({ id }) => ({ schema, id }));

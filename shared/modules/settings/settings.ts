@@ -51,7 +51,7 @@ export interface SettingsTarget {
 
 async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Promise<string> {
   const whose = scope === "application" ? ["application"] : ["user", accountOf(actor)];
-  return derivedId(["settings", schema.id, ...whose]);
+  return derivedId(["settings", schema.home.schema, ...whose]);
 }
 
 /** Rejects callers without access. Users may access their own settings, admins those of the application. */

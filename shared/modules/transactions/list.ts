@@ -69,10 +69,10 @@ export async function listTransactions(
   const own = actorId(actor);
   if (!everybody && query.by !== undefined && query.by !== own) throw refusal(actor, "admin");
   const owner = everybody ? query.by : own;
-  const place = { orb: live.orb, type: schema.subjectType, schema: schema.id };
+  const place = { orb: live.orb, ...schema.home };
   if (owner !== undefined && !isToken(owner)) return { items: [], nextCursor: null };
   const filter = owner === undefined ? subjects.schemaOrder(place) : subjects.ownOrder(place, owner);
-  const home = { type: schema.subjectType, schema: schema.id };
+  const { home } = schema;
   const along: IndexScan = { orb: live.orb, filter, home, literal: true, first: query.limit + 1 };
   const newest = async (): Promise<ScanStart | undefined> => {
     const last = await nullIfMissing(deps.store.get(streams.orb(live.orb), filter));

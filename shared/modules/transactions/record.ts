@@ -46,7 +46,9 @@ export async function recordTransaction(
   const [request] = requests;
   // The id is derived from the key, so repeated requests conflict on the same subject.
   const keyed =
-    key === undefined ? undefined : await derivedId(["transaction", given.id, accountOf(actor), key]);
+    key === undefined
+      ? undefined
+      : await derivedId(["transaction", given.home.schema, accountOf(actor), key]);
   const write = async (attempt: number) => {
     const id = keyed ?? deps.newId();
     let [live, schema] = [first, given];

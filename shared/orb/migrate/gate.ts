@@ -9,8 +9,8 @@
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
+import { homeKey, homeOf } from "../../definition/document/home.ts";
 import type { Fence } from "../../definition/live-orb.ts";
-import { homeKey } from "../../definition/retired.ts";
 import { moveFence } from "../../definition/stored/fence.ts";
 import {
   lastReopening,
@@ -19,9 +19,9 @@ import {
   unlessReopened,
 } from "../../definition/stored/live-record.ts";
 import type { Deps } from "../../deps.ts";
-import { streams, subjects } from "../../store/subjects.ts";
+import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { claimValues, homeOf, type Plan } from "./impact.ts";
+import { claimValues, type Plan } from "./impact.ts";
 import { createOrbStream } from "./reconcile.ts";
 
 /** State of the application's stream before the stored entries were checked. */
@@ -77,14 +77,19 @@ export async function close(
 ): Promise<Closed | undefined> {
   const compiled = compileOrb(target.document);
   const homes = (some: (change: SchemaChange & { entries: number }) => boolean) =>
-    new Set(plan.impact.changes.filter(some).map(({ moduleType, schema }) => homeKey(moduleType, schema)));
+    new Map(
+      plan.impact.changes.filter(some).map(({ moduleType, schema }) => {
+        const home = homeOf(moduleType, schema);
+        return [homeKey(home), home] as const;
+      }),
+    );
   const empty = homes((change) => needsNone(change) && change.entries === 0);
   const unique = homes(({ severity }) => severity === "claim");
   if (empty.size + unique.size === 0) return undefined;
   const fence = await moveFence(deps, orb, before.fence, target.revision);
   try {
-    await Promise.all([...empty].map((home) => requireUnwritten(deps, orb, home, before.seq)));
-    const claims = plan.claims.filter((schema) => unique.has(keyOf(homeOf(schema))));
+    await Promise.all([...empty.values()].map((home) => requireUnwritten(deps, orb, home, before.seq)));
+    const claims = plan.claims.filter((schema) => unique.has(homeKey(schema.home)));
     await claimValues(deps, { orb, revision: target.revision, compiled }, plan, claims, before.seq);
   } catch (error) {
     await reopen(deps, orb);
@@ -93,12 +98,9 @@ export async function close(
   return { fence, guard: unlessReopened(orb, before.reopened) };
 }
 
-const keyOf = ({ type, schema }: ReturnType<typeof homeOf>) => `${type}/${schema}`;
-
 /** Throws a conflict if an entry of the schema was written after `seq`. */
-async function requireUnwritten(deps: Deps, orb: string, home: string, seq: number): Promise<void> {
-  const [type, schema = ""] = home.split("/");
-  const logs = subjects.schemaLogs({ orb, type: type as ReturnType<typeof homeOf>["type"], schema });
+async function requireUnwritten(deps: Deps, orb: string, home: Home, seq: number): Promise<void> {
+  const logs = subjects.schemaLogs({ orb, ...home });
   if ((await deps.store.nextMessage(streams.orb(orb), logs, seq + 1)) !== null) throw new Conflict();
 }
 

@@ -1,13 +1,9 @@
 /** Compares a new definition with stored entries, to find incompatible changes and needed migrations. */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
-import {
-  type CompiledOrb,
-  type CompiledSchema,
-  compileOrb,
-  SUBJECT_TYPES,
-} from "../../definition/compile.ts";
+import { type CompiledOrb, type CompiledSchema, compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
-import { compareRetired, homeKey, type Retired, retiredAfter } from "../../definition/retired.ts";
+import { type HomeKey, homeKey, homeOf } from "../../definition/document/home.ts";
+import { compareRetired, type Retired, retiredAfter } from "../../definition/retired.ts";
 import type { EntryWork } from "../../definition/stored/history.ts";
 import type { Deps } from "../../deps.ts";
 import {
@@ -63,7 +59,7 @@ export async function planChange(
   const [before, after] = [compileOrb(from), compileOrb(to)];
   const { retired } = options;
   const counts = await countStored(deps, orb, [before, after], retired);
-  const stored = (change: SchemaChange) => counts.get(homeKey(change.moduleType, change.schema)) ?? 0;
+  const stored = (change: SchemaChange) => counts.get(keyOf(change)) ?? 0;
   const judged = (change: SchemaChange, entries: number): ImpactItem => {
     const forceable = change.severity === "removal";
     const refused = entries > 0 && (change.severity === "dangerous" || (forceable && !options.force));
@@ -74,8 +70,8 @@ export async function planChange(
     ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
   ];
   // Schemas without entries are included too: a concurrent request may write an entry under the old definition.
-  const mayHold = (home: string) => before.byType.has(home) || (counts.get(home) ?? 0) > 0;
-  const claims = reindexed(before, after).filter((schema) => mayHold(key(homeOf(schema))));
+  const mayHold = (home: HomeKey) => before.byHome.has(home) || (counts.get(home) ?? 0) > 0;
+  const claims = reindexed(before, after).filter((schema) => mayHold(homeKey(schema.home)));
   const context = { orb, revision: options.revision, compiled: after };
   const impact: Impact = { changes, duplicates: [], invalid: [] };
   if (options.examine) {
@@ -99,7 +95,7 @@ export async function planChange(
       }
     }
   }
-  const work: EntryWork = { claims: claims.map(homeOf), moves: movesOf(before, after, changes) };
+  const work: EntryWork = { claims: claims.map(({ home }) => home), moves: movesOf(before, after, changes) };
   return { impact, work, claims, retired: retiredAfter(from, retired, to, counts) };
 }
 
@@ -159,22 +155,20 @@ export async function claimValues(
   }
 }
 
-export function homeOf(schema: CompiledSchema): Home {
-  return { type: schema.subjectType, schema: schema.id };
-}
+type Place = Pick<SchemaChange, "moduleType" | "schema">;
 
-const key = (home: Home) => `${home.type}/${home.schema}`;
+const placeOf = ({ moduleType, schema }: Place): Home => homeOf(moduleType, schema);
+const keyOf = (place: Place): HomeKey => homeKey(placeOf(place));
 
 /** Adds to each change of a field how many entries have a value of it. Reads each schema once. */
 async function countValues(deps: Deps, orb: string, changes: readonly ImpactItem[]): Promise<void> {
-  const places = Map.groupBy(changes, (change) => homeKey(change.moduleType, change.schema));
+  const places = Map.groupBy(changes, keyOf);
   for (const [first, ...others] of places.values()) {
     if (first === undefined || first.entries === 0) continue;
     const group = [first, ...others];
     const fields = [...new Set(group.flatMap(({ field }) => field ?? []))];
     if (fields.length === 0) continue;
-    const home: Home = { type: SUBJECT_TYPES[first.moduleType], schema: first.schema };
-    const values = await valuesStored(deps, orb, home, fields);
+    const values = await valuesStored(deps, orb, placeOf(first), fields);
     for (const change of group) {
       if (change.field !== undefined) change.values = values.get(change.field) ?? 0;
     }
@@ -191,7 +185,7 @@ async function returning(
   changes: readonly SchemaChange[],
   stored: (change: SchemaChange) => number,
 ): Promise<[SchemaChange, number][]> {
-  const places = Map.groupBy(changes, (change) => homeKey(change.moduleType, change.schema));
+  const places = Map.groupBy(changes, keyOf);
   const out: [SchemaChange, number][] = [];
   for (const group of places.values()) {
     const [first] = group;
@@ -199,12 +193,7 @@ async function returning(
     const values =
       first === undefined || fields.length === 0
         ? new Map<string, number>()
-        : await valuesStored(
-            deps,
-            orb,
-            { type: SUBJECT_TYPES[first.moduleType], schema: first.schema },
-            fields,
-          );
+        : await valuesStored(deps, orb, placeOf(first), fields);
     for (const change of group)
       out.push([change, change.field === undefined ? stored(change) : (values.get(change.field) ?? 0)]);
   }
@@ -216,12 +205,12 @@ async function countStored(
   orb: string,
   compiled: readonly CompiledOrb[],
   retired: readonly Retired[],
-): Promise<Map<string, number>> {
-  const homes = new Map<string, Home>();
-  for (const { byType } of compiled)
-    for (const schema of byType.values()) homes.set(key(homeOf(schema)), homeOf(schema));
-  for (const { moduleType, schema } of retired)
-    homes.set(homeKey(moduleType, schema), { type: SUBJECT_TYPES[moduleType], schema });
+): Promise<Map<HomeKey, number>> {
+  const all = [
+    ...compiled.flatMap(({ byHome }) => [...byHome.values()].map(({ home }) => home)),
+    ...retired.map(placeOf),
+  ];
+  const homes = new Map(all.map((home) => [homeKey(home), home]));
   const counts = await entryCounts(deps, orb, [...homes.values()]);
   return new Map([...homes.keys()].map((home, index) => [home, counts[index] ?? 0]));
 }
@@ -231,8 +220,8 @@ async function countStored(
  * have left entries.
  */
 function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
-  return [...after.byType.values()].filter((schema) => {
-    const old = before.byType.get(key(homeOf(schema)));
+  return [...after.byHome.values()].filter((schema) => {
+    const old = before.byHome.get(homeKey(schema.home));
     const changed = [...schema.fields.values()].some((field) => {
       const was = old?.fields.get(field.name);
       const special = field.indexed || field.unique || field.target !== undefined;
@@ -250,11 +239,10 @@ function movesOf(
   const moves: EntryWork["moves"] = [];
   for (const change of changes) {
     if (change.severity !== "access" && change.severity !== "removal") continue;
-    const home = homeKey(change.moduleType, change.schema);
-    const from = before.byType.get(home)?.liveRole ?? null;
-    const to = after.byType.get(home)?.liveRole ?? null;
-    const type = SUBJECT_TYPES[change.moduleType];
-    if (from !== to) moves.push({ type, schema: change.schema, from, to });
+    const home = keyOf(change);
+    const from = before.byHome.get(home)?.liveRole ?? null;
+    const to = after.byHome.get(home)?.liveRole ?? null;
+    if (from !== to) moves.push({ ...placeOf(change), from, to });
   }
   return moves;
 }

@@ -5,6 +5,7 @@
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
+import { homeKey } from "../../definition/document/home.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import {
   appendRecord,
@@ -79,7 +80,7 @@ async function doWork(
   if (definition.document === null || work.claims.length === 0) return;
   const compiled = compileOrb(definition.document);
   for (const home of work.claims) {
-    const schema = compiled.byType.get(`${home.type}/${home.schema}`);
+    const schema = compiled.byHome.get(homeKey(home));
     if (schema === undefined) continue;
     const { duplicates } = await backfillExisting(
       deps,

@@ -13,6 +13,7 @@ import { type ExistingOrb, entryDefinitionOf, findRevision } from "../../definit
 import type { Deps } from "../../deps.ts";
 import { publishedOf } from "../../entry/index/entry-keys.ts";
 import { scanEntries } from "../../entry/index/scan-entries.ts";
+import { schemaOf } from "../../entry/model/resolve.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
 import { equal } from "../../kernel/json.ts";
 import { readOrb } from "../change.ts";
@@ -67,7 +68,7 @@ async function* lines(
   const { document, status, revision, publishedRevision } = head;
   const live = publishedRevision === null ? null : await findRevision(deps, orb, head, publishedRevision);
   const basis = live ?? (await entryDefinitionOf(deps, orb, head));
-  const { byType } = compileOrb(basis.document ?? document);
+  const compiled = compileOrb(basis.document ?? document);
   const retired = head.retired?.filter(({ whole }) => !whole) ?? [];
   yield {
     kind: "orb",
@@ -84,7 +85,7 @@ async function* lines(
   for await (const page of scanEntries(deps, orb)) {
     for (const entry of page) {
       // Skip entries whose schema was removed by force.
-      if (!byType.has(`${entry.address.type}/${entry.address.schema}`)) continue;
+      if (schemaOf(compiled, entry.address) === undefined) continue;
       const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
       entries++;
       yield {
