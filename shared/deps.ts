@@ -64,6 +64,8 @@ export interface RequestFacts {
   traceparent: string | undefined;
   /** Client address as reported by the host, or "unknown". */
   client: string;
+  /** The header `User-Agent`. */
+  agent?: string | undefined;
 }
 
 export interface Deps {

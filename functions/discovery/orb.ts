@@ -3,7 +3,7 @@ import { cookieName } from "../../shared/access/authenticate.ts";
 import { orbRealm } from "../../shared/access/realms.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { exampleValues, listsNames, valuesSchema } from "../../shared/definition/describe.ts";
-import { accessHandler } from "../../shared/definition/document/ids.ts";
+import { accessHandler, hidesRealmSegment } from "../../shared/definition/document/ids.ts";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Config } from "../../shared/deps.ts";
@@ -149,7 +149,7 @@ function isServed(live: LiveOrb, path: string): boolean {
   if (tail === "/signin") return true;
   const realm = orbRealm(live.document);
   const segment = tail.split("/")[1] ?? "";
-  if (realm === null) return false;
+  if (realm === null || hidesRealmSegment(live.document, segment)) return false;
   const handler = HTTP_HANDLERS.find(({ paths }) =>
     (paths as readonly string[]).some((known) => known.split("/")[1] === segment),
   );

@@ -4,6 +4,7 @@ import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
 import { invitationRoutes } from "../realm/invitations.ts";
 import type { Scope } from "../realm/scope.ts";
+import { sessionRoutes } from "../realm/sessions.ts";
 import { bootstrapRoutes } from "./invitations.ts";
 import { describePasskey, passkeyRoutes } from "./passkey.ts";
 import { userRoutes } from "./users.ts";
@@ -24,6 +25,7 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   router.route("/", bootstrapRoutes(scope));
   router.route("/", userRoutes(scope));
   router.route("/", accountRoutes(scope));
+  router.route("/", sessionRoutes(scope));
   return router;
 }
 

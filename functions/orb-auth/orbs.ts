@@ -7,7 +7,12 @@ import { z } from "@hono/zod-openapi";
 import type { Context, Next } from "hono";
 import { getPath } from "hono/utils/url";
 import { orbRealm, type Realm } from "../../shared/access/realms.ts";
-import { accessHandler, isSigninPage, shortPath } from "../../shared/definition/document/ids.ts";
+import {
+  accessHandler,
+  hidesRealmSegment,
+  isSigninPage,
+  shortPath,
+} from "../../shared/definition/document/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { onError, wrongMethod } from "../http/problem.ts";
@@ -89,8 +94,9 @@ export function orbAuth() {
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     const named = live.compiled.handlers.get(called ?? "");
-    // An older definition may use a handler of another service under the same name.
-    const foreign = called !== undefined && named !== accessHandler(called);
+    // An older definition may use a handler of another service, or have a module, under the same name.
+    const foreign =
+      called === undefined ? hidesRealmSegment(live.document, segment) : named !== accessHandler(called);
     if (isSigninPage(segment) && realm === null) {
       if (!PAGE_METHODS.includes(c.req.method)) return wrongMethod(c, PAGE_METHODS);
       return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);

@@ -4,6 +4,7 @@ import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
 import { invitationRoutes } from "../realm/invitations.ts";
 import type { Scope } from "../realm/scope.ts";
+import { sessionRoutes } from "../realm/sessions.ts";
 import { adminRoutes } from "./admins.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
 import { invitationList } from "./invitations.ts";
@@ -25,5 +26,6 @@ export function platformAuthRoutes() {
   router.route("/", invitationRoutes(scope));
   router.route("/", adminRoutes(scope));
   router.route("/", accountRoutes(scope));
+  router.route("/", sessionRoutes(scope));
   return router;
 }

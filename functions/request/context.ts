@@ -69,7 +69,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       clock: { now: Date.now },
       log,
       config: host.config,
-      request: { requestId, traceparent, client: host.client(c) },
+      request: { requestId, traceparent, client: host.client(c), agent: c.req.header("user-agent") },
       newId: () => newId(Date.now()),
       randomToken,
       builtIn: BUILT_IN,

@@ -27,6 +27,18 @@ export function clientNetwork(address: string): string {
   return `${[...left, ...zeros, ...right].slice(0, 4).join(":")}::/64`;
 }
 
+/**
+ * Returns the part of an address that tells people where they were, in CIDR notation: the first 24 bits of an IPv4
+ * address, or the first 48 bits of an IPv6 address. Returns null for loopback and if the address is unknown.
+ */
+export function coarseNetwork(address: string): string | null {
+  const network = clientNetwork(address);
+  const v4 = /^(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}$/.exec(network)?.[1];
+  if (v4 !== undefined) return v4.startsWith("127.") ? null : `${v4}.0/24`;
+  const v6 = /^(\w+:\w+:\w+):\w+::\/64$/.exec(network)?.[1];
+  return v6 === undefined || v6 === "0:0:0" ? null : `${v6}::/48`;
+}
+
 /** Throws 429 if the client has made too many attempts of this kind in the last minute. */
 export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<void> {
   const client = await sha256(clientNetwork(deps.request.client));

@@ -2,12 +2,27 @@
  * Sessions. A token is valid only while its session record exists. The record's key is `<realm>.<account>.<session>`.
  */
 import type { Deps } from "../deps.ts";
+import { notFound } from "../kernel/errors.ts";
+import { namesOfAgent } from "../kernel/user-agent.ts";
 import { buckets, token } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
-import { type AccountRecord, recordsToRevoke } from "./accounts.ts";
-import type { Role } from "./actor.ts";
+import { type AccountRecord, listRecords, recordsToRevoke } from "./accounts.ts";
+import type { Actor, Role } from "./actor.ts";
+import { audit } from "./audit.ts";
+import { refusal } from "./authorize.ts";
+import { coarseNetwork } from "./limits.ts";
 import type { Realm } from "./realms.ts";
 import { issueToken } from "./tokens.ts";
+
+/** Where a session began: enough for people to recognise it. Null where the request did not tell. */
+export interface SessionClient {
+  browser: string | null;
+  system: string | null;
+  /** CIDR. */
+  network: string | null;
+}
+
+const UNKNOWN: SessionClient = { browser: null, system: null, network: null };
 
 export interface SessionRecord {
   v: 1;
@@ -18,6 +33,8 @@ export interface SessionRecord {
   credential: string | null;
   createdAt: string;
   expiresAt: string;
+  /** Missing in records of earlier versions. */
+  client?: SessionClient;
 }
 
 export interface SessionStart {
@@ -56,6 +73,10 @@ export function sessionFor(
   return { realm: realm.name, sub, role, name, email, credential, ttl: realm.sessionSeconds };
 }
 
+function clientOf({ agent, client }: Deps["request"]): SessionClient {
+  return { ...namesOfAgent(agent ?? ""), network: coarseNetwork(client) };
+}
+
 export async function startSession(deps: Deps, start: SessionStart): Promise<StartedSession> {
   const { realm, sub, role, name, email, credential, ttl } = start;
   const sid = deps.randomToken(16);
@@ -69,6 +90,7 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
     credential: credential ?? null,
     createdAt: new Date(iat * 1000).toISOString(),
     expiresAt: new Date(exp * 1000).toISOString(),
+    client: clientOf(deps.request),
   };
   const [signed] = await Promise.all([
     issueToken(deps.config, { sub, sid, realm, name, email: email ?? "", role, iat, exp }),
@@ -118,4 +140,63 @@ export async function endSessions(
         .map((session) => deps.store.kvDelete(buckets.sessions, session.key, { ttl: 60 })),
     );
   }
+}
+
+/** A session as its account sees it. */
+export interface OwnSession extends SessionClient {
+  id: string;
+  createdAt: string;
+  expiresAt: string;
+  /** Whether it is the session of this request. */
+  current: boolean;
+}
+
+function own(actor: Actor): { sub: string; sid: string } {
+  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+  return actor;
+}
+
+/** Lists the sessions of the signed-in account, newest first. */
+export async function listOwnSessions(deps: Deps, actor: Actor, realm: Realm): Promise<OwnSession[]> {
+  const { sub, sid } = own(actor);
+  const prefix = `${token(realm.name, "session")}.${token(sub, "session")}.`;
+  const records = await listRecords<SessionRecord>(
+    deps,
+    buckets.sessions,
+    `${prefix}*`,
+    "End all other sessions first.",
+  );
+  const now = deps.clock.now();
+  return records
+    .filter(({ value }) => Date.parse(value.expiresAt) > now)
+    .map(({ key: name, value }) => {
+      const { createdAt, expiresAt, client = UNKNOWN } = value;
+      const id = name.slice(prefix.length);
+      return { id, createdAt, expiresAt, ...client, current: id === sid };
+    })
+    .reverse();
+}
+
+/**
+ * Ends one session of the signed-in account. Each request of that session is refused from then on.
+ * @returns whether it was the session of this request
+ * @throws AppError not_found if the account has no such session
+ */
+export async function endOwnSession(
+  deps: Deps,
+  actor: Actor,
+  { realm, id }: { realm: Realm; id: string },
+): Promise<boolean> {
+  const { sub, sid } = own(actor);
+  if ((await readSession(deps, realm.name, sub, id, "leader")) === null) throw notFound("session");
+  await endSession(deps, realm.name, sub, id);
+  await audit(deps, { realm: realm.name, action: "signout", actor, target: sub, detail: "one_session" });
+  return id === sid;
+}
+
+/** Ends all sessions of the signed-in account except the one of this request. */
+export async function endOtherSessions(deps: Deps, actor: Actor, realm: Realm): Promise<void> {
+  const { sub, sid } = own(actor);
+  await endSessions(deps, realm.name, sub, { but: sid });
+  await audit(deps, { realm: realm.name, action: "signout", actor, target: sub, detail: "other_sessions" });
 }

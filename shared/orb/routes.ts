@@ -3,7 +3,12 @@ import { requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
 import type { CompiledOrb, CompiledSchema } from "../definition/compile.ts";
 import type { Access } from "../definition/document/document.ts";
-import { isRealmSegment, isSigninPage, type REALM_SEGMENTS } from "../definition/document/ids.ts";
+import {
+  hidesRealmSegment,
+  isRealmSegment,
+  isSigninPage,
+  type REALM_SEGMENTS,
+} from "../definition/document/ids.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
 import { liveOrbs } from "../definition/stored/live.ts";
 import { isFaulty } from "../handlers/contract/entry.ts";
@@ -129,6 +134,9 @@ const REALM_ROUTES: readonly [
   ["passkey", "GET", "me", "user"],
   ["passkey", "PUT", "me", "user"],
   ["passkey", "POST", "signout", "user"],
+  ["passkey", "GET", "sessions", "user"],
+  ["passkey", "DELETE", "sessions", "user"],
+  ["passkey", "DELETE", "sessions/{id}", "user"],
   ["passkey", "GET", "users", "admin"],
   ["passkey", "PUT", "users/{id}", "admin"],
   ["passkey", "DELETE", "users/{id}", "admin"],
@@ -145,7 +153,10 @@ function signinRoutes(live: LiveOrb): ActiveRoute[] {
   const page: ActiveRoute = { ...base, method: "GET", path: `/api/${live.orb}/signin`, role: "public" };
   const realm = orbRealm(live.document);
   if (realm === null) return [page];
-  const served = REALM_ROUTES.filter(([handler]) => realm.handlers.has(handler));
+  const served = REALM_ROUTES.filter(
+    ([handler, , path]) =>
+      realm.handlers.has(handler) && !hidesRealmSegment(live.document, path.split("/", 1)[0] ?? ""),
+  );
   return [
     page,
     ...served.flatMap(([handler, method, path, role]) => {

@@ -86,7 +86,7 @@ export function revertOrb(
   return replace(deps, actor, input, "revert", { revision: input.revision }, async (head) => {
     const old = await findRevision(deps, input.orb, head, input.revision);
     if (old === null || old.document === null) throw notFound("revision");
-    return checkDocument(old.document).document; // an older document may no longer be valid
+    return checkDocument(old.document, [], head.document).document; // an older document may no longer be valid
   });
 }
 
@@ -131,5 +131,5 @@ function soundDocument(head: ExistingOrb, sent: unknown): OrbDocument {
       message: `must stay "${id}". The id of an orb cannot be changed.`,
     });
   }
-  return checkDocument(input, faults).document;
+  return checkDocument(input, faults, head.document).document;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { forwardedAddress } from "../../scripts/process/forwarded.ts";
-import { clientNetwork } from "../../shared/access/limits.ts";
+import { clientNetwork, coarseNetwork } from "../../shared/access/limits.ts";
 
 test.each([
   ["203.0.113.7", "203.0.113.7"],
@@ -37,4 +37,16 @@ test.each([
   ["", undefined],
 ])("reads the client's address from X-Forwarded-For: %j → %s", (header, address) => {
   expect(forwardedAddress(header)).toBe(address);
+});
+
+test.each([
+  ["203.0.113.77", "203.0.113.0/24"],
+  ["::ffff:203.0.113.77", "203.0.113.0/24"],
+  ["2001:db8:12:34:56::78", "2001:db8:12::/48"],
+  ["2001:db8::1", "2001:db8:0::/48"],
+  ["127.0.0.1", null],
+  ["::1", null],
+  ["unknown", null],
+])("shortens the address %s to a network", (address, network) => {
+  expect(coarseNetwork(address)).toBe(network);
 });

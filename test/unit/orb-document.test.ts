@@ -198,7 +198,7 @@ describe("names", () => {
   });
 
   test("a module cannot have the name of an account route", () => {
-    const names = ["users", "me", "signout", "passkeys", "bootstrap"];
+    const names = ["users", "me", "signout", "sessions", "passkeys", "bootstrap"];
     const all = { modules: names.map((id) => ({ id, type: "CONTENT", schemas: [] })) };
     expect(faults({ id: "shop", ...all })).toEqual([]);
     const access = { service: "access", handlers: ["passkey"] };

@@ -1,11 +1,13 @@
 /** Finds duplicate names, and names that would hide a route. */
 import { clip, type Faults } from "../../kernel/faults.ts";
-import { LIMITS } from "../document/document.ts";
-import { isRealmSegment, isSigninPage } from "../document/ids.ts";
+import { LIMITS, type OrbDocument } from "../document/document.ts";
+import { hidesRealmSegment, isRealmSegment, isSigninPage } from "../document/ids.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
-export function checkNames(document: LooseDocument, faults: Faults): void {
+/** @param before the document that this one replaces */
+export function checkNames(document: LooseDocument, faults: Faults, before?: OrbDocument): void {
   const usesAccess = document.uses.some(({ service }) => service === "access");
+  const used = before?.uses.some(({ service }) => service === "access") === true;
   const handlers = checkUses(document, usesAccess, faults);
   noDuplicates(document.languages, "is listed twice", faults);
   noDuplicates(document.markets, "is listed twice", faults);
@@ -28,7 +30,12 @@ export function checkNames(document: LooseDocument, faults: Faults): void {
           "reserved",
           `would hide the route of the handler ${service}.${clip(module.id)}. Choose another id.`,
         );
-      } else if (usesAccess && isRealmSegment(module.id)) {
+      } else if (
+        usesAccess &&
+        isRealmSegment(module.id) &&
+        // The route is newer than the module, and does not hide it.
+        !(used && hidesRealmSegment(before, module.id))
+      ) {
         // A module with this id would hide the routes for signing out and for managing users.
         faults.add(path, "reserved", "would hide a route of the orb's accounts. Choose another id.");
       }

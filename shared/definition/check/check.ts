@@ -11,8 +11,13 @@ const MAX_DEPTH = 64;
 /**
  * Validates a document from a client and fills in defaults.
  * @param more validation errors to report together with those of the document
+ * @param before the document that it replaces
  */
-export function checkDocument(input: unknown, more: readonly Fault[] = []): { document: OrbDocument } {
+export function checkDocument(
+  input: unknown,
+  more: readonly Fault[] = [],
+  before?: OrbDocument,
+): { document: OrbDocument } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     throw invalid([{ path: "", code: "type", message: "must be a JSON object" }]);
   }
@@ -39,7 +44,7 @@ export function checkDocument(input: unknown, more: readonly Fault[] = []): { do
       faults.add(`/${part}`, "needs_access", message);
     }
   }
-  checkNames(loose, faults);
+  checkNames(loose, faults, before);
   checkFields(loose, faults);
   if (!parsed.success || faults.any) throw invalid(faults.list());
   return { document: parsed.data };

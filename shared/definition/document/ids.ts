@@ -36,6 +36,7 @@ export const REALM_SEGMENTS = [
   "users",
   "me",
   "signout",
+  "sessions",
 ] as const;
 
 /** Names of the handlers that the built-in service `access` provides. */
@@ -85,6 +86,17 @@ export function isReservedModuleId(id: string): boolean {
 /** Returns whether `/api/{orbId}/{segment}` is a route of user accounts. */
 export function isRealmSegment(segment: string): boolean {
   return (REALM_SEGMENTS as readonly string[]).includes(segment);
+}
+
+/**
+ * Returns whether a module of an orb has the path of an account route. Only a definition that is older than the route
+ * can have such a module, and the module keeps its path.
+ */
+export function hidesRealmSegment(
+  { modules }: { modules: readonly { id: string }[] },
+  segment: string,
+): boolean {
+  return isRealmSegment(segment) && modules.some(({ id }) => id === segment);
 }
 
 export function isSigninPage(segment: string): boolean {

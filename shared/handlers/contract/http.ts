@@ -15,6 +15,7 @@ export const HTTP_HANDLERS = [
       "/passkeys",
       "/me",
       "/signout",
+      "/sessions",
       "/users",
     ],
   },
