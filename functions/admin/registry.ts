@@ -1,10 +1,11 @@
-/** Lists all handlers, and shows whether a running service provides each of them. */
+/** Lists all handlers, shows whether a running service provides each of them, and removes registrations. */
 import { z } from "@hono/zod-openapi";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { capturingStreams } from "../../shared/handlers/contract/subject.ts";
 import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { respondingSubjects } from "../../shared/handlers/presence.ts";
 import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
+import { removeHandler } from "../../shared/handlers/remove.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
@@ -57,6 +58,23 @@ const ofService = defineRoute({
   request: { params: z.object({ service: z.string().openapi({ example: "pricing" }) }) },
   problems: [401, 403, 404],
 });
+const remove = defineRoute({
+  ...operatorRoute("Handlers"),
+  method: "delete",
+  path: "/api/admin/registry/{service}/{handler}",
+  operationId: "removeHandler",
+  summary: "Remove the registration of a handler",
+  description:
+    "Orbs that use the handler answer 503 `handler_unavailable` on its routes until a service registers it again. Built-in handlers cannot be removed.",
+  request: {
+    params: z.object({
+      service: z.string().openapi({ example: "pricing" }),
+      handler: z.string().openapi({ example: "quote" }),
+    }),
+  },
+  responses: { 204: { description: "Removed" } },
+  problems: [401, 403, 404, 409],
+});
 
 async function registry(deps: HandlerDeps, service?: string): Promise<z.infer<typeof RegistrySchema>[]> {
   const entries = await listHandlers(deps, service);
@@ -88,5 +106,10 @@ export function registryRoutes() {
       const entries = await registry(c.var.deps, c.req.valid("param").service);
       if (entries.length === 0) throw notFound("service", "No handler of this service is registered.");
       return c.json(entries, 200);
+    })
+    .openapi(remove, async (c) => {
+      const { service, handler } = c.req.valid("param");
+      await removeHandler(c.var.deps, c.var.actor, `${service}.${handler}`);
+      return c.body(null, 204);
     });
 }

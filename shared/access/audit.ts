@@ -16,7 +16,8 @@ export type AuditAction =
   | "reveal"
   | "orb"
   | "entry"
-  | "stream";
+  | "stream"
+  | "handler";
 
 export interface AuditEvent {
   /** What the event belongs to: `platform`, `auth` (the shared accounts), or the id of an application. */

@@ -266,3 +266,62 @@ describe("registry", () => {
     expect(answer).toMatchObject({ status: 422, body: { errors: [{ path: "/modules/0/id" }] } });
   });
 });
+
+describe("removing a registration", () => {
+  const remove = (name: string, token: string | undefined = admin) =>
+    call(platform, "DELETE", `/api/admin/registry/${name.replace(".", "/")}`, { token });
+
+  test("removes it for platform admins only, and records who did", async () => {
+    await register("retired.one");
+    await register("retired.two");
+    await orbWith("retirees", { retired: ["one"] });
+    expect((await call(platform, "DELETE", "/api/admin/registry/retired/one")).status).toBe(401);
+    expect((await remove("retired.one", ann.token)).status).toBe(403);
+    const before = await call(platform, "POST", "/api/retirees/one", { body: {} });
+    expect(before).toMatchObject({ status: 503, body: { code: "handler_unavailable" } });
+    expect((await remove("retired.one")).status).toBe(204);
+    expect(await remove("retired.one")).toMatchObject({ status: 404, body: { code: "handler_not_found" } });
+    const { body } = await call(platform, "GET", "/api/admin/registry/retired", { token: admin });
+    expect(body).toMatchObject([{ name: "retired.two" }]);
+    const audited = await call(platform, "GET", "/api/admin/audit?filter[action]=handler", { token: admin });
+    expect(audited.body.items).toMatchObject([
+      { realm: "platform", target: "retired.one", outcome: "ok", detail: "removed" },
+    ]);
+    // The orb stays published, and its handler returns with its service.
+    const absent = await call(platform, "POST", "/api/retirees/one", { body: {} });
+    expect(absent).toMatchObject({ status: 503, body: { code: "handler_unavailable" } });
+    const service = client.subscribe("svc.retired.one", { callback: (_, message) => message.respond("1") });
+    await register("retired.one");
+    expect(await call(platform, "POST", "/api/retirees/one", { body: {} })).toMatchObject({
+      status: 200,
+      body: 1,
+    });
+    service.unsubscribe();
+  });
+
+  test("refuses a built-in handler with 409 handler_built_in", async () => {
+    for (const name of ["access.passkey", "rules.evaluate"])
+      expect(await remove(name)).toMatchObject({ status: 409, body: { code: "handler_built_in" } });
+  });
+
+  test("removes an invalid registration, and nothing else", async () => {
+    await put("broken.entry", "{");
+    await put("broken.entry.twice", "{");
+    expect((await remove("broken.entry.twice")).status).toBe(204);
+    for (const handler of ["*", "%3E", "entry.", "entry%20x", "entry.*"])
+      expect(
+        (await call(platform, "DELETE", `/api/admin/registry/broken/${handler}`, { token: admin })).status,
+      ).toBe(404);
+    const { body } = await call(platform, "GET", "/api/admin/registry/broken", { token: admin });
+    expect(body).toMatchObject([{ name: "broken.entry", status: "faulty" }]);
+  });
+
+  test("of many removals and registrations at once, the last one decides as a whole", async () => {
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? register("racing.one") : remove("racing.one"))),
+    );
+    await register("racing.one");
+    const { body } = await call(platform, "GET", "/api/admin/registry/racing", { token: admin });
+    expect(body).toMatchObject([{ name: "racing.one", status: "absent" }]);
+  });
+});

@@ -1,0 +1,28 @@
+import type { Actor } from "../access/actor.ts";
+import { audit } from "../access/audit.ts";
+import { requireOperator } from "../access/authorize.ts";
+import { AppError, notFound } from "../kernel/errors.ts";
+import { buckets } from "../store/subjects.ts";
+import type { HandlerDeps } from "./contract/types.ts";
+
+/** Characters of keys in the bucket. A key with a wildcard or an empty part would select other keys, or none. */
+const KEY = /^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$/;
+
+/**
+ * Deletes a registration, also an invalid one. A service that registers again at the same time wins or loses as a
+ * whole, because each of the two is one write.
+ */
+export async function removeHandler(deps: HandlerDeps, actor: Actor, name: string): Promise<void> {
+  requireOperator(actor, "registry.write");
+  if (deps.builtIn.some((handler) => handler.name === name)) {
+    throw new AppError(
+      "conflict",
+      "handler_built_in",
+      "This handler is part of the platform and cannot be removed. Remove it from uses in the orbs' documents instead.",
+    );
+  }
+  const known = KEY.test(name) ? await deps.store.kvGet(buckets.handlers, name) : null;
+  if (known === null) throw notFound("handler", "No handler of this name is registered.");
+  await deps.store.kvDelete(buckets.handlers, name);
+  await audit(deps, { realm: "platform", action: "handler", actor, target: name, detail: "removed" });
+}
