@@ -19,20 +19,31 @@ const SERVICE_REFUSAL: JsonSchema = {
 };
 
 /**
+ * Returns the end of an operation id of a handler. Single underscores join its parts, so ids stay unique.
+ * @param route path of the handler below the orb
+ */
+export function handlerSuffix(orb: string, route: string): string {
+  const [service, handler] = route.split("/");
+  return handler === undefined
+    ? `_${namePart(orb)}_${route}`
+    : `OfService_${[orb, service ?? "", handler].map(namePart).join("_")}`;
+}
+
+/**
  * Describes calls of a handler for the OpenAPI document.
- * @param short handler name without the service, as in URLs
+ * @param route path of the handler below the orb
  * @param handler undefined if its registration is missing or invalid
  * @param part receives the schemas of input and output
  */
 export function handlerOperation(
   live: LiveOrb,
-  short: string,
+  route: string,
   full: string,
   handler: Handler | undefined,
   operation: Operation,
   part: { schemas: { [name: string]: JsonSchema } },
 ): Operation {
-  const base = `${live.orb}.${short}`;
+  const base = `${live.orb}.${route.replace("/", ".")}`;
   const take = (source: unknown, name: string): JsonSchema => {
     if (source === undefined) return {};
     if (part.schemas[name] === undefined) {
@@ -48,7 +59,7 @@ export function handlerOperation(
   const success = operation.responses["200"];
   return {
     ...operation,
-    operationId: `${operation.operationId}_${namePart(live.orb)}_${short}`,
+    operationId: operation.operationId + handlerSuffix(live.orb, route),
     summary: `Call ${full}`,
     description: [
       handler?.description ?? "Not registered at the moment.",

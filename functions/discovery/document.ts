@@ -79,8 +79,8 @@ export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths
   };
 }
 
-/** An orb id in operation ids, whose parts are joined by single underscores. */
-export const namePart = (orb: string) => orb.replaceAll("_", "__");
+/** A name in operation ids, whose parts are joined by single underscores. */
+export const namePart = (name: string) => name.replaceAll("_", "__");
 
 const isEmpty = (way: object) => Object.keys(way).length === 0;
 

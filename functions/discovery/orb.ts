@@ -12,7 +12,7 @@ import { describedRoutes, HTTP_HANDLERS } from "../../shared/handlers/contract/h
 import type { Handler } from "../../shared/handlers/contract/types.ts";
 import { bothForms, entriesPath } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
-import { handlerOperation, httpOperation } from "./calls.ts";
+import { handlerOperation, handlerSuffix, httpOperation } from "./calls.ts";
 import {
   type ApiDocument,
   type Method,
@@ -99,7 +99,7 @@ export function describeOrb(
         );
       }
     } else if (path.includes("{handler}")) {
-      for (const [short, full] of live.compiled.handlers) {
+      for (const [route, full] of live.compiled.handlers) {
         const handler = handlers.get(full);
         if (handler !== undefined && !isFaulty(handler) && handler.kind === "http") {
           for (const { method, path } of describedRoutes(handler)) {
@@ -111,12 +111,12 @@ export function describeOrb(
           continue;
         }
         const known = handler === undefined || isFaulty(handler) ? undefined : handler;
-        const called = handlerOperation(live, short, full, known, operation, part);
-        add(`/api/${live.orb}/call/${short}`, method, called);
+        const called = handlerOperation(live, route, full, known, operation, part);
+        add(`/api/${live.orb}/call/${route}`, method, called);
         // Operation ids must be unique. Handler names may end in any word, so the word `Directly` comes before the
         // name.
-        const direct = `${operation.operationId}Directly_${namePart(live.orb)}_${short}`;
-        add(`/api/${live.orb}/${short}`, method, { ...called, operationId: direct });
+        const direct = `${operation.operationId}Directly${handlerSuffix(live.orb, route)}`;
+        add(`/api/${live.orb}/${route}`, method, { ...called, operationId: direct });
       }
     } else if (isServed(live, path)) {
       const tail = path.slice("/api/{orbId}".length);

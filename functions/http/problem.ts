@@ -50,7 +50,7 @@ export const TITLES: Record<number, string> = {
 };
 
 export function noRouteDetail(path: string): string {
-  const slash = path.length > 1 && path.endsWith("/") ? "Try it without the trailing slash." : "";
+  const slash = path.length > 1 && path.endsWith("/") ? " Try it without the trailing slash." : "";
   return `No route matches this address.${slash}`;
 }
 

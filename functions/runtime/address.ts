@@ -2,19 +2,21 @@
 import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { joinNames } from "../../shared/kernel/faults.ts";
+import { noRouteDetail } from "../http/problem.ts";
 import { methodsOf } from "./definitions.ts";
 
 const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
+/** The address of a handler says how many segments precede the rest of the path, which an HTTP handler gets. */
 export type Address =
-  | { kind: "handler"; name: string }
+  | { kind: "handler"; name: string; above: number }
   | { kind: "collection"; schema: CompiledSchema }
   | { kind: "entry"; schema: CompiledSchema; id: string }
   | { kind: "operation"; schema: CompiledSchema; id: string; operation: Operation };
 
-export const METHODS: Record<Address["kind"], readonly string[]> = {
-  handler: ["POST"],
+/** Methods of all addresses but those of handlers, which depend on the handler. */
+export const METHODS: Record<Exclude<Address["kind"], "handler">, readonly string[]> = {
   collection: methodsOf(["list", "create"]),
   entry: methodsOf(["get", "update", "remove"]),
   operation: methodsOf(OPERATIONS),
@@ -47,18 +49,49 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
   );
 }
 
+/**
+ * Finds the handler at the beginning of a path: `quote` or `pricing/quote`. The form with a service comes first, because
+ * a service can have the name of a handler.
+ * @param above number of segments before these
+ */
+function handlerAt(compiled: CompiledOrb, segments: readonly string[], above: number): Address | undefined {
+  const [first = "", second] = segments;
+  const full = `${first}.${second}`;
+  if (second !== undefined && compiled.handlerNames.has(full))
+    return { kind: "handler", name: full, above: above + 2 };
+  const short = compiled.handlers.get(first);
+  if (short !== undefined) return { kind: "handler", name: short, above: above + 1 };
+  const shared = [...compiled.handlers.keys()].filter((path) => path.endsWith(`/${first}`));
+  if (first === "" || shared.length === 0) return undefined;
+  const paths = joinNames(shared);
+  throw new AppError(
+    "not_found",
+    "ambiguous_handler",
+    `Several services of the orb have a handler ${first}. Name the service in the path: ${paths}.`,
+  );
+}
+
+/** Returns whether a path is that of a handler, or of none because several services have it. */
+export function isHandler(compiled: CompiledOrb, segments: readonly string[]): boolean {
+  const [first = "", second] = segments;
+  if (compiled.modules.has(first)) return false;
+  return first === "call" || compiled.handlers.has(first) || compiled.handlerNames.has(`${first}.${second}`);
+}
+
+/** @param segments of the path below the orb; the last one is empty if the path ends with a slash */
 export function addressOf(compiled: CompiledOrb, segments: readonly string[]): Address {
   const [first = "", ...rest] = segments;
-  if (first === "call" && rest.length === 1) {
-    const handler = compiled.handlers.get(rest[0] ?? "");
+  if (first === "call" && rest.length > 0) {
+    const handler = handlerAt(compiled, rest, 1);
     if (handler === undefined)
       throw notFound("handler", "The orb uses no handler of this name. Add it to uses in the orb document.");
-    return { kind: "handler", name: handler };
+    return handler;
   }
   const module = compiled.modules.get(first);
+  const handler = module === undefined ? handlerAt(compiled, segments, 0) : undefined;
+  if (handler !== undefined) return handler;
+  if (segments.includes("")) throw nothing(noRouteDetail(segments.join("/")));
   if (module === undefined) {
-    const handler = compiled.handlers.get(first);
-    if (handler !== undefined && rest.length === 0) return { kind: "handler", name: handler };
     throw notFound(
       "module",
       "The orb has no module and no handler of this name. See /api/discovery for their names.",

@@ -1,5 +1,6 @@
 /** Serves the entries of all orbs under generic paths. The definition of the orb decides what a path refers to. */
 import type { Context } from "hono";
+import { tryDecodeURIComponent } from "hono/utils/url";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
 import { isOrbId } from "../../shared/definition/document/ids.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
@@ -9,13 +10,16 @@ import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { beginCaller, hasCredentials, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type Address, addressOf, METHODS } from "./address.ts";
+import { type Address, addressOf, isHandler, METHODS } from "./address.ts";
 import { definitions } from "./definitions.ts";
 import { callHandler, callRoute } from "./handlers.ts";
 import { get, list } from "./read.ts";
 import { create, operate, remove, update } from "./write.ts";
 
-const SEGMENTS = ["first", "second", "third", "fourth"] as const;
+/** Returns the decoded segments of the path below `/api/{orbId}/`. */
+function segmentsOf(c: Context<AppEnv>): string[] {
+  return c.req.path.split("/").slice(3).map(tryDecodeURIComponent);
+}
 
 const isRead = (c: Context<AppEnv>) => c.req.method === "GET" || c.req.method === "HEAD";
 
@@ -48,7 +52,8 @@ interface SpeculativeRead {
 function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
   if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
-  if (live === undefined) return undefined;
+  // A handler must not be called until the definition is confirmed, because a call may have an effect.
+  if (live === undefined || isHandler(live.compiled, segmentsOf(c))) return undefined;
   const answer = answerBy(c, live, async () => anonymous, lookAhead(c, orb));
   answer.catch(() => undefined);
   return { live, answer };
@@ -78,22 +83,22 @@ async function answerBy(
   caller: (usesAccess: boolean) => Promise<Actor>,
   last: Promise<number | undefined> | undefined,
 ): Promise<Response> {
-  const segments = SEGMENTS.map((name) => c.req.param(name)).filter((segment) => segment !== undefined);
-  const address = addressOf(live.compiled, segments);
+  const address = addressOf(live.compiled, segmentsOf(c));
   c.set("route", ROUTES[address.kind]);
+  const { usesAccess } = live.compiled;
+  if (address.kind === "handler") return callHandler(c, live, await caller(usesAccess), address);
   const { method } = c.req;
   if (!METHODS[address.kind].includes(method)) return wrongMethod(c, METHODS[address.kind]);
-  return answer(c, live, address, { actor: await caller(live.compiled.usesAccess), last });
+  return answer(c, live, address, { actor: await caller(usesAccess), last });
 }
 
 function answer(
   c: Context<AppEnv>,
   live: LiveOrb,
-  address: Address,
+  address: Exclude<Address, { kind: "handler" }>,
   found: { actor: Actor; last: ReturnType<typeof lookAhead> },
 ): Promise<Response> {
   const { actor, last } = found;
-  if (address.kind === "handler") return callHandler(c, live, actor, address.name);
   const act = { c, live, schema: address.schema, actor };
   switch (address.kind) {
     case "collection":
@@ -111,11 +116,6 @@ export function runtimeRoutes() {
   const router = newRouter();
   for (const definition of [callRoute, ...Object.values(definitions)])
     router.openAPIRegistry.registerPath(definition);
-  for (let depth = 1; depth <= SEGMENTS.length; depth++) {
-    const path = SEGMENTS.slice(0, depth)
-      .map((name) => `/:${name}`)
-      .join("");
-    router.all(`/api/:orbId${path}`, serve);
-  }
+  router.all("/api/:orbId/*", (c) => (segmentsOf(c).length === 0 ? c.notFound() : serve(c)));
   return router;
 }

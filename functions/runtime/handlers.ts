@@ -15,14 +15,18 @@ import {
   resolveHandler,
 } from "../../shared/handlers/dispatch.ts";
 import { ServiceRefusal } from "../../shared/handlers/remote.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { countCall } from "../../shared/quotas/quotas.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
-import { problem } from "../http/problem.ts";
+import { problem, wrongMethod } from "../http/problem.ts";
 import { defineRoute } from "../http/router.ts";
 import { ANY_SESSION, IdempotencyKey, json } from "../http/schemas.ts";
 import { readJson } from "../middleware/body.ts";
 import type { AppEnv } from "../request/context.ts";
 import { parametersOf } from "./read.ts";
+
+/** Parts of `/api/{orbId}` split at slashes. */
+const FIXED = 3;
 
 interface Call {
   c: Context<AppEnv>;
@@ -95,9 +99,17 @@ export async function callHandler(
   c: Context<AppEnv>,
   live: LiveOrb,
   actor: Actor,
-  name: string,
+  { name, above }: { name: string; above: number },
 ): Promise<Response> {
   const resolved = await resolveHandler(c.get("deps"), name);
+  if (c.req.path.split("/").length > FIXED + above) {
+    throw new AppError(
+      "not_found",
+      "route_not_found",
+      `The handler ${name} has no paths below its own. Call the handler itself.`,
+    );
+  }
+  if (c.req.method !== "POST") return wrongMethod(c, ["POST"]);
   const call: Call = { c, live, resolved, principal: { ...PUBLIC, actor }, input: undefined };
   const chain = middlewareOf(resolved.handler);
   const run = (at: number): Promise<Response> => {

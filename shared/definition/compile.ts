@@ -81,8 +81,13 @@ export interface CompiledOrb {
   readonly defaultMarket: string | undefined;
   /** Lifetime of user sessions, in seconds. */
   readonly sessionTtl: number;
-  /** Full handler names (`service.handler`) by the short name in URLs. */
+  /**
+   * Full handler names (`service.handler`) by their path below the orb: `quote`, or `pricing/quote` if another service
+   * has a `quote` too.
+   */
   readonly handlers: ReadonlyMap<string, string>;
+  /** Full names of all handlers that the orb uses. */
+  readonly handlerNames: ReadonlySet<string>;
   /** Whether the orb has user accounts. */
   readonly usesAccess: boolean;
   schema(module: string, schema?: string): CompiledSchema | undefined;
@@ -107,11 +112,7 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
       routed: definition.type === "CONTENT" || definition.type === "CONFIG",
     });
   }
-  const handlers = new Map(
-    document.uses.flatMap((use) =>
-      use.handlers.map((handler) => [handler, `${use.service}.${handler}`] as const),
-    ),
-  );
+  const handlers = routesOf(document.uses);
   return {
     id: document.id,
     document,
@@ -123,12 +124,24 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
     defaultMarket: document.markets[0],
     sessionTtl: document.session?.ttl ?? SESSION_TTL.default,
     handlers,
+    handlerNames: new Set(handlers.values()),
     usesAccess: document.uses.some((use) => use.service === "access"),
     schema(module, schema) {
       const found = modules.get(module);
       return schema === undefined ? found?.only : found?.schemas.get(schema);
     },
   };
+}
+
+function routesOf(uses: OrbDocument["uses"]): Map<string, string> {
+  const used = uses.flatMap(({ service, handlers }) => handlers.map((handler) => ({ service, handler })));
+  const services = Map.groupBy(used, ({ handler }) => handler);
+  return new Map(
+    used.map(({ service, handler }) => {
+      const path = services.get(handler)?.length === 1 ? handler : `${service}/${handler}`;
+      return [path, `${service}.${handler}`] as const;
+    }),
+  );
 }
 
 export function compileSchema(

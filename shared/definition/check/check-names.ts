@@ -1,14 +1,14 @@
 /** Finds duplicate names, and names that would hide a route. */
 import { clip, type Faults } from "../../kernel/faults.ts";
 import { LIMITS, type OrbDocument } from "../document/document.ts";
-import { hidesRealmSegment, isRealmSegment, isSigninPage } from "../document/ids.ts";
+import { hidesRealmSegment, isRealmSegment, isReservedModuleId, isSigninPage } from "../document/ids.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
 /** @param before the document that this one replaces */
 export function checkNames(document: LooseDocument, faults: Faults, before?: OrbDocument): void {
   const usesAccess = document.uses.some(({ service }) => service === "access");
   const used = before?.uses.some(({ service }) => service === "access") === true;
-  const handlers = checkUses(document, usesAccess, faults);
+  const { services, shared } = checkUses(document, usesAccess, faults);
   noDuplicates(document.languages, "is listed twice", faults);
   noDuplicates(document.markets, "is listed twice", faults);
 
@@ -23,13 +23,11 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
       const path = `${module.path}/id`;
       if (modules.has(module.id)) faults.add(path, "duplicate", "is already the id of another module");
       else modules.set(module.id, path);
-      const service = handlers.get(module.id);
-      if (service !== undefined) {
-        faults.add(
-          path,
-          "reserved",
-          `would hide the route of the handler ${service}.${clip(module.id)}. Choose another id.`,
-        );
+      const [service] = services.get(module.id) ?? [];
+      const hidden = shared.get(module.id);
+      if (service !== undefined || hidden !== undefined) {
+        const name = service === undefined ? `${module.id}.${hidden}` : `${service}.${module.id}`;
+        faults.add(path, "reserved", `would hide the route of the handler ${clip(name)}. Choose another id.`);
       } else if (
         usesAccess &&
         isRealmSegment(module.id) &&
@@ -73,40 +71,53 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
   }
 }
 
-function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults): Map<string, string> {
-  const services = new Set<string>();
-  const handlers = new Map<string, string>();
+interface Used {
+  /** Services by the names of their handlers. */
+  services: ReadonlyMap<string, string[]>;
+  /** For each service, a handler whose name another service has too. Its route begins with the name of the service. */
+  shared: ReadonlyMap<string, string>;
+}
+
+function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults): Used {
+  const listed = new Set<string>();
+  const services = new Map<string, string[]>();
   for (const use of document.uses) {
-    if (use.service !== undefined) {
-      if (services.has(use.service)) {
-        faults.add(
-          `${use.path}/service`,
-          "duplicate",
-          "is listed twice. List all handlers of a service in one place.",
-        );
-      }
-      services.add(use.service);
+    const service = use.service ?? "";
+    if (use.service !== undefined && listed.has(service)) {
+      faults.add(
+        `${use.path}/service`,
+        "duplicate",
+        "is listed twice. List all handlers of a service in one place.",
+      );
     }
-    for (const handler of use.handlers) {
-      const other = handlers.get(handler.value);
-      const accounts = usesAccess && use.service !== "access" && isRealmSegment(handler.value);
-      if (accounts || isSigninPage(handler.value)) {
+    listed.add(service);
+    for (const { value, path } of use.handlers) {
+      const others = services.get(value) ?? [];
+      const accounts = usesAccess && service !== "access" && isRealmSegment(value);
+      if (accounts || isSigninPage(value)) {
         faults.add(
-          handler.path,
+          path,
           "reserved",
           `would hide a route of ${usesAccess ? "the orb's accounts" : "the sign-in page"}. Rename the handler.`,
         );
       }
-      if (other !== undefined) {
-        faults.add(
-          handler.path,
-          "duplicate",
-          `has the same route as ${clip(other)}.${clip(handler.value)}. Use only one of them.`,
-        );
-      } else handlers.set(handler.value, use.service ?? "");
+      if (others.includes(service)) faults.add(path, "duplicate", "is listed twice");
+      else services.set(value, [...others, service]);
     }
   }
-  return handlers;
+  const shared = new Map(
+    [...services].flatMap(([handler, names]) =>
+      names.length < 2 ? [] : names.map((service) => [service, handler] as const),
+    ),
+  );
+  for (const { service, path } of document.uses) {
+    const handler = shared.get(service ?? "");
+    if (service === undefined || handler === undefined) continue;
+    if (!isReservedModuleId(service) && !(usesAccess && isRealmSegment(service))) continue;
+    const words = `begins other routes of the orb, so ${service}/${clip(handler)} cannot be a route. Another service has a handler ${clip(handler)} too: rename one of the two, or the service.`;
+    faults.add(`${path}/service`, "reserved", words);
+  }
+  return { services, shared };
 }
 
 function noDuplicates(names: readonly Placed[], message: string, faults: Faults): void {

@@ -33,7 +33,7 @@ export async function requireUsing(
   handler: string,
 ): Promise<LiveOrb> {
   const live = await requireLive(deps, orb);
-  if (![...live.compiled.handlers.values()].includes(handler)) {
+  if (!live.compiled.handlerNames.has(handler)) {
     throw notFound("handler", "The orb uses no handler of this name. Add it to uses in the orb document.");
   }
   return live;
