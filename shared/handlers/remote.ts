@@ -12,6 +12,8 @@ const MAX_WORDS = 500;
 export interface RemoteRequest {
   orbId: string;
   handler: string;
+  /** Id of the hook for which the platform calls, missing in calls of clients. */
+  hook?: string;
   input: unknown;
   caller: Caller | null;
 }
@@ -189,7 +191,8 @@ function refusalOf(
   );
 }
 
-function faultsOf(errors: unknown): Fault[] | undefined {
+/** Returns the errors of a service's answer, or undefined if it has none. */
+export function faultsOf(errors: unknown): Fault[] | undefined {
   if (!Array.isArray(errors)) return undefined;
   const faults = errors.slice(0, 100).flatMap((error: unknown): Fault[] => {
     if (typeof error !== "object" || error === null) return [];

@@ -2,6 +2,7 @@ import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
 import { type OrbDocument, orbDocumentSchema } from "../document/document.ts";
 import { checkFields } from "./check-fields.ts";
+import { checkHooks } from "./check-hooks.ts";
 import { checkNames } from "./check-names.ts";
 import { readLoosely } from "./loose.ts";
 
@@ -45,6 +46,7 @@ export function checkDocument(
     }
   }
   checkNames(loose, faults, before);
+  checkHooks(loose, faults);
   checkFields(loose, faults);
   if (!parsed.success || faults.any) throw invalid(faults.list());
   return { document: parsed.data };

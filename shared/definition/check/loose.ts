@@ -34,11 +34,22 @@ export interface LooseModule {
   schemas: LooseSchema[];
 }
 
+export interface LooseHook {
+  path: string;
+  id: string | undefined;
+  on: Placed[];
+  module: string | undefined;
+  schema: string | undefined;
+  handler: string | undefined;
+  mode: string | undefined;
+}
+
 export interface LooseDocument {
   id: string | undefined;
   languages: Placed[];
   markets: Placed[];
   uses: { path: string; service: string | undefined; handlers: Placed[] }[];
+  hooks: LooseHook[];
   modules: LooseModule[];
 }
 
@@ -52,6 +63,15 @@ export function readLoosely(input: unknown): LooseDocument {
       path,
       service: text(ownProperty(value, "service")),
       handlers: texts(ownProperty(value, "handlers"), `${path}/handlers`),
+    })),
+    hooks: items(ownProperty(orb, "hooks"), "/hooks").map(({ path, value }) => ({
+      path,
+      id: text(ownProperty(value, "id")),
+      on: texts(ownProperty(value, "on"), `${path}/on`),
+      module: text(ownProperty(value, "module")),
+      schema: text(ownProperty(value, "schema")),
+      handler: text(ownProperty(value, "handler")),
+      mode: text(ownProperty(value, "mode")),
     })),
     modules: items(ownProperty(orb, "modules"), "/modules").map(({ path, value }) => ({
       path,

@@ -1,6 +1,7 @@
 /** The orb document. Types, validation and OpenAPI schemas derive from these zod schemas. */
 import { z } from "zod";
 import { brandingSchema } from "./branding.ts";
+import { HOOK_LIMITS, hookSchema } from "./hooks.ts";
 import {
   canonicalLanguage,
   FIELD_NAME,
@@ -219,6 +220,11 @@ export const orbDocumentSchema = z
       .max(LIMITS.uses)
       .default([])
       .meta({ description: "Service handlers that the orb uses." }),
+    hooks: z
+      .array(hookSchema)
+      .max(HOOK_LIMITS.hooks)
+      .optional()
+      .meta({ description: "Handlers that take part in writes of entries." }),
     modules: z
       .array(moduleSchema)
       .max(LIMITS.modules)

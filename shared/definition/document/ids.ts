@@ -7,6 +7,10 @@ export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
 /** An entry id. It starts with a digit, so that URLs never confuse it with a schema id. */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
 export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
+/** The full name of a handler: `service.handler`. */
+export const HANDLER_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}\.[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
+/** Services whose handlers are part of the platform. */
+export const BUILT_IN_SERVICES: readonly string[] = ["access", "rules", "transactions", "settings"];
 /** A market, such as `US` or `emea-north`: 1 to 32 characters. */
 export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** A reference to a schema: `orbId/moduleId/schemaId`. */

@@ -9,8 +9,9 @@ export function summarise(from: OrbDocument | null, to: OrbDocument | null): str
   if (from === null) return [`created orb ${to?.id}`];
   if (to === null) return [`deleted orb ${from.id}`];
   const lines: string[] = [];
-  properties(from, to, ["uses", "modules"], "", "", lines);
+  properties(from, to, ["uses", "hooks", "modules"], "", "", lines);
   uses(from, to, lines);
+  hooks(from, to, lines);
   byKey(from.modules, to.modules, (module) => module.id, {
     added: (module) => lines.push(`added module ${module.id}`),
     removed: (module) => lines.push(`removed module ${module.id}`),
@@ -53,6 +54,15 @@ function uses(from: OrbDocument, to: OrbDocument, lines: string[]): void {
   const after = new Set(names(to));
   for (const name of before) if (!after.has(name)) lines.push(`no longer uses ${name}`);
   for (const name of after) if (!before.has(name)) lines.push(`uses ${name}`);
+}
+
+function hooks(from: OrbDocument, to: OrbDocument, lines: string[]): void {
+  byKey(from.hooks ?? [], to.hooks ?? [], (hook) => hook.id, {
+    added: (hook) => lines.push(`added hook ${hook.id}`),
+    removed: (hook) => lines.push(`removed hook ${hook.id}`),
+    both: (before, after) => properties(before, after, ["id"], `hook ${after.id}: `, "", lines),
+    moved: () => lines.push("changed the order of hooks"),
+  });
 }
 
 function properties(

@@ -37,6 +37,8 @@ export interface BulkInput {
 }
 
 const GROUP_ENTRIES = 150;
+/** Maximum lines that call their hooks at the same time, so that one upload leaves room for other writes. */
+const HOOKED_LINES = 16;
 const GROUP_MESSAGES = 900;
 const GROUP_BYTES = 4 * 1024 * 1024;
 const ORB_DELETED =
@@ -71,7 +73,14 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewed(deps, input)]);
     actor = who;
     input = { ...input, orb };
-    return Promise.all(some.map((each) => prepareLine(deps, actor, input, each.line, each.text)));
+    const prepared: (Item | BulkResult)[] = [];
+    const atOnce = orb.compiled.document.hooks === undefined ? some.length : HOOKED_LINES;
+    for (let i = 0; i < some.length; i += atOnce) {
+      const lines = some.slice(i, i + atOnce);
+      const made = lines.map((each) => prepareLine(deps, actor, input, each.line, each.text));
+      prepared.push(...(await Promise.all(made)));
+    }
+    return prepared;
   };
   async function* flush(): AsyncGenerator<BulkResult> {
     const full = group;

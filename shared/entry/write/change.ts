@@ -39,6 +39,7 @@ import {
 import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
 import { type Change, cancels, nextSnapshot, rolesOf, type State, writeOf } from "./change-write.ts";
 import { commit } from "./commit.ts";
+import { hooked } from "./hooked.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
 export interface Target {
@@ -99,7 +100,18 @@ export async function changeEntry(
       now,
       guardSeq: change.guarded === true ? (guardMessage?.seq ?? 0) : undefined,
     };
-    const decision = await change.decide(state);
+    const decided = await change.decide(state);
+    const decision =
+      change.upkeep === true
+        ? decided
+        : await hooked(deps, actor, context, schema, {
+            acts: change.acts,
+            decided,
+            previous: base,
+            held: held.claims,
+            publish: decided.live === "publish",
+            next: (proposed) => nextSnapshot(state, proposed, actor),
+          });
     const next = nextSnapshot(state, decision, actor);
     const write = await writeOf(deps, state, decision, next, attempt, change);
     const seq = await commit(deps, context, { ...write, idempotency: claim });

@@ -13,8 +13,9 @@ import { addressOf, type OrbContext, refuseRecords } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 import type { Written } from "./change.ts";
 import { commit } from "./commit.ts";
+import { hooked } from "./hooked.ts";
 import { mergeValues, readWindow, windowFaults } from "./input.ts";
-import { prepare } from "./prepare.ts";
+import { type Prepared, prepare } from "./prepare.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
 export interface NewEntry {
@@ -105,7 +106,7 @@ export async function planNew(
     faults,
   });
   const at = new Date(now).toISOString();
-  const snapshot: EntrySnapshot = {
+  const revisionOf = ({ values, claims }: Prepared): EntrySnapshot => ({
     v: 1,
     id,
     orb: context.orb,
@@ -123,18 +124,27 @@ export async function planNew(
     createdBy: actorId(actor),
     updatedAt: at,
     updatedBy: actorId(actor),
-    values: prepared.values,
-    claims: prepared.claims,
+    values,
+    claims,
     liveClaims: null,
     defRevision: context.revision,
-  };
+  });
+  const decided = await hooked(deps, actor, context, schema, {
+    acts: publish ? ["create", "publish"] : ["create"],
+    decided: prepared,
+    previous: null,
+    held: [],
+    publish,
+    next: revisionOf,
+  });
+  const snapshot = revisionOf(decided);
   const address = addressOf(schema, id);
   return {
     address,
     headSeq: 0,
     snapshots: [snapshot],
-    claims: { adds: prepared.claims, frees: [] },
-    guards: prepared.guards,
+    claims: { adds: decided.claims, frees: [] },
+    guards: decided.guards,
     live: publish ? publishMessages(address, schema.liveRole, snapshot, null, now) : [],
     index: "add",
   };

@@ -1,0 +1,60 @@
+/** Checks that the hooks of a document name handlers, modules and schemas that the document has. */
+import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
+import { BUILT_IN_SERVICES } from "../document/ids.ts";
+import type { LooseDocument, LooseHook } from "./loose.ts";
+
+export function checkHooks(document: LooseDocument, faults: Faults): void {
+  const used = new Set(
+    document.uses.flatMap(({ service, handlers }) => handlers.map(({ value }) => `${service}.${value}`)),
+  );
+  const ids = new Set<string>();
+  for (const hook of document.hooks) {
+    if (hook.id !== undefined && ids.has(hook.id)) {
+      faults.add(`${hook.path}/id`, "duplicate", "is already the id of another hook");
+    }
+    ids.add(hook.id ?? "");
+    const events = new Set<string>();
+    for (const { path, value } of hook.on) {
+      if (events.has(value)) faults.add(path, "duplicate", "is listed twice");
+      events.add(value);
+    }
+    checkPlace(document, hook, faults);
+    checkHandler(hook, used, faults);
+  }
+}
+
+function checkPlace(document: LooseDocument, hook: LooseHook, faults: Faults): void {
+  const { module: id, schema, path } = hook;
+  if (id === undefined) {
+    if (schema !== undefined) faults.add(`${path}/module`, "required", "is required beside schema");
+    return;
+  }
+  const module = document.modules.find((other) => other.id === id);
+  if (module === undefined) {
+    faults.add(`${path}/module`, "unknown_module", `names no module of this document: ${clip(id)}`);
+    return;
+  }
+  if (hook.mode === "before" && module.type === "SETTINGS") {
+    faults.add(
+      `${path}/module`,
+      "not_applicable",
+      "must not be a SETTINGS module, because no hook runs before a change of settings",
+    );
+  }
+  if (schema === undefined || module.schemas.some((other) => other.id === schema)) return;
+  const names = joinNames(module.schemas.flatMap((other) => other.id ?? []));
+  faults.add(`${path}/schema`, "unknown_schema", `must be a schema of the module: ${names}`);
+}
+
+function checkHandler({ handler, path }: LooseHook, used: ReadonlySet<string>, faults: Faults): void {
+  if (handler === undefined) return;
+  if (BUILT_IN_SERVICES.includes(handler.split(".")[0] ?? "")) {
+    faults.add(
+      `${path}/handler`,
+      "not_applicable",
+      "must be a handler of a service of your own, because built-in handlers take other input",
+    );
+  } else if (!used.has(handler)) {
+    faults.add(`${path}/handler`, "unknown_handler", "must be listed in uses");
+  }
+}

@@ -1,0 +1,48 @@
+/** Hooks of an orb: what happens besides a write of an entry. */
+import { z } from "zod";
+import { HANDLER_NAME, MODULE_ID } from "./ids.ts";
+
+export const HOOK_LIMITS = { hooks: 50 } as const;
+
+export const HOOK_EVENTS = [
+  "entry.created",
+  "entry.updated",
+  "entry.published",
+  "entry.unpublished",
+  "entry.archived",
+  "entry.restored",
+  "entry.deleted",
+] as const;
+export type HookEvent = (typeof HOOK_EVENTS)[number];
+
+export const hookSchema = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(MODULE_ID, "must be 1 to 63 lower-case letters, digits or hyphens and begin with a letter")
+      .meta({ description: "Name of the hook, unique in the orb.", example: "check-stock" }),
+    on: z
+      .array(z.enum(HOOK_EVENTS))
+      .min(1)
+      .max(HOOK_EVENTS.length)
+      .meta({ description: "The writes that the hook is for.", example: ["entry.created"] }),
+    module: z.string().optional().meta({ description: "Only entries of this module. Default: all modules." }),
+    schema: z
+      .string()
+      .optional()
+      .meta({ description: "Only entries of this schema. Needs `module`. Default: all schemas." }),
+    handler: z
+      .string()
+      .regex(HANDLER_NAME, "must have the form <service>.<handler>")
+      .meta({ description: "A handler in `uses`: <service>.<handler>.", example: "stock.check" }),
+    mode: z
+      .enum(["before"])
+      .meta({ description: "before: the handler can refuse the write or change its values." }),
+    required: z.boolean().optional().meta({
+      description:
+        "false lets a write pass if the handler does not answer, or fails. Default: true, which refuses it.",
+    }),
+  })
+  .meta({ id: "OrbHook", description: "A handler that takes part in writes of entries." });
+
+export type HookDefinition = z.output<typeof hookSchema>;

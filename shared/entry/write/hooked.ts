@@ -1,0 +1,90 @@
+import type { Actor } from "../../access/actor.ts";
+import type { EntryOperation } from "../../access/authorize.ts";
+import { principalIn } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { HookEvent } from "../../definition/document/hooks.ts";
+import type { Deps } from "../../deps.ts";
+import { askBefore, BEFORE_MS, hooksBefore } from "../../hooks/before.ts";
+import { currentView, storedInput } from "../model/known.ts";
+import type { Guard } from "../model/messages.ts";
+import type { OrbContext } from "../model/resolve.ts";
+import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
+import { prepare } from "./prepare.ts";
+
+/** The part of a decision that a hook may change. */
+interface Changeable {
+  values?: Record<string, StoredValue> | undefined;
+  claims?: string[] | undefined;
+  guards?: readonly Guard[] | undefined;
+}
+
+export interface Proposal<T extends Changeable> {
+  /** Operations that the write does. */
+  acts: readonly EntryOperation[];
+  decided: T;
+  /** The newest revision so far, or null for a new entry. */
+  previous: EntrySnapshot | null;
+  /** Index keys that the entry already has. */
+  held: readonly string[];
+  publish: boolean;
+  /** Returns the revision that the write would append. */
+  next(decided: T): EntrySnapshot;
+}
+
+const EVENTS: Partial<Record<EntryOperation, HookEvent>> = {
+  create: "entry.created",
+  update: "entry.updated",
+  publish: "entry.published",
+  unpublish: "entry.unpublished",
+  archive: "entry.archived",
+  restore: "entry.restored",
+  delete: "entry.deleted",
+};
+
+/**
+ * Calls the hooks before a decided write. Validates values again that a hook changes. Without a hook, it returns the
+ * decision as it is and sends no request.
+ */
+export async function hooked<T extends Changeable>(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema | undefined,
+  { acts, decided, previous, held, publish, next }: Proposal<T>,
+): Promise<T> {
+  const { document } = context.compiled;
+  if (document.hooks === undefined || schema === undefined) return decided;
+  const events = acts.flatMap((act) => EVENTS[act] ?? []);
+  const until = deps.clock.now() + BEFORE_MS;
+  let now = decided;
+  for (const { hook, event } of hooksBefore(document, schema, events)) {
+    const entry = next(now);
+    const changes = await askBefore(
+      deps,
+      hook,
+      {
+        orb: context.orb,
+        event,
+        principal: principalIn(actor, context.orb, context.compiled),
+        entry: currentView(entry, schema),
+        previous: previous === null ? null : currentView(previous, schema),
+      },
+      until,
+    );
+    const { values, claims = [], guards = [] } = now;
+    // A write that only changes the state of an entry stores the values as they are.
+    if (values === undefined || event === "entry.deleted" || Object.keys(changes).length === 0) continue;
+    const prepared = await prepare(deps, actor, context, schema, {
+      id: entry.id,
+      given: { ...storedInput(schema, values), ...changes },
+      stored: values,
+      held: [...held, ...claims],
+      publish,
+      faults: [],
+    });
+    const guarded = new Set(guards.map(({ subject }) => subject));
+    const more = prepared.guards.filter(({ subject }) => !guarded.has(subject));
+    now = { ...now, values: prepared.values, claims: prepared.claims, guards: [...guards, ...more] };
+  }
+  return now;
+}

@@ -1,0 +1,75 @@
+import { connect, headers, type NatsConnection } from "nats";
+import type { TestBroker } from "./broker.ts";
+import { entryOf } from "./services.ts";
+
+/** A call of a hook as a service gets it. */
+export interface HookCall {
+  orbId: string;
+  handler: string;
+  hook?: string;
+  input: {
+    event: string;
+    entry: { id: string; revision: number; status: string; values: Record<string, unknown> };
+    previous: { revision: number; values: Record<string, unknown> } | null;
+  };
+  caller: { sub: string; role: string } | null;
+}
+
+/** An answer with the headers of a service's error. */
+export class Refusal {
+  readonly status: string;
+  readonly words: string;
+  constructor(status: string, words: string) {
+    this.status = status;
+    this.words = words;
+  }
+}
+
+type Answer = (call: HookCall) => unknown;
+
+/** A service of hooks, whose answers a test sets. */
+export interface HookService extends AsyncDisposable {
+  /** Calls in order of arrival. */
+  calls: HookCall[];
+  /** Largest number of calls that ran at the same time. */
+  most: number;
+  /** Returns the answer to a call, or a promise of it. */
+  answer: Answer;
+  close(): Promise<void>;
+}
+
+/** Registers a handler and answers its calls. */
+export async function hookService(broker: Pick<TestBroker, "tcpUrl">, name: string): Promise<HookService> {
+  const url = new URL(broker.tcpUrl());
+  const connection: NatsConnection = await connect({
+    servers: url.host,
+    user: url.username,
+    pass: url.password,
+  });
+  let running = 0;
+  const service: HookService = {
+    calls: [],
+    most: 0,
+    answer: () => null,
+    close: () => connection.close(),
+    [Symbol.asyncDispose]: () => connection.close(),
+  };
+  connection.subscribe(`svc.${name}`, {
+    callback: (_error, message) => {
+      const call = message.json<HookCall>();
+      service.calls.push(call);
+      service.most = Math.max(service.most, ++running);
+      void Promise.resolve(service.answer(call)).then((answer) => {
+        running--;
+        if (!(answer instanceof Refusal)) return message.respond(JSON.stringify(answer));
+        const refusal = headers();
+        refusal.set("Nats-Service-Error-Code", answer.status);
+        refusal.set("Nats-Service-Error", answer.words);
+        return message.respond("", { headers: refusal });
+      });
+    },
+  });
+  const entry = entryOf(name, { auth: "AdminRequired", timeoutMs: 30_000 });
+  await connection.request(`$KV.handlers.${name}`, JSON.stringify(entry));
+  return service;
+}
