@@ -28,6 +28,10 @@ export interface Quotas {
   orbBytes: number;
   /** Maximum rejected writes of unique sensitive values. Each rejection helps a client to guess a value. */
   accountConflicts: number;
+  /** Maximum registrations without invitation that a network begins. A long period allows ten times as many. */
+  networkSignups: number;
+  /** Maximum registrations without invitation that all networks begin in a realm, per hour. */
+  realmSignups: number;
   /** Maximum streams that an account may read at the same time. */
   readersPerUser: number;
   readersPerAdmin: number;

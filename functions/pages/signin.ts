@@ -4,6 +4,7 @@ import { admitBootstrap, ensureBootstrap } from "../../shared/access/bootstrap.t
 import { findInvitation, requireUsable } from "../../shared/access/invitations.ts";
 import { enforceRateLimit } from "../../shared/access/limits.ts";
 import { platformRealm, type Realm } from "../../shared/access/realms.ts";
+import { isSignupOpen } from "../../shared/access/settings.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";
 import { identify } from "../middleware/session.ts";
@@ -83,13 +84,13 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   if (actor !== null && actor.kind !== "anonymous") {
     // Read the account, because its name may have changed since the session began.
     const account = await readAccount(deps, realm, actor.sub);
-    return { kind: "login", name: account?.value.name ?? null };
+    return { kind: "login", name: account?.value.name ?? null, signup: false };
   }
   if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) {
     await enforceRateLimit(deps, "bootstrap");
     return { kind: "bootstrap" };
   }
-  return { kind: "login", name: null };
+  return { kind: "login", name: null, signup: await isSignupOpen(deps, realm) };
 }
 
 function troubled(error: AppError): PageState {

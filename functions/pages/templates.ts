@@ -4,8 +4,11 @@ import { accentName } from "./branding.ts";
 import { type Html, html, nothing } from "./html.ts";
 
 export type PageState =
-  /** `name` is the name of the user who is already signed in. */
-  | { kind: "login"; name: string | null }
+  /**
+   * `name` is the name of the user who is already signed in. `signup` says whether the page may offer a registration
+   * without an invitation.
+   */
+  | { kind: "login"; name: string | null; signup: boolean }
   | { kind: "register"; role: "owner" | "admin" | "user" }
   /** No account exists yet, and the URL contains no invitation. */
   | { kind: "bootstrap" }
@@ -154,7 +157,7 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 <link rel="icon" href="${logo ?? ICON}">
 <link rel="stylesheet" href="${files.signin.style}">${accent}${script}
 </head>
-<body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
+<body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-signup="${state.kind === "login" && state.signup ? "open" : "invitation"}" data-origins="${origins.join(" ")}">
   <main id="card">
     ${mark}${enter}${script === nothing ? nothing : account(realm, state)}
     <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>

@@ -9,6 +9,7 @@ import { adminRoutes } from "./admins.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
 import { invitationList } from "./invitations.ts";
 import { passkeyRoutes } from "./passkey.ts";
+import { settingsRoutes } from "./settings.ts";
 
 const scope: Scope = {
   prefix: "/api/_auth",
@@ -25,6 +26,7 @@ export function platformAuthRoutes() {
   router.route("/", invitationList(scope));
   router.route("/", invitationRoutes(scope));
   router.route("/", adminRoutes(scope));
+  router.route("/", settingsRoutes(scope));
   router.route("/", accountRoutes(scope));
   router.route("/", sessionRoutes(scope));
   return router;

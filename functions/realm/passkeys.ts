@@ -7,7 +7,7 @@ import { jsonRequest } from "../http/schemas.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
-import { BeginSchema, InviteQuery, optionsResponse } from "./schemas.ts";
+import { BeginQuery, BeginSchema, optionsResponse } from "./schemas.ts";
 import { accountsOf, pathParams, realmRoute, type Scope, setSessionCookie } from "./scope.ts";
 
 export function ceremonyRoutes(scope: Scope) {
@@ -24,8 +24,8 @@ export function ceremonyRoutes(scope: Scope) {
       ...common,
       path: `${prefix}/passkey/begin`,
       operationId: `begin${name}Passkey`,
-      summary: "Start a registration (with an invitation) or a sign-in",
-      request: { params, query: InviteQuery, body: jsonRequest(BeginSchema, false) },
+      summary: "Start a registration (with an invitation, or where sign-up is open) or a sign-in",
+      request: { params, query: BeginQuery, body: jsonRequest(BeginSchema, false) },
     },
     complete: {
       ...realmRoute(scope, "anyone", "passkey", "completed"),
@@ -40,7 +40,7 @@ export function ceremonyRoutes(scope: Scope) {
 
 export async function beginCeremony(
   c: Context<AppEnv>,
-  query: z.infer<typeof InviteQuery>,
+  query: z.infer<typeof BeginQuery>,
   { add, name, email, invite }: z.infer<typeof BeginSchema>,
 ) {
   refuseForeignOrigin(c);
@@ -48,7 +48,13 @@ export async function beginCeremony(
   const { publicKey, ...begun } =
     add === true
       ? await beginAdding(deps, await identify(c, accountsOf(realm)), { realm, name, email })
-      : await begin(deps, { realm, invite: query.invite ?? invite, name, email });
+      : await begin(deps, {
+          realm,
+          invite: query.invite ?? invite,
+          signup: query.signup === "true",
+          name,
+          email,
+        });
   return { ...begun, publicKey: optionsResponse(publicKey) };
 }
 

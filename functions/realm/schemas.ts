@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
 import type { CeremonyStart } from "../../shared/access/ceremony/begin.ts";
 import type { Invitation } from "../../shared/access/invitations.ts";
+import { nameFlaw, normalName } from "./display-name.ts";
 import { PRINTABLE } from "./printable.ts";
 
 export const TokenSchema = z
@@ -10,11 +11,18 @@ export const TokenSchema = z
 
 const displayName = z
   .string()
-  .trim()
+  .overwrite(normalName)
   .min(1)
   .max(64)
   .regex(PRINTABLE, "must not contain control characters or half of a surrogate pair")
-  .openapi("DisplayName");
+  .refine((name) => nameFlaw(name) === undefined, {
+    error: ({ input }) => nameFlaw(String(input)) ?? "",
+    params: { code: "text" },
+  })
+  .openapi("DisplayName", {
+    description:
+      "Stored in NFKC. Without invisible characters, and without words that mix scripts with similar letters.",
+  });
 
 export const InvitationSchema = z
   .object({
@@ -115,8 +123,11 @@ export const BeginSchema = z.strictObject({
   add: z.boolean().optional().openapi({ description: "true: adds a passkey to the signed-in account" }),
 });
 
-export const InviteQuery = z.strictObject({
+export const BeginQuery = z.strictObject({
   invite: z.string().max(200).optional().openapi({ description: "Invitation code for a registration" }),
+  signup: z.enum(["true", "false"]).optional().openapi({
+    description: "`true`: a registration without an invitation, where sign-up is open",
+  }),
 });
 
 /**

@@ -18,8 +18,8 @@ export interface AccountRecord {
   email: string | null;
   role: AccountRole;
   status: "pending" | "active" | "disabled";
-  /** Key of the invitation that created the account. */
-  invitation: string;
+  /** Key of the invitation that created the account; null if it registered without one. */
+  invitation: string | null;
   credentials: string[];
   createdAt: string;
   updatedAt: string;

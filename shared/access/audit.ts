@@ -14,6 +14,7 @@ export type AuditAction =
   | "role"
   | "delete"
   | "reveal"
+  | "settings"
   | "orb"
   | "entry"
   | "stream"

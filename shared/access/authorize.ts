@@ -48,6 +48,8 @@ export const PLATFORM_OPERATIONS = [
   "admins.read",
   "admins.write",
   "realm.bootstrap",
+  "settings.read",
+  "settings.write",
 ] as const;
 export type PlatformOperation = (typeof PLATFORM_OPERATIONS)[number];
 

@@ -23,7 +23,7 @@ import { keys, platformRealm, type Realm } from "./realms.ts";
  * Returns whether an account can sign in. A registration that stopped right before its final write counts as complete.
  */
 export async function isEffective(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
-  if (account.status !== "pending") return account.status === "active";
+  if (account.status !== "pending" || account.invitation === null) return account.status === "active";
   const invitation = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, account.invitation);
   return invitation?.value.account === account.id;
 }

@@ -5,6 +5,7 @@
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
+import { windowAt } from "../kernel/window.ts";
 import { LIMIT_WINDOW_SECONDS } from "../store/broker/provision.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { SubjectFull } from "../store/types.ts";
@@ -50,4 +51,65 @@ export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<voi
       retryAfter: LIMIT_WINDOW_SECONDS,
     });
   }
+}
+
+const HOUR_SECONDS = 3600;
+/** A long period allows a network as many sign-ups as this many short periods. */
+const LONG_SIGNUPS = 10;
+
+interface SignupLimit {
+  scope: "client" | "realm";
+  stream: typeof streams.quotas | typeof streams.longQuotas;
+  key: string;
+  rule: string;
+  most: number;
+  seconds: number;
+}
+
+/** Counts a sign-up with one request to the broker. @returns seconds until the next period if the limit is reached */
+async function countSignupIn(deps: Deps, limit: SignupLimit): Promise<number> {
+  if (limit.most === 0) return 0;
+  const { number, left } = windowAt(deps.clock.now(), limit.seconds);
+  const subject = subjects.quota(limit.stream, limit.rule, limit.key, number);
+  return (await deps.store.count(limit.stream, subject, 1)) > limit.most ? left : 0;
+}
+
+function requireSignups({ scope }: SignupLimit, wait: number): void {
+  if (wait === 0) return;
+  const whose = scope === "client" ? "your network address" : "this realm";
+  const detail = `Too many accounts were registered from ${whose}. Try again later, or ask for an invitation.`;
+  throw new AppError("too_many", "too_many_signups", detail, { retryAfter: wait, data: { scope } });
+}
+
+/**
+ * Counts a registration without invitation, and throws 429 if the client's network or the realm has had too many. A
+ * refused network does not count for the realm, so that one network alone cannot use up the realm's limit.
+ */
+export async function countSignup(deps: Deps, realm: string): Promise<void> {
+  const { networkSignups, realmSignups, windowSeconds, longWindowSeconds } = deps.config.quotas;
+  const network = {
+    scope: "client",
+    key: `client.${await sha256(clientNetwork(deps.request.client))}`,
+  } as const;
+  const limits: SignupLimit[] = [
+    { ...network, stream: streams.quotas, rule: "signups", most: networkSignups, seconds: windowSeconds },
+    {
+      ...network,
+      stream: streams.longQuotas,
+      rule: "signups",
+      most: networkSignups * LONG_SIGNUPS,
+      seconds: longWindowSeconds,
+    },
+  ];
+  const waits = await Promise.all(limits.map((limit) => countSignupIn(deps, limit)));
+  for (const [i, limit] of limits.entries()) requireSignups(limit, waits[i] ?? 0);
+  const whole: SignupLimit = {
+    scope: "realm",
+    stream: streams.longQuotas,
+    key: `realm.${realm}`,
+    rule: "signups",
+    most: realmSignups,
+    seconds: HOUR_SECONDS,
+  };
+  requireSignups(whole, await countSignupIn(deps, whole));
 }

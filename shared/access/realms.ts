@@ -17,6 +17,9 @@ interface Branding {
   color?: string | undefined;
 }
 
+/** Whether people need an invitation for an account. For `setting`, the platform's settings decide. */
+export type Signup = "invitation" | "open" | "setting";
+
 /** Sign-in features that an orb can turn on. */
 export type AccessHandler = "passkey" | "invitations" | "bootstrap";
 
@@ -33,6 +36,7 @@ export interface Realm {
   handlers: ReadonlySet<string>;
   /** Look of the sign-in page. */
   branding?: Branding | undefined;
+  signup: Signup;
   buckets: { accounts: string; credentials: string; invitations: string };
 }
 
@@ -49,6 +53,7 @@ export const platformRealm: Realm = {
   base: "/api/_auth",
   sessionSeconds: PLATFORM_SESSION_SECONDS,
   handlers: EVERY,
+  signup: "invitation",
   buckets: {
     accounts: buckets.platformAdmins,
     credentials: buckets.platformCredentials,
@@ -62,6 +67,7 @@ export const sharedRealm: Realm = {
   base: "/api/auth",
   sessionSeconds: USER_SESSION_SECONDS,
   handlers: EVERY,
+  signup: "setting",
   buckets: USERS,
 };
 
@@ -69,6 +75,7 @@ export interface RealmDocument {
   id: string;
   name?: string | undefined;
   branding?: Branding | undefined;
+  access?: { signup?: "invitation" | "open" | undefined } | undefined;
   uses?: readonly { service: string; handlers: readonly string[] }[] | undefined;
   session?: { ttl?: number | undefined } | undefined;
 }
@@ -84,6 +91,7 @@ export function orbRealm(document: RealmDocument): Realm | null {
     base: `/api/${document.id}`,
     sessionSeconds: document.session?.ttl ?? USER_SESSION_SECONDS,
     handlers: new Set(used.handlers),
+    signup: document.access?.signup ?? "invitation",
     buckets: USERS,
   };
 }

@@ -8,8 +8,8 @@ import type { Actor } from "../access/actor.ts";
 import type { Deps, RequestFacts } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
+import { windowAt } from "../kernel/window.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { windowAt } from "./leases.ts";
 import { spenderOf } from "./quotas.ts";
 import { tooMany } from "./refusals.ts";
 

@@ -5,6 +5,7 @@
  * grants its lease.
  */
 import type { Config, Deps } from "../deps.ts";
+import { windowAt } from "../kernel/window.ts";
 import { type streams, subjects } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 
@@ -32,13 +33,6 @@ const SHARE = 20;
 const REMEMBERED = 20_000;
 
 const leases = new PerHost<Lease>(REMEMBERED);
-
-/** Returns the number of the current period, and the seconds until it ends. */
-export function windowAt(now: number, seconds: number): { number: number; left: number } {
-  const ms = seconds * 1000;
-  const number = Math.floor(now / ms);
-  return { number, left: Math.max(1, Math.ceil(((number + 1) * ms - now) / 1000)) };
-}
 
 function leaseOf(config: Config, name: string, window: number): Lease {
   const known = leases.get(config, name);

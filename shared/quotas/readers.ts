@@ -2,8 +2,8 @@
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
+import { windowAt } from "../kernel/window.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { windowAt } from "./leases.ts";
 
 /**
  * Seconds of a counting period. A stream counts in the period in which it began, and never stays open longer than one.

@@ -73,6 +73,7 @@ export const buckets = {
   challenges: "challenges",
   handlers: "handlers",
   streamMappings: "stream_mappings",
+  platformSettings: "platform_settings",
 } as const;
 
 export function orbOf(stream: string): string | undefined {

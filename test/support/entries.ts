@@ -48,6 +48,8 @@ export const NO_QUOTAS: HandlerDeps["config"]["quotas"] = {
   accountBytes: 0,
   orbBytes: 0,
   accountConflicts: 0,
+  networkSignups: 0,
+  realmSignups: 0,
   readersPerUser: 100,
   readersPerAdmin: 6_000,
   readersPerOrb: 5_000,

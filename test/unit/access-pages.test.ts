@@ -17,7 +17,10 @@ test("escapes values, but not nested markup", () => {
 });
 
 test("escapes a realm's title everywhere", () => {
-  const page = signinPage({ ...sharedRealm, title: `"><script>` }, { kind: "login", name: "<img>" });
+  const page = signinPage(
+    { ...sharedRealm, title: `"><script>` },
+    { kind: "login", name: "<img>", signup: false },
+  );
   expect(page).not.toContain('"><script>');
   expect(page).not.toContain("<img>");
 });

@@ -39,6 +39,8 @@ test("has the documented default quotas, and 0 means no quota", () => {
     accountBytes: 2 * 1024 ** 3,
     orbBytes: 20 * 1024 ** 3,
     accountConflicts: 5,
+    networkSignups: 10,
+    realmSignups: 1_000,
     readersPerUser: 100,
     readersPerAdmin: 6_000,
     readersPerOrb: 5_000,

@@ -14,8 +14,9 @@ import { audit } from "../audit.ts";
 import { refusal } from "../authorize.ts";
 import { admitBootstrap } from "../bootstrap.ts";
 import { findInvitation, requireUsable } from "../invitations.ts";
-import { enforceRateLimit } from "../limits.ts";
+import { countSignup, enforceRateLimit } from "../limits.ts";
 import { generatedName, newAccountId, type Realm, relyingParty } from "../realms.ts";
+import { requireOpenSignup } from "../settings.ts";
 import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
 
 /** EdDSA, ES256 and RS256: every authenticator supports one of them. */
@@ -29,27 +30,35 @@ export interface CeremonyStart {
   isRegistration: boolean;
 }
 
+type Described = Pick<AccountRecord, "id" | "name" | "email" | "credentials">;
+
 export interface BeginInput {
   realm: Realm;
   invite?: string | undefined;
+  /** Whether to register without an invitation. */
+  signup?: boolean | undefined;
   /** Name of the new account; generated if missing. */
   name?: string | undefined;
   /** Email of the new account. A sign-in with it succeeds only for the account that has it. */
   email?: string | undefined;
 }
 
-/** Begins a registration if there is an invitation, otherwise a sign-in without a username. */
+/**
+ * Begins a registration if there is an invitation or the caller asks to sign up, otherwise a sign-in without a
+ * username.
+ */
 export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
     throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
   }
+  if (input.signup === true) return beginSignup(deps, input);
   return input.invite === undefined ? beginLogin(deps, input) : beginRegistration(deps, input, input.invite);
 }
 
 /** Rejects properties of a new account when the request does not create an account. */
 function refuseAccount(given: Pick<BeginInput, "name" | "email">): void {
   const faults = Object.entries(given).flatMap(([name, value]): Fault[] => {
-    const message = "belongs to a registration. Send it with an invitation.";
+    const message = "belongs to a registration. Send it with an invitation or with signup=true.";
     return value === undefined ? [] : [{ path: `/${name}`, code: "not_a_registration", message }];
   });
   if (faults.length > 0) throw invalid(faults);
@@ -95,15 +104,29 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
     }
     throw error;
   }
-  const sub = newAccountId(deps.randomToken);
-  const account = {
-    id: sub,
-    name: input.name ?? generatedName(sub),
-    email: input.email ?? null,
-    credentials: [],
-  };
   const invitation = { key: found.key, hash: found.value.hash };
-  return registration(deps, realm, account, { purpose: "register", invitation, session: null });
+  return registration(deps, realm, newAccount(deps, input), {
+    purpose: "register",
+    invitation,
+    session: null,
+  });
+}
+
+function newAccount(deps: Deps, { name, email }: BeginInput): Described {
+  const id = newAccountId(deps.randomToken);
+  return { id, name: name ?? generatedName(id), email: email ?? null, credentials: [] };
+}
+
+async function beginSignup(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
+  const { realm, invite } = input;
+  if (invite !== undefined) {
+    const message = "must not be sent together with an invitation. Send one of them.";
+    throw invalid([{ path: "/signup", code: "exclusive", message }]);
+  }
+  await Promise.all([requireOpenSignup(deps, realm), enforceRateLimit(deps, "begin")]);
+  await countSignup(deps, realm.name);
+  const bound = { purpose: "signup", invitation: null, session: null } as const;
+  return registration(deps, realm, newAccount(deps, input), bound);
 }
 
 export async function beginAdding(
@@ -132,7 +155,7 @@ export async function beginAdding(
 async function registration(
   deps: Deps,
   realm: Realm,
-  account: Pick<AccountRecord, "id" | "name" | "email" | "credentials">,
+  account: Described,
   bound: Pick<Challenge, "purpose" | "invitation" | "session">,
 ): Promise<CeremonyStart> {
   const known = await Promise.all(account.credentials.map((id) => readCredential(deps, realm, id)));

@@ -17,7 +17,7 @@ const REMEMBER_SECONDS = CHALLENGE_SECONDS * 2;
 
 export interface Challenge {
   realm: string;
-  purpose: "login" | "register" | "add";
+  purpose: "login" | "register" | "signup" | "add";
   /** Base64url, as in WebAuthn. */
   challenge: string;
   invitation: { key: string; hash: string } | null;

@@ -9,7 +9,11 @@ import { add } from "./add.ts";
 import { type Challenge, consumeChallenge, openChallenge } from "./challenges.ts";
 import { login } from "./login.ts";
 import { register } from "./register.ts";
+import { signUp } from "./signup.ts";
 import { passkeyRefused } from "./verify.ts";
+
+/** The ceremonies that create a passkey. */
+const CREATING = { register, signup: signUp, add } as const;
 
 export interface CompleteInput {
   realm: Realm;
@@ -36,9 +40,7 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
       return await login(deps, realm, challenge, response, admitted);
     }
     if (!isRegistration(response)) throw await refusedAfter(admitted);
-    return challenge.purpose === "register"
-      ? await register(deps, realm, challenge, response, admitted)
-      : await add(deps, realm, challenge, response, admitted);
+    return await CREATING[challenge.purpose](deps, realm, challenge, response, admitted);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "error";
     if (REFUSALS.has(code)) {
@@ -75,6 +77,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "invitation_used",
   "invitation_expired",
   "invitation_revoked",
+  "signup_closed",
 ]);
 
 /** Returns the error for a response that does not fit the challenge. The challenge still counts as used. */

@@ -37,13 +37,20 @@ export function checkDocument(
   const parsed = orbDocumentSchema.safeParse(input);
   if (!parsed.success) addZodIssues(faults, parsed.error.issues, input);
   const loose = readLoosely(input);
-  if (!loose.uses.some(({ service }) => service === "access")) {
-    for (const part of ["session", "branding"]) {
+  const access = loose.uses.find(({ service }) => service === "access");
+  if (access === undefined) {
+    for (const part of ["session", "branding", "access"]) {
       if (Reflect.get(input, part) === undefined) continue;
       const message =
         "has no effect without accounts of the orb's own. Add the service access to uses, or remove it.";
       faults.add(`/${part}`, "needs_access", message);
     }
+  } else if (
+    parsed.data?.access?.signup === "open" &&
+    !access.handlers.some(({ value }) => value === "passkey")
+  ) {
+    const message = "has no effect without passkeys. Add the handler passkey of the service access to uses.";
+    faults.add("/access/signup", "needs_access", message);
   }
   checkNames(loose, faults, before);
   checkHooks(loose, faults);

@@ -206,6 +206,18 @@ export const orbDocumentSchema = z
         example: ["US", "EU"],
       }),
     branding: brandingSchema.optional(),
+    access: z
+      .strictObject({
+        signup: z.enum(["invitation", "open"]).optional().meta({
+          description:
+            "open: everyone can register an account; invitation: only people with an invitation. Default: invitation.",
+        }),
+        signupRole: z.enum(["user"]).optional().meta({
+          description: "Role of accounts that register without an invitation. Always user.",
+        }),
+      })
+      .optional()
+      .meta({ id: "OrbSignup", description: "How people get an account of the orb." }),
     session: z
       .strictObject({
         ttl: z.int().min(SESSION_TTL.min).max(SESSION_TTL.max).meta({

@@ -109,6 +109,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     // The byte limit keeps the bucket small enough to read as a whole.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
+    bucketConfig(buckets.platformSettings, replicas),
   ];
 }
 

@@ -1,0 +1,84 @@
+import type { RegistrationResponseJSON } from "@simplewebauthn/server";
+import type { Deps } from "../../deps.ts";
+import { nullOnConflict } from "../../store/pages.ts";
+import { type AccountRecord, type CredentialRecord, createCredential, readAccount } from "../accounts.ts";
+import { audit } from "../audit.ts";
+import { generatedName, keys, type Realm } from "../realms.ts";
+import { type Completed, endSession, type StartedSession, sessionFor, startSession } from "../sessions.ts";
+import { requireOpenSignup } from "../settings.ts";
+import type { Challenge } from "./challenges.ts";
+import { passkeyRefused, verifyNew } from "./verify.ts";
+
+/** Role of every account that registers without an invitation. */
+const SIGNUP_ROLE = "user";
+
+/**
+ * Registers an account without an invitation. Four round trips:
+ *
+ * 1. Mark the challenge as used and check that sign-up is still open.
+ * 2. Write the passkey and the session. Neither works without the account.
+ * 3. Create the account. **This is the commit point**: its id is new, so nothing else can write it.
+ * 4. Write the audit record.
+ *
+ * A crash before step 3 leaves a passkey that no account lists, which does not count. After a crash later, the passkey
+ * signs in.
+ */
+export async function signUp(
+  deps: Deps,
+  realm: Realm,
+  challenge: Challenge,
+  response: RegistrationResponseJSON,
+  admitted: Promise<unknown>,
+): Promise<Completed> {
+  const { account: sub } = challenge;
+  if (sub === null) throw passkeyRefused();
+  await Promise.all([admitted, requireOpenSignup(deps, realm)]);
+  const verified = await verifyNew(deps, challenge, response);
+  const now = new Date(deps.clock.now()).toISOString();
+  const credential: CredentialRecord = { ...verified, account: sub, name: "Passkey 1" };
+  const account: AccountRecord = {
+    v: 1,
+    id: sub,
+    name: challenge.name ?? generatedName(sub),
+    email: challenge.email,
+    role: SIGNUP_ROLE,
+    status: "active",
+    invitation: null,
+    credentials: [credential.id],
+    createdAt: now,
+    updatedAt: now,
+  };
+  const session = await writeParts(deps, realm, account, credential);
+  const created = await create(deps, realm, account);
+  await audit(deps, { realm: realm.name, action: "register", actor: { sub }, target: sub, detail: "signup" });
+  return { session, account: created };
+}
+
+/** Writes the passkey and the session. If one fails, removes the other. */
+async function writeParts(
+  deps: Deps,
+  realm: Realm,
+  account: AccountRecord,
+  credential: CredentialRecord,
+): Promise<StartedSession> {
+  const key = await keys.credential(realm, credential.id);
+  const [session, passkey] = await Promise.allSettled([
+    startSession(deps, sessionFor(realm, account, credential.id)),
+    createCredential(deps, realm, key, credential),
+  ]);
+  if (session.status === "fulfilled" && passkey.status === "fulfilled") return session.value;
+  if (session.status === "fulfilled") await endSession(deps, realm.name, account.id, session.value.sid);
+  // A passkey that was refused belongs to another account.
+  if (passkey.status === "fulfilled") await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
+  throw passkey.status === "rejected" ? passkey.reason : (session as PromiseRejectedResult).reason;
+}
+
+async function create(deps: Deps, realm: Realm, account: AccountRecord): Promise<AccountRecord> {
+  const key = keys.account(realm, account.id);
+  const put = deps.store.kvPut(realm.buckets.accounts, key, JSON.stringify(account), { expect: 0 });
+  if ((await nullOnConflict(put)) !== null) return account;
+  // The challenge was used once, so only this request can have written the account, and lost the broker's answer.
+  const found = await readAccount(deps, realm, account.id);
+  if (found === null) throw passkeyRefused();
+  return found.value;
+}

@@ -1,0 +1,70 @@
+/** Settings of the platform that admins change over the API, and what they decide: whether sign-up is open. */
+import type { Deps } from "../deps.ts";
+import { AppError } from "../kernel/errors.ts";
+import { buckets } from "../store/subjects.ts";
+import { StreamMissing } from "../store/types.ts";
+import { type Actor, actorId } from "./actor.ts";
+import { audit } from "./audit.ts";
+import { PLATFORM_REALM, requireOperator } from "./authorize.ts";
+import type { Realm } from "./realms.ts";
+
+const KEY = "access";
+
+/** Settings of the shared accounts. */
+export interface PlatformSettings {
+  shared: { signup: "invitation" | "open" };
+}
+
+interface SettingsRecord extends PlatformSettings {
+  v: 1;
+  updatedAt: string;
+  updatedBy: string;
+}
+
+export interface DescribedSettings extends PlatformSettings {
+  /** Null until the first change. */
+  updatedAt: string | null;
+  updatedBy: string | null;
+}
+
+async function stored(deps: Deps): Promise<DescribedSettings> {
+  const found = await deps.store.kvGet(buckets.platformSettings, KEY).catch((error: unknown) => {
+    // A broker that an older version provisioned has no bucket for settings yet.
+    if (error instanceof StreamMissing) return null;
+    throw error;
+  });
+  if (found === null) return { shared: { signup: "invitation" }, updatedAt: null, updatedBy: null };
+  const { shared, updatedAt, updatedBy } = found.json<SettingsRecord>();
+  return { shared: { signup: shared.signup }, updatedAt, updatedBy };
+}
+
+export async function readPlatformSettings(deps: Deps, actor: Actor): Promise<DescribedSettings> {
+  requireOperator(actor, "settings.read");
+  return stored(deps);
+}
+
+export async function changePlatformSettings(
+  deps: Deps,
+  actor: Actor,
+  settings: PlatformSettings,
+): Promise<DescribedSettings> {
+  requireOperator(actor, "settings.write");
+  const { signup } = settings.shared;
+  const updatedAt = new Date(deps.clock.now()).toISOString();
+  const record: SettingsRecord = { v: 1, shared: { signup }, updatedAt, updatedBy: actorId(actor) };
+  await deps.store.kvPut(buckets.platformSettings, KEY, JSON.stringify(record));
+  await audit(deps, { realm: PLATFORM_REALM, action: "settings", actor, detail: `shared_signup_${signup}` });
+  return { shared: { signup }, updatedAt, updatedBy: record.updatedBy };
+}
+
+/** Returns whether people can register in the realm without an invitation. */
+export async function isSignupOpen(deps: Deps, realm: Realm): Promise<boolean> {
+  if (realm.signup !== "setting") return realm.signup === "open";
+  return (await stored(deps)).shared.signup === "open";
+}
+
+/** Throws 403 if people need an invitation. */
+export async function requireOpenSignup(deps: Deps, realm: Realm): Promise<void> {
+  if (await isSignupOpen(deps, realm)) return;
+  throw new AppError("forbidden", "signup_closed", "Accounts need an invitation here. Ask for one.");
+}
