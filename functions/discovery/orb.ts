@@ -95,7 +95,7 @@ export function describeOrb(
         add(
           entriesPath(live.compiled, schema) + tail,
           method,
-          entryOperation(generic, live, schema, method, operation, part),
+          entryOperation(generic, live, schema, operation, part),
         );
       }
     } else if (path.includes("{handler}")) {
@@ -247,12 +247,11 @@ function entryOperation(
   generic: Pick<ApiDocument, "components" | "paths">,
   live: LiveOrb,
   schema: CompiledSchema,
-  method: Method,
   operation: Operation,
   part: Making,
 ): Operation {
   const names = entrySchemas(generic, live, schema, part);
-  const { text, role } = requiredRole(schema, method);
+  const { text, role } = requiredRole(schema, operation.operationId);
   const isList = operation.operationId === definitions.list.operationId;
   const answers = Object.entries(operation.responses).map(([status, response]) => {
     if (contentSchema(response) === undefined) return [status, response] as const;

@@ -7,6 +7,18 @@ const words = {
   description: z.string().optional(),
 };
 
+const callers = z.array(z.string()).openapi({ example: ["user", "own"] });
+
+const AccessOverview = z
+  .union([
+    z.object({
+      read: z.enum(["public", "user", "own", "admin"]),
+      write: z.enum(["user", "admin", "owner"]),
+    }),
+    z.object({ read: callers, create: callers, update: callers, publish: callers, delete: callers }),
+  ])
+  .openapi({ description: "The short form if it says the same, otherwise a list for each action" });
+
 const FieldOverview = z
   .object({
     name: z.string().openapi({ example: "title" }),
@@ -37,10 +49,7 @@ const SchemaOverview = z
   .object({
     id: z.string().openapi({ example: "product" }),
     ...words,
-    access: z.object({
-      read: z.enum(["public", "user", "own", "admin"]),
-      write: z.enum(["user", "admin", "owner"]),
-    }),
+    access: AccessOverview,
     href: z
       .string()
       .nullable()
@@ -107,6 +116,8 @@ export const Overview = z
     orbs: z.array(OrbOverview),
   })
   .openapi("Discovery");
+
+export type AccessView = z.infer<typeof AccessOverview>;
 
 export type FieldView = z.infer<typeof FieldOverview>;
 

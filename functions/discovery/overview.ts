@@ -2,6 +2,7 @@
 import type { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
+import { accessLists, shownAccess } from "../../shared/definition/document/access.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveDefinitions } from "../../shared/definition/stored/live.ts";
 import { LISTED } from "../../shared/discovery/cached-value.ts";
@@ -12,7 +13,7 @@ import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/mapping.ts";
-import { type FieldView, type OrbView, Overview } from "./overview-schemas.ts";
+import { type AccessView, type FieldView, type OrbView, Overview } from "./overview-schemas.ts";
 import { publishedRoutes } from "./published.ts";
 
 function present<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
@@ -78,7 +79,7 @@ function orbView(
   const schemaView = (module: CompiledModule, schema: CompiledSchema) => ({
     id: schema.id,
     ...present({ name: schema.definition.name, description: schema.definition.description }),
-    access: schema.access,
+    access: shownAccess(accessLists(module.type, schema.definition)) as AccessView,
     href: module.routed ? entriesPath(compiled, schema) : null,
     fields: [...schema.fields.values()].map((field) => fieldView(field, paths)),
   });

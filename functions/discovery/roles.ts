@@ -1,6 +1,8 @@
+import { allowedBy, type EntryOperation } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import { READERS } from "../../shared/orb/routes.ts";
-import type { Method, Operation } from "./document.ts";
+import { type Grant, lowestRole } from "../../shared/definition/document/access.ts";
+import { definitions } from "../runtime/definitions.ts";
+import type { Operation } from "./document.ts";
 
 /** Removes anonymous access from the security requirements of an operation, unless the role is `public`. */
 export function securityFor(role: string, security: Operation["security"]): Operation["security"] {
@@ -15,10 +17,32 @@ export const ROLE_DESCRIPTIONS: Record<string, string> = {
   owner: "Owners of the orb",
 };
 
-export function requiredRole(schema: CompiledSchema, method: Method): { text: string; role: string } {
-  const { read, write } = schema.access;
-  if (method === "get") return { text: `${ROLE_DESCRIPTIONS[read]}.`, role: READERS[read] };
-  const text =
-    write === "user" ? "Signed-in users, what they created themselves; admins" : ROLE_DESCRIPTIONS[write];
-  return { text: `${text}.`, role: write };
+const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
+  list: "read",
+  get: "read",
+  create: "create",
+  update: "update",
+  remove: "delete",
+  publish: "publish",
+  unpublish: "unpublish",
+  archive: "archive",
+  restore: "restore",
+};
+
+/** Returns the text that names the callers of a grant. */
+export function callersOf({ least, own }: Grant): string {
+  const owns = own && least !== "public" && least !== "user";
+  const names = [...(owns ? ["own"] : []), least].map((name) => ROLE_DESCRIPTIONS[name] ?? name);
+  return names
+    .map((name, index) => (index === 0 ? name : name.charAt(0).toLowerCase() + name.slice(1)))
+    .join("; ");
 }
+
+/** Returns who may use an operation on the entries of a schema. */
+export function requiredRole(schema: CompiledSchema, operationId: string): { text: string; role: string } {
+  const name = namesOf.find((each) => definitions[each].operationId === operationId) ?? "update";
+  const grant = schema.access[allowedBy(OPERATIONS[name])];
+  return { text: `${callersOf(grant)}.`, role: lowestRole(grant) };
+}
+
+const namesOf = Object.keys(OPERATIONS) as (keyof typeof definitions)[];

@@ -78,10 +78,11 @@ export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   const personal = answer.private || expanded;
   const vary: string[] = [];
   if (choice.negotiated && (expanded || schema.translatable.length > 0)) vary.push("Accept-Language");
-  if (personal || schema.access.read !== "public") vary.push("Authorization", "Cookie");
+  const forAll = schema.access.read.least === "public";
+  if (personal || !forAll) vary.push("Authorization", "Cookie");
   const first = schema.translatable.length > 0 ? choice.languages[0] : undefined;
   const spoken = languages.length > 0 ? languages.join(", ") : first;
-  const open = actor.kind === "anonymous" && !personal && schema.access.read === "public";
+  const open = actor.kind === "anonymous" && !personal && forAll;
   return {
     ...(vary.length > 0 ? { vary: vary.join(", ") } : {}),
     ...(spoken !== undefined && !choice.allLocales ? { "content-language": spoken } : {}),

@@ -1,4 +1,5 @@
 /** Decides what each role may do. An operation that no rule allows is forbidden. */
+import type { Action, Grant, SchemaAccess } from "../definition/document/access.ts";
 import { AppError } from "../kernel/errors.ts";
 import { type Actor, actorId, anonymous, type Role } from "./actor.ts";
 
@@ -12,12 +13,6 @@ const RANK: Record<Role, number> = { public: 0, user: 1, admin: 2, owner: 3 };
 /** Returns whether `role` has at least the rights of `least`. */
 export function atLeast(role: Role, least: Role): boolean {
   return RANK[role] >= RANK[least];
-}
-
-/** The roles that may read and write the entries of a schema. */
-export interface SchemaAccess {
-  read: "public" | "user" | "own" | "admin";
-  write: "user" | "admin" | "owner";
 }
 
 export const ENTRY_OPERATIONS = [
@@ -94,34 +89,41 @@ export function roleInRealm(actor: Actor, realm: string): Role {
   }
 }
 
+/** The actions of an access rule that allow each operation. Any one of them is enough. */
+const ALLOWED_BY: Record<Exclude<EntryOperation, "reveal">, readonly [Action, ...Action[]]> = {
+  read: ["read"],
+  readDraft: ["update", "publish"],
+  readRevisions: ["update", "publish"],
+  create: ["create"],
+  update: ["update"],
+  publish: ["publish"],
+  unpublish: ["publish"],
+  archive: ["delete"],
+  restore: ["delete"],
+  delete: ["delete"],
+};
+
+/** Returns the action of an access rule that an operation needs. To read drafts, `publish` is enough too. */
+export function allowedBy(operation: EntryOperation): Action {
+  return operation === "reveal" ? "read" : ALLOWED_BY[operation][0];
+}
+
 /**
  * Returns whether a caller may perform an operation on an entry.
  * @param on.own whether the caller created the entry; false for `create` and for lists
  */
 export function may(
-  { role }: Pick<Principal, "role">,
+  caller: Pick<Principal, "role">,
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): boolean {
-  switch (operation) {
-    case "read":
-      return mayRead(role, on);
-    case "create":
-      return on.access.write === "user" ? atLeast(role, "user") : mayWrite(role, on);
-    case "readDraft":
-    case "readRevisions":
-    case "update":
-    case "publish":
-    case "unpublish":
-    case "archive":
-    case "restore":
-    case "delete":
-      return mayWrite(role, on);
-    case "reveal":
-      return role === "owner" && mayRead(role, on);
-    default:
-      return false;
-  }
+  const granted = (action: Action) => permits(on.access[action], caller, on.own);
+  if (operation === "reveal") return caller.role === "owner" && granted("read");
+  return Object.hasOwn(ALLOWED_BY, operation) && ALLOWED_BY[operation].some(granted);
+}
+
+function permits(grant: Grant, { role }: Pick<Principal, "role">, own: boolean): boolean {
+  return atLeast(role, grant.least) || (grant.own && own && atLeast(role, "user"));
 }
 
 /** Returns whether this user created an entry. Returns false for platform admins, who need no ownership. */
@@ -136,34 +138,6 @@ export function mayWith(
   { access, createdBy }: { access: SchemaAccess; createdBy: string },
 ): boolean {
   return may(principalIn(actor, orb.id, orb), operation, { access, own: isOwn(actor, createdBy) });
-}
-
-function mayRead(role: Role, { access, own }: { access: SchemaAccess; own: boolean }): boolean {
-  switch (access.read) {
-    case "public":
-      return true;
-    case "user":
-      return atLeast(role, "user");
-    case "own":
-      return atLeast(role, "admin") || (own && atLeast(role, "user"));
-    case "admin":
-      return atLeast(role, "admin");
-    default:
-      return false;
-  }
-}
-
-function mayWrite(role: Role, { access, own }: { access: SchemaAccess; own: boolean }): boolean {
-  switch (access.write) {
-    case "user":
-      return atLeast(role, "admin") || (own && atLeast(role, "user"));
-    case "admin":
-      return atLeast(role, "admin");
-    case "owner":
-      return role === "owner";
-    default:
-      return false;
-  }
 }
 
 export function mayOperate(actor: Actor, operation: PlatformOperation): boolean {

@@ -1,11 +1,11 @@
 /** Compares two definitions of an orb and lists the changes that affect stored entries. Does no I/O. */
 import { equal } from "../kernel/json.ts";
-import {
-  accessOf,
-  type FieldDefinition,
-  type ModuleDefinition,
-  type OrbDocument,
-  type SchemaDefinition,
+import { accessLists } from "./document/access.ts";
+import type {
+  FieldDefinition,
+  ModuleDefinition,
+  OrbDocument,
+  SchemaDefinition,
 } from "./document/document.ts";
 import { homeKey, homeOf } from "./document/home.ts";
 import { FIELD_TYPES } from "./fields/index.ts";
@@ -100,12 +100,12 @@ function compareSchemas(
   after: SchemaDefinition,
 ): Change[] {
   const changes: Change[] = [];
-  const read = { from: accessOf(module.type, before).read, to: accessOf(module.type, after).read };
-  if (read.from !== read.to) {
+  const read = { from: accessLists(module.type, before).read, to: accessLists(module.type, after).read };
+  if (!equal(read.from, read.to)) {
     changes.push({
       severity: "access",
       code: "changed_access_read",
-      message: `Readers change from ${read.from} to ${read.to}.`,
+      message: `Readers change from ${read.from.join(", ")} to ${read.to.join(", ")}.`,
     });
   }
   const fields = new Map(after.fields.map((field) => [field.name, field]));

@@ -1,7 +1,6 @@
 /** Compiles a valid document into a form that is fast to use. Does no I/O, so results can be cached. */
+import { accessLists, compileAccess, liveRoleOf, type SchemaAccess } from "./document/access.ts";
 import {
-  type Access,
-  accessOf,
   DEFAULT_LANGUAGE,
   type FieldDefinition,
   type ModuleDefinition,
@@ -45,8 +44,8 @@ export interface CompiledSchema {
   /** Where the schema's entries are stored. */
   readonly home: Home;
   readonly definition: SchemaDefinition;
-  readonly access: Access;
-  /** Readers of the published copies. Entries that only their owner can read use `admin`. */
+  readonly access: SchemaAccess;
+  /** Readers of the published copies. If not all of a role may read every entry, the copies are for the next one. */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   readonly unique: readonly CompiledField[];
@@ -151,7 +150,7 @@ export function compileSchema(
 ): CompiledSchema {
   const fields = new Map(definition.fields.map((field) => [field.name, compileField(field)] as const));
   const all = [...fields.values()];
-  const access = accessOf(module.type, definition);
+  const access = compileAccess(accessLists(module.type, definition));
   return {
     orb: document.id,
     module: module.id,
@@ -161,7 +160,7 @@ export function compileSchema(
     home: homeOf(module.type, definition.id),
     definition,
     access,
-    liveRole: access.read === "own" ? "admin" : access.read,
+    liveRole: liveRoleOf(access),
     fields,
     unique: all.filter((field) => field.unique),
     indexed: all.filter((field) => field.indexed),

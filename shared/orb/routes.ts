@@ -1,8 +1,8 @@
 import type { Actor, Role } from "../access/actor.ts";
-import { requireOperator } from "../access/authorize.ts";
+import { allowedBy, type EntryOperation, requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
 import type { CompiledOrb, CompiledSchema } from "../definition/compile.ts";
-import type { Access } from "../definition/document/document.ts";
+import { lowestRole } from "../definition/document/access.ts";
 import {
   hidesRealmSegment,
   isRealmSegment,
@@ -23,7 +23,7 @@ export interface ActiveRoute {
   path: string;
   orb: string;
   origin: RouteOrigin;
-  /** Minimum role. The values `own` and `owner` also allow the creator of the entry. */
+  /** The least role that may use the route, for its own entries at least. */
   role: Role;
   handler?: string;
 }
@@ -50,33 +50,24 @@ export function entriesPath(orb: CompiledOrb, schema: CompiledSchema): string {
 
 function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
   const path = entriesPath(orb, schema);
-  const read = READERS[schema.access.read];
-  const write = schema.access.write;
-  const route = (method: ActiveRoute["method"], tail: string, role: Role): ActiveRoute => ({
+  const route = (method: ActiveRoute["method"], tail: string, operation: EntryOperation): ActiveRoute => ({
     method,
     path: path + tail,
     orb: orb.id,
     origin: "crud",
-    role,
+    role: lowestRole(schema.access[allowedBy(operation)]),
   });
   return [
-    route("GET", "", read),
-    route("GET", "/{id}", read),
-    route("POST", "", write),
-    route("PUT", "/{id}", write),
-    route("DELETE", "/{id}", write),
-    ...["publish", "unpublish", "archive", "restore"].map((operation) =>
-      route("POST", `/{id}/${operation}`, write),
+    route("GET", "", "read"),
+    route("GET", "/{id}", "read"),
+    route("POST", "", "create"),
+    route("PUT", "/{id}", "update"),
+    route("DELETE", "/{id}", "delete"),
+    ...(["publish", "unpublish", "archive", "restore"] as const).map((operation) =>
+      route("POST", `/{id}/${operation}`, operation),
     ),
   ];
 }
-
-export const READERS: Record<Access["read"], Role> = {
-  public: "public",
-  user: "user",
-  own: "user",
-  admin: "admin",
-};
 
 export const CALLERS: Record<Handler["auth"], Role> = {
   None: "public",

@@ -11,26 +11,37 @@ import {
   REALM_OPERATIONS,
   refusal,
   requireMay,
-  type SchemaAccess,
 } from "../../shared/access/authorize.ts";
+import {
+  ACTIONS,
+  type AccessLists,
+  type Action,
+  ADMINS_ONLY,
+  accessLists,
+  compileAccess,
+  type SchemaAccess,
+  shownAccess,
+} from "../../shared/definition/document/access.ts";
 
 const ROLES: Role[] = ["public", "user", "admin", "owner"];
 const WRITES = ENTRY_OPERATIONS.filter((operation) => !["read", "create", "reveal"].includes(operation));
 
 /** Expected permissions in the order public, user, admin, owner, for entries of others and for own ones. */
 type Row = [others: string, own: string];
-const READ: Record<SchemaAccess["read"], Row> = {
+type Read = "public" | "user" | "own" | "admin";
+type Write = "user" | "admin" | "owner";
+const READ: Record<Read, Row> = {
   public: ["yyyy", "yyyy"],
   user: ["nyyy", "nyyy"],
   own: ["nnyy", "nyyy"],
   admin: ["nnyy", "nnyy"],
 };
-const CREATE: Record<SchemaAccess["write"], Row> = {
+const CREATE: Record<Write, Row> = {
   user: ["nyyy", "nyyy"],
   admin: ["nnyy", "nnyy"],
   owner: ["nnny", "nnny"],
 };
-const CHANGE: Record<SchemaAccess["write"], Row> = {
+const CHANGE: Record<Write, Row> = {
   user: ["nnyy", "nyyy"],
   admin: ["nnyy", "nnyy"],
   owner: ["nnny", "nnny"],
@@ -40,14 +51,28 @@ function row(operation: EntryOperation, access: SchemaAccess, own: boolean): str
   return ROLES.map((role) => (may({ role }, operation, { access, own }) ? "y" : "n")).join("");
 }
 
-const reads = Object.keys(READ) as SchemaAccess["read"][];
-const writes = Object.keys(CREATE) as SchemaAccess["write"][];
+const reads = Object.keys(READ) as Read[];
+const writes = Object.keys(CREATE) as Write[];
+const short = (read: Read, write: Write) =>
+  compileAccess(accessLists("CONTENT", { access: { read, write } }));
+
+const mutable = (lists: Record<string, readonly string[]>) =>
+  Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, [...list]]));
+
+/** The operations that each action allows. Drafts and revisions are for those who update or publish. */
+const OPERATIONS: Record<Action, readonly EntryOperation[]> = {
+  read: ["read"],
+  create: ["create"],
+  update: ["update", "readDraft", "readRevisions"],
+  publish: ["publish", "unpublish", "readDraft", "readRevisions"],
+  delete: ["delete", "archive", "restore"],
+};
 
 describe("entry permissions: role × operation × access × ownership", () => {
   for (const read of reads) {
     for (const write of writes) {
       for (const own of [false, true]) {
-        const access = { read, write };
+        const access = short(read, write);
         const column = own ? 1 : 0;
         test(`read ${read}, write ${write}, ${own ? "own entry" : "entry of another user"}`, () => {
           expect(row("read", access, own)).toBe(READ[read][column]);
@@ -59,10 +84,60 @@ describe("entry permissions: role × operation × access × ownership", () => {
     }
   }
 
+  test("a list allows its callers and every higher role, for each action alone", () => {
+    const names = ["public", "user", "own", "admin", "owner"] as const;
+    const rank = (name: string) => ROLES.indexOf(name as Role);
+    for (let bits = 1; bits < 1 << names.length; bits++) {
+      const list = names.filter((_, at) => (bits >> at) & 1);
+      const expected = (own: boolean) =>
+        ROLES.map((role) =>
+          list.some((name) =>
+            name === "own"
+              ? rank(role) >= rank("admin") || (own && rank(role) >= rank("user"))
+              : rank(role) >= rank(name),
+          )
+            ? "y"
+            : "n",
+        ).join("");
+      for (const action of ACTIONS) {
+        const nobody = Object.fromEntries(ACTIONS.map((each) => [each, ["owner"]])) as never;
+        const access = compileAccess({ ...(nobody as AccessLists), [action]: list });
+        for (const own of [false, true]) {
+          const allowed = ENTRY_OPERATIONS.filter((operation) => OPERATIONS[action].includes(operation));
+          for (const operation of allowed) expect(row(operation, access, own)).toBe(expected(own));
+          for (const operation of ENTRY_OPERATIONS.filter((each) => !allowed.includes(each)))
+            expect(row(operation, access, own)).toBe("nnny");
+        }
+      }
+    }
+  });
+
+  test("a short form and its lists are one", () => {
+    for (const read of reads)
+      for (const write of writes) {
+        const lists = accessLists("CONTENT", { access: { read, write } });
+        const { read: readers, ...writing } = lists;
+        const long = { read: [...readers], ...mutable(writing) } as never;
+        expect(accessLists("CONTENT", { access: long })).toEqual(lists);
+        expect(shownAccess(lists)).toEqual({ read, write });
+      }
+    const lists = accessLists("CONTENT", { access: { update: ["user"] } });
+    expect(shownAccess(lists)).toEqual(lists);
+    expect(lists).toEqual({
+      read: ["public"],
+      create: ["admin"],
+      update: ["user"],
+      publish: ["admin"],
+      delete: ["admin"],
+    });
+  });
+
   test("forbids unknown operations, roles and access values", () => {
-    const access = { read: "everybody", write: "everybody" } as unknown as SchemaAccess;
-    for (const operation of ENTRY_OPERATIONS) expect(row(operation, access, true)).toBe("nnnn");
-    const open: SchemaAccess = { read: "public", write: "user" };
+    const grant = { least: "everybody", own: false };
+    const access = { read: grant, create: grant, update: grant, publish: grant, delete: grant };
+    for (const operation of ENTRY_OPERATIONS)
+      expect(row(operation, access as SchemaAccess, true)).toBe("nnnn");
+    const open = short("public", "user");
     expect(row("drop" as EntryOperation, open, true)).toBe("nnnn");
     expect(may({ role: "god" as Role }, "update", { access: open, own: true })).toBe(false);
   });
@@ -102,7 +177,7 @@ describe("roles in an orb", () => {
   test("answers anonymous callers as unauthenticated and others as forbidden", () => {
     expect(refusal(anonymous).kind).toBe("unauthenticated");
     expect(refusal(member("shop", "user")).kind).toBe("forbidden");
-    const on = { access: { read: "admin", write: "admin" } as const, own: false };
+    const on = { access: ADMINS_ONLY, own: false };
     expect(() => requireMay({ actor: anonymous, role: "public" }, "read", on)).toThrow("signed in");
     expect(() => requireMay({ actor: member("shop", "user"), role: "user" }, "read", on)).toThrow("may not");
     expect(() => requireMay({ actor: operator, role: "owner" }, "read", on)).not.toThrow();

@@ -432,3 +432,26 @@ describe("branding", () => {
     expect(branded({ font: "serif" })).toEqual(["/branding/font unknown_property"]);
   });
 });
+
+describe("access of a schema", () => {
+  const withAccess = (access: unknown) => ({
+    id: "shop",
+    modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", access, fields: [] }] }],
+  });
+  const path = "/modules/0/schemas/0/access";
+  test.each<[unknown, string[]]>([
+    [{ read: "own", write: "owner" }, []],
+    [
+      { read: ["public"], create: ["user"], update: ["own", "admin"], publish: ["owner"], delete: ["own"] },
+      [],
+    ],
+    [{ read: ["owner"], write: "user" }, []],
+    [{ read: [] }, ["/read too_few"]],
+    [{ read: ["user", "user"] }, ["/read duplicate"]],
+    [{ create: ["own"] }, ["/create not_applicable"]],
+    [{ write: "user", update: ["user"] }, ["/write conflicting"]],
+    [{ create: "user" }, ["/create type"]],
+  ])("checks %j", (access, expected) => {
+    expect(faults(withAccess(access))).toEqual(expected.map((line) => path + line));
+  });
+});

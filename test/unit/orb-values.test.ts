@@ -283,10 +283,13 @@ describe("compiled orbs", () => {
   });
 
   test("have default access", () => {
-    expect(orb.schema("catalog", "product")?.access).toEqual({ read: "public", write: "admin" });
-    expect(orb.schema("orders")?.access).toEqual({ read: "own", write: "admin" });
+    const admins = { least: "admin", own: false };
+    const writes = { create: admins, update: admins, publish: admins, delete: admins };
+    const everyone = { least: "public", own: false };
+    expect(orb.schema("catalog", "product")?.access).toEqual({ read: everyone, ...writes });
+    expect(orb.schema("orders")?.access).toEqual({ read: { least: "admin", own: true }, ...writes });
     expect(orb.schema("orders")?.liveRole).toBe("admin");
-    expect(orb.schema("discounts")?.access).toEqual({ read: "admin", write: "admin" });
+    expect(orb.schema("discounts")?.access).toEqual({ read: admins, ...writes });
   });
 
   test("list the fields with special attributes", () => {

@@ -1,5 +1,6 @@
 /** The orb document. Types, validation and OpenAPI schemas derive from these zod schemas. */
 import { z } from "zod";
+import { accessSchema } from "./access.ts";
 import { brandingSchema } from "./branding.ts";
 import { HOOK_LIMITS, hookSchema } from "./hooks.ts";
 import {
@@ -139,18 +140,6 @@ export const fieldSchema = z
   })
   .meta({ id: "OrbField", description: "A field of a schema." });
 
-const accessSchema = z
-  .strictObject({
-    read: z.enum(["public", "user", "own", "admin"]).optional().meta({
-      description:
-        "public: everyone; user: signed-in users; own: its creator; admin: admins. Default: public for CONTENT and CONFIG, else admin.",
-    }),
-    write: z.enum(["user", "admin", "owner"]).optional().meta({
-      description: "user: users can create entries and change their own; admin; owner. Default: admin.",
-    }),
-  })
-  .meta({ id: "OrbAccess", description: "Who may read and write the entries of a schema." });
-
 /** A data structure, like a table of a database. */
 const schemaSchema = z
   .strictObject({
@@ -256,13 +245,3 @@ export type ModuleDefinition = z.output<typeof moduleSchema>;
 export type SchemaDefinition = z.output<typeof schemaSchema>;
 export type FieldDefinition = z.output<typeof fieldSchema>;
 export type ModuleType = (typeof MODULE_TYPES)[number];
-
-export interface Access {
-  read: "public" | "user" | "own" | "admin";
-  write: "user" | "admin" | "owner";
-}
-
-export function accessOf(type: ModuleType, schema: Pick<SchemaDefinition, "access">): Access {
-  const open = type === "CONTENT" || type === "CONFIG";
-  return { read: schema.access?.read ?? (open ? "public" : "admin"), write: schema.access?.write ?? "admin" };
-}

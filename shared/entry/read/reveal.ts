@@ -1,6 +1,7 @@
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { principalIn, requireMay } from "../../access/authorize.ts";
+import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
@@ -25,7 +26,7 @@ export async function revealValues(
   const { orb, address, snapshot, past } = input;
   const schema = schemaOf(orb.compiled, address);
   // An owner sees entries of every schema, so access makes no difference.
-  const access = schema?.access ?? ({ read: "admin", write: "owner" } as const);
+  const access = schema?.access ?? ADMINS_ONLY;
   requireMay(principalIn(actor, orb.orb, orb.compiled), "reveal", { access, own: false });
   await audit(deps, {
     realm: orb.orb,

@@ -1,6 +1,7 @@
 import type { Actor } from "../../access/actor.ts";
 import { isOwn, may, mayOperate, principalIn, refusal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
+import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import { type Operation, patch } from "../../definition/document/diff.ts";
 import { MASK } from "../../definition/document/mask.ts";
 import type { Deps } from "../../deps.ts";
@@ -52,7 +53,7 @@ async function readable(
   if (entry === null) throw notFound("entry");
   const schema = schemaOf(context.compiled, entry.address);
   if (mayOperate(actor, "entries.manage")) return { entry, schema };
-  const access = schema?.access ?? { read: "admin", write: "admin" };
+  const access = schema?.access ?? ADMINS_ONLY;
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
   if (entry.head.status === "DELETED") throw notFound("entry");
   if (!may(principalIn(actor, context.orb, context.compiled), "readRevisions", on)) throw refusal(actor);

@@ -19,6 +19,7 @@ import {
   requireMay,
 } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
+import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
@@ -141,7 +142,7 @@ function authorised(
 ): LoadedEntry {
   const principal = principalIn(actor, context.orb, context.compiled);
   if (entry === null) throw notFound("entry");
-  const access = schemaOf(context.compiled, entry.address)?.access ?? { read: "admin", write: "admin" };
+  const access = schemaOf(context.compiled, entry.address)?.access ?? ADMINS_ONLY;
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
   if (!acts.every((act) => may(principal, act, on))) {
     const seen = may(principal, "read", on) && visible(entry.head, deps.clock.now());

@@ -24,11 +24,12 @@ export interface NewRecord {
   key?: string | undefined;
 }
 
-/** Rejects callers who may not create records. Every account may, unless the schema's `access.write` restricts it. */
+/** Rejects callers who may not create records. Every account may, unless the schema's `access` says who writes. */
 function requireWriter(caller: Principal, schema: CompiledSchema): void {
-  const stated = schema.definition.access?.write;
+  const { write, create } = schema.definition.access ?? {};
   if (caller.role === "public") throw refusal(caller.actor);
-  if (stated !== undefined) requireMay(caller, "create", { access: schema.access, own: true });
+  if (write !== undefined || create !== undefined)
+    requireMay(caller, "create", { access: schema.access, own: true });
 }
 
 export async function recordTransaction(
