@@ -26,7 +26,7 @@ const AuditSchema = z
 const time = z.iso.datetime({ offset: true }).optional();
 
 const list = defineRoute({
-  ...operatorRoute("Audit"),
+  ...operatorRoute("Audit", "audit.read"),
   method: "get",
   path: "/api/admin/audit",
   operationId: "listAudit",

@@ -48,10 +48,11 @@ const DefinitionBody = z
   .openapi("DefinitionBody");
 
 const path = "/api/admin/definitions/{kind}/{id}" as const;
-const common = operatorRoute("Definitions");
+const reading = operatorRoute("Definitions", "registry.read");
+const writing = operatorRoute("Definitions", "registry.write");
 
 const list = defineRoute({
-  ...common,
+  ...reading,
   method: "get",
   path: "/api/admin/definitions/{kind}",
   operationId: "listDefinitions",
@@ -61,7 +62,7 @@ const list = defineRoute({
   problems: [400, 401, 403, 422],
 });
 const get = defineRoute({
-  ...common,
+  ...reading,
   method: "get",
   path,
   operationId: "getDefinition",
@@ -80,7 +81,7 @@ const get = defineRoute({
   problems: [400, 401, 403, 404],
 });
 const instance = defineRoute({
-  ...common,
+  ...reading,
   method: "get",
   path: "/api/admin/definitions/modules/{id}/module",
   operationId: "moduleFromTemplate",
@@ -102,7 +103,7 @@ const instance = defineRoute({
   problems: [400, 401, 403, 404],
 });
 const put = defineRoute({
-  ...common,
+  ...writing,
   method: "put",
   path,
   operationId: "putDefinition",
@@ -119,7 +120,7 @@ const put = defineRoute({
   problems: [400, 401, 403, 404, 409, 412],
 });
 const remove = defineRoute({
-  ...common,
+  ...writing,
   method: "delete",
   path,
   operationId: "deleteDefinition",

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
-import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { STATUS } from "../http/problem.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { FaultSchema, IdempotencyKey, OrbIdParam } from "../http/schemas.ts";
@@ -53,7 +53,7 @@ function wire(result: BulkResult): z.infer<typeof ResultSchema> {
 
 export function entryBulkRoutes(prefix: AdminPrefix) {
   const route = defineRoute({
-    ...adminRoute(prefix, "Entries"),
+    ...entryRoute(prefix, "create"),
     method: "post",
     path: `${prefix}/{orbId}/entries/bulk` as const,
     operationId: "createEntries",

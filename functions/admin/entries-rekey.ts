@@ -1,7 +1,7 @@
 /** Admin route that encrypts stored sensitive values again after the encryption keys have changed. */
 import { z } from "@hono/zod-openapi";
 import { type RekeyProgress, rekeyEntries } from "../../shared/entry/index.ts";
-import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, OrbIdParam } from "../http/schemas.ts";
 import { definition } from "./entry-schemas.ts";
@@ -21,7 +21,7 @@ const RekeySchema = z
 
 export function entryRekeyRoutes(prefix: AdminPrefix) {
   const route = defineRoute({
-    ...adminRoute(prefix, "Entries"),
+    ...entryRoute(prefix, "entries.rekey"),
     method: "post",
     path: `${prefix}/{orbId}/entries/rekey` as const,
     operationId: "rekeyEntries",

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import {
   archiveEntry,
   createEntry,
@@ -9,7 +10,7 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
-import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import {
   IdempotencyKey,
@@ -36,12 +37,12 @@ import {
 } from "./entry-schemas.ts";
 
 export function entryWriteRoutes(prefix: AdminPrefix) {
-  const common = adminRoute(prefix, "Entries");
+  const common = (operation: EntryOperation) => entryRoute(prefix, operation);
   const collection = `${prefix}/{orbId}/entries` as const;
   const one = `${collection}/{entryId}` as const;
 
   const create = defineRoute({
-    ...common,
+    ...common("create"),
     method: "post",
     path: collection,
     operationId: "createEntry",
@@ -56,7 +57,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     problems: [401, 403, 404, 409, 410],
   });
   const update = defineRoute({
-    ...common,
+    ...common("update"),
     method: "put",
     path: one,
     operationId: "updateEntry",
@@ -73,7 +74,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     problems: [401, 403, 404, 409, 412],
   });
   const remove = defineRoute({
-    ...common,
+    ...common("delete"),
     method: "delete",
     path: one,
     operationId: "deleteEntry",
@@ -133,12 +134,11 @@ const MOVES = [
 ] as const;
 
 export function entryMoveRoutes(prefix: AdminPrefix) {
-  const common = adminRoute(prefix, "Entries");
   const one = `${prefix}/{orbId}/entries/{entryId}` as const;
   const router = newRouter();
   for (const { name, verb, query, summary } of MOVES) {
     const route = defineRoute({
-      ...common,
+      ...entryRoute(prefix, name),
       method: "post",
       path: `${one}/${name}`,
       operationId: `${name}Entry`,

@@ -5,7 +5,7 @@ import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { listManaged } from "../../shared/entry/read/managed.ts";
 import { getManaged } from "../../shared/entry/read/managed-get.ts";
 import { matchesTag, revisionTag } from "../http/etag.ts";
-import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { IfNoneMatch, json, listOf, OrbIdParam } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
@@ -38,7 +38,7 @@ const ListQuery = z.looseObject({
 const flag = z.enum(["true", "false"]).optional();
 
 export function entryReadRoutes(prefix: AdminPrefix) {
-  const common = adminRoute(prefix, "Entries");
+  const common = entryRoute(prefix, "entries.read");
   const path = `${prefix}/{orbId}/entries` as const;
 
   const list = defineRoute({

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import {
   compareRevisions,
@@ -9,7 +10,7 @@ import {
 } from "../../shared/entry/index.ts";
 import { readPlace, writePlace } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
-import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, listOf, pageQuery, Replayed, RevisionTag, WriteHeaders } from "../http/schemas.ts";
 import { answer, definition, EntryParams, entryAnswer, targetOf, ValuesSchema } from "./entry-schemas.ts";
@@ -67,11 +68,11 @@ const RevisionParams = EntryParams.extend({
 });
 
 export function entryRevisionRoutes(prefix: AdminPrefix) {
-  const common = adminRoute(prefix, "Entries");
+  const common = (operation: EntryOperation) => entryRoute(prefix, operation);
   const path = `${prefix}/{orbId}/entries/{entryId}/revisions` as const;
 
   const list = defineRoute({
-    ...common,
+    ...common("readRevisions"),
     method: "get",
     path,
     operationId: "listEntryRevisions",
@@ -86,7 +87,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     problems: [400, 401, 403, 404],
   });
   const one = defineRoute({
-    ...common,
+    ...common("readRevisions"),
     method: "get",
     path: `${path}/{revision}`,
     operationId: "getEntryRevision",
@@ -103,7 +104,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     problems: [400, 401, 403, 404],
   });
   const revert = defineRoute({
-    ...common,
+    ...common("update"),
     method: "post",
     path: `${path}/{revision}/restore`,
     operationId: "revertEntry",

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import { archiveOrb, publishOrb, restoreOrb, tryPublish, unpublishOrb } from "../../shared/orb/operate.ts";
 import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
@@ -9,11 +10,11 @@ import { orbAnswer } from "./orb-headers.ts";
 import { DryRunFlag, ForceFlag, OrbSchema, outcome } from "./orbs-schemas.ts";
 
 export function addLifecycle(router: Router, prefix: AdminPrefix): void {
-  const shared = adminRoute(prefix, "Orbs");
+  const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
   const one = `${prefix}/{orbId}` as const;
 
   const publish = defineRoute({
-    ...shared,
+    ...shared("orbs.write"),
     method: "post",
     path: `${one}/publish` as const,
     operationId: "publishOrb",
@@ -51,7 +52,7 @@ export function addLifecycle(router: Router, prefix: AdminPrefix): void {
   ] as const;
   for (const { name, summary, verb } of moves) {
     const move = defineRoute({
-      ...shared,
+      ...shared("orbs.write"),
       method: "post",
       path: `${one}/${name}`,
       operationId: `${name}Orb`,

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryUpdate } from "../../shared/orb/update.ts";
@@ -32,12 +33,12 @@ const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });
 const RevisionParam = OrbIdParam.extend({ revision: Revision });
 
 export function orbRevisionRoutes(prefix: AdminPrefix) {
-  const shared = adminRoute(prefix, "Orbs");
+  const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
   const all = `${prefix}/{orbId}/revisions` as const;
   const router = newRouter();
 
   const list = defineRoute({
-    ...shared,
+    ...shared("orbs.read"),
     method: "get",
     path: all,
     operationId: "listOrbRevisions",
@@ -64,7 +65,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
   });
 
   const get = defineRoute({
-    ...shared,
+    ...shared("orbs.read"),
     method: "get",
     path: `${all}/{revision}` as const,
     operationId: "getOrbRevision",
@@ -88,7 +89,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
   });
 
   const restore = defineRoute({
-    ...shared,
+    ...shared("orbs.write"),
     method: "post",
     path: `${all}/{revision}/restore` as const,
     operationId: "restoreOrbRevision",
@@ -126,7 +127,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
 
 export function routeListing() {
   const list = defineRoute({
-    ...operatorRoute("Orbs"),
+    ...operatorRoute("Orbs", "routes.read"),
     method: "get",
     path: "/api/admin/routes",
     operationId: "listRoutes",

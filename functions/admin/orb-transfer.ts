@@ -1,5 +1,6 @@
 /** Exports and imports an orb with its entries as JSON Lines. */
 import { z } from "@hono/zod-openapi";
+import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import { exportOrb } from "../../shared/orb/transfer/export.ts";
 import { importOrb } from "../../shared/orb/transfer/import.ts";
 import { orbView } from "../../shared/orb/view.ts";
@@ -18,11 +19,11 @@ const TYPE = "application/x-ndjson";
 const LINE_LIMIT = 4 * 1024 * 1024;
 
 export function orbTransferRoutes(prefix: AdminPrefix) {
-  const shared = adminRoute(prefix, "Orbs");
+  const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
   const router = newRouter();
 
   const read = defineRoute({
-    ...shared,
+    ...shared("entries.export"),
     method: "get",
     path: `${prefix}/{orbId}/export` as const,
     operationId: "exportOrb",
@@ -65,7 +66,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
   });
 
   const write = defineRoute({
-    ...shared,
+    ...shared("orbs.import"),
     method: "post",
     path: `${prefix}/import` as const,
     operationId: "importOrb",

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import { orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { createOrb } from "../../shared/orb/create.ts";
@@ -45,10 +46,10 @@ export function orbRoutes(prefix: AdminPrefix) {
 }
 
 function addCollection(router: Router, prefix: AdminPrefix): void {
-  const shared = adminRoute(prefix, "Orbs");
+  const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
 
   const list = defineRoute({
-    ...shared,
+    ...shared("orbs.list"),
     method: "get",
     path: prefix,
     operationId: "listOrbs",
@@ -79,7 +80,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
   });
 
   const create = defineRoute({
-    ...shared,
+    ...shared("orbs.create"),
     method: "post",
     path: prefix,
     operationId: "createOrb",
@@ -104,11 +105,11 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
 }
 
 function addDocument(router: Router, prefix: AdminPrefix): void {
-  const shared = adminRoute(prefix, "Orbs");
+  const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
   const one = `${prefix}/{orbId}` as const;
 
   const get = defineRoute({
-    ...shared,
+    ...shared("orbs.read"),
     method: "get",
     path: one,
     operationId: "getOrb",
@@ -140,7 +141,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
   });
 
   const put = defineRoute({
-    ...shared,
+    ...shared("orbs.write"),
     method: "put",
     path: one,
     operationId: "updateOrb",
@@ -173,7 +174,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
   });
 
   const remove = defineRoute({
-    ...shared,
+    ...shared("orbs.write"),
     method: "delete",
     path: one,
     operationId: "deleteOrb",

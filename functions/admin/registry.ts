@@ -40,7 +40,7 @@ const RegistrySchema = z
 
 const common = {
   method: "get" as const,
-  ...operatorRoute("Handlers"),
+  ...operatorRoute("Handlers", "registry.read"),
   responses: { 200: json("Handlers in order of their names", z.array(RegistrySchema)) },
 };
 const all = defineRoute({
@@ -59,7 +59,7 @@ const ofService = defineRoute({
   problems: [401, 403, 404],
 });
 const remove = defineRoute({
-  ...operatorRoute("Handlers"),
+  ...operatorRoute("Handlers", "registry.write"),
   method: "delete",
   path: "/api/admin/registry/{service}/{handler}",
   operationId: "removeHandler",

@@ -45,14 +45,13 @@ const MappingSchema = z
   })
   .openapi("StreamMapping");
 
-const common = {
-  path: "/api/admin/streams/{name}" as const,
-  ...operatorRoute("Streams"),
-};
+const path = "/api/admin/streams/{name}" as const;
+const reading = operatorRoute("Streams", "streams.read");
+const writing = operatorRoute("Streams", "streams.write");
 const params = z.object({ name: z.string().openapi({ example: "shop-live" }) });
 
 const list = defineRoute({
-  ...common,
+  ...reading,
   method: "get",
   path: "/api/admin/streams",
   operationId: "listStreamMappings",
@@ -62,8 +61,9 @@ const list = defineRoute({
 });
 
 const get = defineRoute({
-  ...common,
+  ...reading,
   method: "get",
+  path,
   operationId: "getStreamMapping",
   summary: "Get a stream mapping",
   request: { params },
@@ -72,8 +72,9 @@ const get = defineRoute({
 });
 
 const put = defineRoute({
-  ...common,
+  ...writing,
   method: "put",
+  path,
   operationId: "putStreamMapping",
   summary: "Create or replace a stream mapping",
   description:
@@ -87,8 +88,9 @@ const put = defineRoute({
 });
 
 const remove = defineRoute({
-  ...common,
+  ...writing,
   method: "delete",
+  path,
   operationId: "deleteStreamMapping",
   summary: "Remove a stream mapping",
   request: { params },

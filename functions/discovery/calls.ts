@@ -110,6 +110,7 @@ export function httpOperation(
     parameters: names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
     responses: { ...Object.fromEntries(refusals), default: { description: "The handler's response" } },
     "x-role": role,
+    "x-scope": operation["x-scope"] ?? null,
     "x-handler": handler.name,
   };
 }

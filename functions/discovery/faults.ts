@@ -17,7 +17,7 @@ const StoredFault = z
   .openapi("StoredFault");
 
 const route = defineRoute({
-  ...operatorRoute("Discovery"),
+  ...operatorRoute("Discovery", "registry.read"),
   method: "get",
   path: "/api/admin/faults",
   operationId: "listFaults",

@@ -11,9 +11,12 @@ import {
   type Sample,
 } from "../../shared/kernel/metrics.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { credentialsOf, platformAdmin } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
+
+const admin = platformAdmin("metrics.read");
 
 /** Admits requests with the metrics token, and requests of platform admins. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -21,7 +24,7 @@ const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { bearer } = credentialsOf(c);
   const isToken =
     metricsToken !== undefined && bearer !== undefined && (await sameSecret(bearer, metricsToken));
-  return isToken ? next() : platformAdmin(c, next);
+  return isToken ? next() : admin(c, next);
 };
 
 const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) => number][] = [
@@ -74,6 +77,7 @@ const route = defineRoute({
     "For platform admins, or with the token `METRICS_TOKEN`. The host (`npm run host`) adds counts and latencies by route; the functions only report broker metrics.",
   tags: ["Discovery"],
   security: [{ bearer: [] }, { cookie: [] }],
+  ...scopesFor("metrics.read"),
   middleware: [scraper],
   responses: {
     200: {

@@ -1,4 +1,5 @@
-import { allowedBy, type EntryOperation } from "../../shared/access/authorize.ts";
+import { allowedBy } from "../../shared/access/authorize.ts";
+import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { type Grant, lowestRole } from "../../shared/definition/document/access.ts";
 import { definitions } from "../runtime/definitions.ts";

@@ -1,21 +1,38 @@
 /** Two equivalent prefixes of the management API. Definitions describe the first; `describeTwins` adds the second. */
+import {
+  type EntryOperation,
+  needOf,
+  type Operation,
+  type PlatformOperation,
+} from "../../shared/access/credentials/operations.ts";
 import { entryAdmin, platformAdmin } from "../middleware/session.ts";
 import { OPERATOR_SESSION } from "./schemas.ts";
 
 export const PREFIXES = ["/api/admin/orbs", "/api/_orbs"] as const;
 export type AdminPrefix = (typeof PREFIXES)[number];
 
-export const operatorRoute = (tag: string) => ({
+/** The description of a route says which scopes an API token needs for it. */
+export const scopesFor = (operation: Operation) => ({ "x-scope": needOf(operation) });
+
+export const operatorRoute = (tag: string, operation: PlatformOperation) => ({
   tags: [tag],
   security: OPERATOR_SESSION,
   "x-role": "platform",
-  middleware: [platformAdmin],
+  ...scopesFor(operation),
+  middleware: [platformAdmin(operation)],
 });
 
-export function adminRoute(prefix: AdminPrefix, tag: "Orbs" | "Entries") {
-  const route = operatorRoute(tag);
-  const middleware = tag === "Entries" ? [entryAdmin] : route.middleware;
-  return { ...route, middleware, hide: prefix !== PREFIXES[0] };
+export function adminRoute(prefix: AdminPrefix, operation: PlatformOperation) {
+  return { ...operatorRoute("Orbs", operation), hide: prefix !== PREFIXES[0] };
+}
+
+export function entryRoute(prefix: AdminPrefix, operation: EntryOperation | PlatformOperation) {
+  return {
+    ...operatorRoute("Entries", "entries.read"),
+    ...scopesFor(operation),
+    middleware: [entryAdmin(operation)],
+    hide: prefix !== PREFIXES[0],
+  };
 }
 
 /** Replaces the second prefix by the first, because both address the same resource. */

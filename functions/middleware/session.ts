@@ -8,7 +8,8 @@ import {
   type Credentials,
   isSessionCookie,
 } from "../../shared/access/authenticate.ts";
-import { realmOf, refusal, SHARED_REALM } from "../../shared/access/authorize.ts";
+import { realmOf, refusal, requireScope, SHARED_REALM } from "../../shared/access/authorize.ts";
+import type { Operation } from "../../shared/access/credentials/operations.ts";
 import { verifyToken } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Consistency } from "../../shared/store/types.ts";
@@ -126,18 +127,23 @@ export function actingConsistency(c: Context<AppEnv>): Consistency {
   return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }
 
-function onlyPlatformAdmins(consistencyOf: (c: Context<AppEnv>) => Consistency): MiddlewareHandler<AppEnv> {
+/** Admits platform admins. An API token needs the scope of the operation, in the orb that the path names. */
+function onlyPlatformAdmins(
+  operation: Operation,
+  consistencyOf: (c: Context<AppEnv>) => Consistency,
+): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const actor = await identify(c, { platform: true }, consistencyOf(c));
     if (actor.kind !== "platform") throw refusal(actor, "platform admin");
+    requireScope(actor, operation, c.req.param("orbId"));
     await next();
   };
 }
 
-export const platformAdmin = onlyPlatformAdmins(actingConsistency);
+export const platformAdmin = (operation: Operation) => onlyPlatformAdmins(operation, actingConsistency);
 
-/** Admits platform admins. Their session may come from a cache, because entries are written often. */
-export const entryAdmin = onlyPlatformAdmins(() => "cached");
+/** Their session may come from a cache, because entries are written often. */
+export const entryAdmin = (operation: Operation) => onlyPlatformAdmins(operation, () => "cached");
 
 /** Reads the session again from the leader, because it may have ended during a long upload. */
 export async function stillPlatformAdmin(c: Context<AppEnv>): Promise<Actor> {

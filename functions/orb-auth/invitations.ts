@@ -12,7 +12,7 @@ export function bootstrapRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const request = { params: z.object(pathParams(prefix)) };
   const list = defineRoute({
-    ...realmRoute(scope, "manager", "invitations"),
+    ...realmRoute(scope, "invitations.read", "invitations"),
     method: "get",
     path: `${prefix}/invitations`,
     operationId: `list${name}Invitations`,
@@ -24,7 +24,7 @@ export function bootstrapRoutes(scope: Scope) {
     problems: [401, 403, 404, 422],
   });
   const state = defineRoute({
-    ...realmRoute(scope, "manager", "bootstrap"),
+    ...realmRoute(scope, "users.read", "bootstrap"),
     method: "get",
     path: `${prefix}/bootstrap`,
     operationId: `get${name}Bootstrap`,
@@ -34,7 +34,7 @@ export function bootstrapRoutes(scope: Scope) {
     problems: [401, 403, 404],
   });
   const bootstrap = defineRoute({
-    ...realmRoute(scope, "manager", "bootstrap"),
+    ...realmRoute(scope, "realm.bootstrap", "bootstrap"),
     method: "post",
     path: `${prefix}/bootstrap`,
     operationId: `create${name}Bootstrap`,

@@ -17,12 +17,11 @@ const ChangeSchema = z
 
 export function userRoutes(scope: Scope) {
   const { prefix, name } = scope;
-  const shared = realmRoute(scope, "manager");
   const params = z.object(pathParams(prefix));
   const withId = params.extend({ id: z.string() });
 
   const list = defineRoute({
-    ...shared,
+    ...realmRoute(scope, "users.read"),
     method: "get",
     path: `${prefix}/users`,
     operationId: `list${name}Users`,
@@ -41,7 +40,7 @@ export function userRoutes(scope: Scope) {
     problems: [400, 401, 403, 404],
   });
   const change = defineRoute({
-    ...shared,
+    ...realmRoute(scope, "users.write"),
     method: "put",
     path: `${prefix}/users/{id}`,
     operationId: `change${name}User`,
@@ -52,7 +51,7 @@ export function userRoutes(scope: Scope) {
     problems: [401, 403, 404],
   });
   const remove = defineRoute({
-    ...shared,
+    ...realmRoute(scope, "users.write"),
     method: "delete",
     path: `${prefix}/users/{id}`,
     operationId: `remove${name}User`,

@@ -20,7 +20,7 @@ const JwkSet = z.object({ keys: z.array(JwkSchema) }).openapi("JwkSet");
 
 export function adminRoutes(scope: Scope) {
   const list = defineRoute({
-    ...realmRoute(scope, "manager"),
+    ...realmRoute(scope, "admins.read"),
     method: "get",
     path: "/api/_auth/admins",
     operationId: "listPlatformAdmins",
@@ -29,7 +29,7 @@ export function adminRoutes(scope: Scope) {
     problems: [401, 403, 422],
   });
   const remove = defineRoute({
-    ...realmRoute(scope, "manager"),
+    ...realmRoute(scope, "admins.write"),
     method: "delete",
     path: "/api/_auth/admins/{id}",
     operationId: "removePlatformAdmin",

@@ -4,6 +4,7 @@ import { refusal } from "../../shared/access/authorize.ts";
 import { listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { listInvitations } from "../../shared/access/invitations.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, OPERATOR_SESSION } from "../http/schemas.ts";
 import { identify } from "../middleware/session.ts";
@@ -16,6 +17,7 @@ export function invitationList(scope: Scope) {
     ...realmRoute(scope, "anyone", "invitations", "listed"),
     security: [{}, ...OPERATOR_SESSION],
     "x-role": "platform",
+    ...scopesFor("invitations.read"),
     method: "get",
     path: "/api/_auth/invitations",
     operationId: "listPlatformInvitations",

@@ -17,7 +17,7 @@ const SettingsSchema = ChangeSchema.extend({
 
 export function settingsRoutes(scope: Scope) {
   const read = defineRoute({
-    ...realmRoute(scope, "manager"),
+    ...realmRoute(scope, "settings.read"),
     method: "get",
     path: "/api/_auth/settings",
     operationId: "getPlatformSettings",
@@ -26,7 +26,7 @@ export function settingsRoutes(scope: Scope) {
     problems: [401, 403],
   });
   const change = defineRoute({
-    ...realmRoute(scope, "manager"),
+    ...realmRoute(scope, "settings.write"),
     method: "put",
     path: "/api/_auth/settings",
     operationId: "putPlatformSettings",

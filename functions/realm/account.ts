@@ -1,8 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { audit } from "../../shared/access/audit.ts";
+import { requireOwn } from "../../shared/access/authorize.ts";
 import { listPasskeys, removePasskey, renamePasskey } from "../../shared/access/passkeys.ts";
 import { endSession } from "../../shared/access/sessions.ts";
 import { changeOwnAccount, ownAccount } from "../../shared/access/users.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest, OPERATOR_SESSION, SESSION } from "../http/schemas.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
@@ -14,10 +16,9 @@ export function accountRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const params = z.object(pathParams(prefix));
   const withId = params.extend({ id: z.string() });
-  const shared = realmRoute(scope, "account");
 
   const me = defineRoute({
-    ...shared,
+    ...realmRoute(scope, "account.read"),
     method: "get",
     path: `${prefix}/me`,
     operationId: `get${name}Me`,
@@ -27,7 +28,7 @@ export function accountRoutes(scope: Scope) {
     problems: [401, 403],
   });
   const change = defineRoute({
-    ...shared,
+    ...realmRoute(scope, "account.write"),
     method: "put",
     path: `${prefix}/me`,
     operationId: `put${name}Me`,
@@ -39,6 +40,7 @@ export function accountRoutes(scope: Scope) {
   const signOut = defineRoute({
     ...realmRoute(scope, "anyone"),
     security: name === "Platform" ? OPERATOR_SESSION : SESSION,
+    ...scopesFor("sessions"),
     method: "post",
     path: `${prefix}/signout`,
     operationId: `signOut${name}`,
@@ -49,7 +51,7 @@ export function accountRoutes(scope: Scope) {
     problems: [401, 403],
   });
   const passkeys = defineRoute({
-    ...shared,
+    ...realmRoute(scope, "passkeys.read"),
     method: "get",
     path: `${prefix}/passkeys`,
     operationId: `list${name}Passkeys`,
@@ -59,7 +61,7 @@ export function accountRoutes(scope: Scope) {
     problems: [401, 403],
   });
   const rename = defineRoute({
-    ...shared,
+    ...realmRoute(scope, "passkeys.write"),
     method: "put",
     path: `${prefix}/passkeys/{id}`,
     operationId: `rename${name}Passkey`,
@@ -69,7 +71,7 @@ export function accountRoutes(scope: Scope) {
     problems: [401, 403, 404],
   });
   const remove = defineRoute({
-    ...shared,
+    ...realmRoute(scope, "passkeys.write"),
     method: "delete",
     path: `${prefix}/passkeys/{id}`,
     operationId: `remove${name}Passkey`,
@@ -96,6 +98,7 @@ export function accountRoutes(scope: Scope) {
       const { deps, realm } = c.var;
       const actor = await identify(c, accountsOf(realm));
       if (actor.kind === "platform" || actor.kind === "orb") {
+        requireOwn(actor, realm.name, "sessions");
         const { sub, sid } = actor;
         await endSession(deps, realm.name, sub, sid);
         await audit(deps, { realm: realm.name, action: "signout", actor, target: sub });

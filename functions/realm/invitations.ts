@@ -15,7 +15,7 @@ export function invitationRoutes(scope: Scope) {
   const limited = scope.attempt === undefined ? ([404] as const) : ([429] as const);
 
   const create = defineRoute({
-    ...realmRoute(scope, "manager", "invitations", "invited"),
+    ...realmRoute(scope, "invitations.write", "invitations", "invited"),
     method: "post",
     path: `${prefix}/invitations`,
     operationId: `create${name}Invitation`,
@@ -45,7 +45,7 @@ export function invitationRoutes(scope: Scope) {
     problems: [404, 410, 429],
   });
   const revoke = defineRoute({
-    ...realmRoute(scope, "manager", "invitations", "revoked"),
+    ...realmRoute(scope, "invitations.write", "invitations", "revoked"),
     method: "delete",
     path: `${prefix}/invitations/{code}`,
     operationId: `revoke${name}Invitation`,

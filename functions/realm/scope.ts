@@ -3,10 +3,24 @@ import type { Context, MiddlewareHandler } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
 import type { Role } from "../../shared/access/actor.ts";
 import { cookieName } from "../../shared/access/authenticate.ts";
-import { PLATFORM_REALM, refusal, requireInRealm } from "../../shared/access/authorize.ts";
+import {
+  orbOfRealm,
+  PLATFORM_REALM,
+  requireInRealm,
+  requireOperator,
+  requireOwn,
+} from "../../shared/access/authorize.ts";
+import {
+  type AccountOperation,
+  isAccountOperation,
+  isPlatformOperation,
+  type PlatformOperation,
+  type RealmOperation,
+} from "../../shared/access/credentials/operations.ts";
 import type { AccessHandler, Realm } from "../../shared/access/realms.ts";
 import type { StartedSession } from "../../shared/access/sessions.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { ANY_SESSION, OPERATOR_SESSION, SESSION } from "../http/schemas.ts";
 import { actingConsistency, identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -56,30 +70,39 @@ export function accountsOf(realm: Realm): { platform: boolean; realms: string[] 
     : { platform: false, realms: [realm.name] };
 }
 
-/** The callers that may use a route: everyone, any account, or admins and owners. */
-type Callers = "anyone" | "account" | "manager";
+/** What a caller does with an account route. An account acts on itself; managers act on the accounts of a realm. */
+type RouteOperation = AccountOperation | RealmOperation | PlatformOperation;
 
-function described({ name }: Scope, callers: Exclude<Callers, "anyone">) {
-  if (name === "Platform") return { security: OPERATOR_SESSION, "x-role": "platform" };
-  return callers === "manager"
-    ? { security: ANY_SESSION, "x-role": "admin" }
-    : { security: SESSION, "x-role": "user" };
+function described({ name }: Scope, operation: RouteOperation) {
+  const scopes = scopesFor(operation);
+  if (name === "Platform") return { security: OPERATOR_SESSION, "x-role": "platform", ...scopes };
+  return isAccountOperation(operation)
+    ? { security: SESSION, "x-role": "user", ...scopes }
+    : { security: ANY_SESSION, "x-role": "admin", ...scopes };
 }
 
 /**
  * Returns the common properties of an account route, which rejects callers before it validates their request.
+ * @param operation what the caller does; `anyone` if the route needs no account
  * @param handler handler of the service `access` that the orb must use
  * @param attempt name of the access in the audit log
  */
-export function realmRoute(scope: Scope, callers: Callers, handler?: AccessHandler, attempt?: string) {
+export function realmRoute(
+  scope: Scope,
+  operation: RouteOperation | "anyone",
+  handler?: AccessHandler,
+  attempt?: string,
+) {
+  const manages = operation !== "anyone" && !isAccountOperation(operation);
   const admit: MiddlewareHandler<AppEnv> = async (c, next) => {
     const realm = await scope.realm(c);
     c.set("realm", realm);
-    if (callers !== "anyone") {
-      const accepted = { ...accountsOf(realm), ...(callers === "manager" ? { platform: true } : {}) };
+    if (operation !== "anyone") {
+      const accepted = { ...accountsOf(realm), ...(manages ? { platform: true } : {}) };
       const actor = await identify(c, accepted, actingConsistency(c));
-      if (callers === "manager") requireInRealm(actor, realm.name, "users.read");
-      else if (actor.kind === "anonymous") throw refusal(actor);
+      if (isAccountOperation(operation)) requireOwn(actor, realm.name, operation);
+      else if (isPlatformOperation(operation)) requireOperator(actor, operation, orbOfRealm(realm.name));
+      else requireInRealm(actor, realm.name, operation);
     }
     if (handler !== undefined && !realm.handlers.has(handler)) {
       const detail = "No route matches this address. The orb does not use this handler of access.";
@@ -87,11 +110,11 @@ export function realmRoute(scope: Scope, callers: Callers, handler?: AccessHandl
     }
     await next();
   };
-  const ofPeople = callers === "manager" || handler === "invitations" || handler === "bootstrap";
-  const subject = callers === "account" ? "account" : ofPeople ? "people" : "signin";
+  const ofPeople = manages || handler === "invitations" || handler === "bootstrap";
+  const subject = ofPeople ? "people" : operation === "anyone" ? "signin" : "account";
   return {
     tags: [scope.tags[subject]],
-    ...(callers === "anyone" ? { security: [] } : described(scope, callers)),
+    ...(operation === "anyone" ? { security: [] } : described(scope, operation)),
     middleware:
       attempt === undefined || scope.attempt === undefined ? [admit] : [scope.attempt(attempt), admit],
   };

@@ -22,7 +22,7 @@ const SessionSchema = z
 /** Sessions of the signed-in account. */
 export function sessionRoutes(scope: Scope) {
   const { prefix, name } = scope;
-  const shared = realmRoute(scope, "account");
+  const shared = realmRoute(scope, "sessions");
   const params = z.object(pathParams(prefix));
 
   const list = defineRoute({

@@ -1,7 +1,9 @@
 /** Defines the routes of entries once for all orbs. The definition of each orb validates values later. */
 import { z } from "@hono/zod-openapi";
+import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
 import {
   ANY_SESSION,
@@ -96,13 +98,14 @@ const languages = {
 const answer = (description: string, further = {}) =>
   json(description, RuntimeEntry, { ...etag, ...languages, ...further });
 
-const move = (name: string, summary: string, query: z.ZodRawShape, stores: ProblemStatus[] = []) =>
+const move = (name: EntryOperation, summary: string, query: z.ZodRawShape, stores: ProblemStatus[] = []) =>
   defineRoute({
     method: "post",
     path: `${one}/${name}`,
     operationId: `${name}EntryOf`,
     summary,
     ...common,
+    ...scopesFor(name),
     request: {
       params: EntryParams,
       query: z.strictObject({ ...Answering, ...query }),
@@ -119,6 +122,7 @@ export const definitions = {
     operationId: "listEntriesOf",
     summary: "List entries",
     ...common,
+    ...scopesFor("read"),
     request: {
       params: CollectionParams,
       query: z.strictObject({
@@ -149,6 +153,7 @@ export const definitions = {
     operationId: "getEntryOf",
     summary: "Get an entry",
     ...common,
+    ...scopesFor("read"),
     request: {
       params: EntryParams,
       query: z.strictObject({
@@ -170,6 +175,7 @@ export const definitions = {
     operationId: "createEntryOf",
     summary: "Create an entry",
     ...common,
+    ...scopesFor("create"),
     request: {
       params: CollectionParams,
       query: z.strictObject(Writing),
@@ -187,6 +193,7 @@ export const definitions = {
     description:
       "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later. The body can be an edited response of `GET`, with the same `locale` and `market`.",
     ...common,
+    ...scopesFor("update"),
     request: {
       params: EntryParams,
       query: z.strictObject(Writing),
@@ -202,6 +209,7 @@ export const definitions = {
     operationId: "deleteEntryOf",
     summary: "Delete an entry",
     ...common,
+    ...scopesFor("delete"),
     request: { params: EntryParams, query: z.strictObject(Force), headers: IfMatch },
     responses: { 204: { description: "Deleted" } },
     problems: [400, 401, 403, 404, 409, 412, 429],

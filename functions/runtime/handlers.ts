@@ -1,4 +1,4 @@
-/** Calls handlers of a published orb. {@link middlewareOf} lists the steps. */
+/** Calls handlers of a published orb. {@link CHAIN} lists the steps. */
 
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
@@ -6,7 +6,6 @@ import type { Actor } from "../../shared/access/actor.ts";
 import { type Principal, PUBLIC, principalIn } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { parseExtras } from "../../shared/entry/query/query.ts";
-import type { Handler } from "../../shared/handlers/contract/types.ts";
 import {
   checkInput,
   invoke,
@@ -18,6 +17,7 @@ import { ServiceRefusal } from "../../shared/handlers/remote.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { countCall } from "../../shared/quotas/quotas.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { problem, wrongMethod } from "../http/problem.ts";
 import { defineRoute } from "../http/router.ts";
 import { ANY_SESSION, IdempotencyKey, json } from "../http/schemas.ts";
@@ -82,9 +82,8 @@ const input: Middleware = async (call, next) => {
   return next();
 };
 
-function middlewareOf(handler: Pick<Handler, "auth">): Middleware[] {
-  return handler.auth === "None" ? [logging, jwt, quota, input] : [logging, jwt, role, quota, input];
-}
+/** What happens before a call, in order. */
+const CHAIN: readonly Middleware[] = [logging, jwt, role, quota, input];
 
 const answer = async ({ c, live, resolved, principal, input }: Call): Promise<Response> => {
   // Pass the idempotency key on to the service. The platform itself neither repeats calls nor stores responses.
@@ -111,9 +110,8 @@ export async function callHandler(
   }
   if (c.req.method !== "POST") return wrongMethod(c, ["POST"]);
   const call: Call = { c, live, resolved, principal: { ...PUBLIC, actor }, input: undefined };
-  const chain = middlewareOf(resolved.handler);
   const run = (at: number): Promise<Response> => {
-    const step = chain[at];
+    const step = CHAIN[at];
     return step === undefined ? answer(call) : step(call, () => run(at + 1));
   };
   try {
@@ -137,6 +135,7 @@ export const callRoute = defineRoute({
   description:
     "The same as `POST /api/{orbId}/{handler}`. The description of each published orb contains the input and output.",
   tags: ["Handlers"],
+  ...scopesFor("call"),
   security: [...ANY_SESSION, {}],
   request: {
     params: z.object({

@@ -2,7 +2,8 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { Actor } from "../../shared/access/actor.ts";
-import { type EntryOperation, principalIn, requireMay } from "../../shared/access/authorize.ts";
+import { principalIn, requireMay } from "../../shared/access/authorize.ts";
+import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { requireLive } from "../../shared/definition/stored/live.ts";

@@ -15,6 +15,7 @@ import {
   serveStream,
 } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { ANY_SESSION, IfNoneMatch, json } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
@@ -98,6 +99,7 @@ const list = (path: "/api/streams" | "/api/streams/") =>
     summary: "List available streams",
     tags: ["Streams"],
     security: ANY_SESSION,
+    ...scopesFor("stream"),
     middleware: [reader],
     hide: path === "/api/streams",
     request: { query: RealmQuery },
@@ -117,6 +119,7 @@ const read = defineRoute({
     "The read side of the Durable Streams protocol. Without parameters: server-sent events from the start (or after `Last-Event-ID`), one JSON object each. With `offset`: a page as a JSON array. With `live=long-poll` the request waits for messages; with `live=sse` it continues as events that contain arrays. `{userID}` in the stream's filter is replaced with the caller's id. Public mappings need no session.",
   tags: ["Streams"],
   security: [...ANY_SESSION, {}],
+  ...scopesFor("stream"),
   middleware: [reader],
   request: { params: z.object({ name: z.string() }), query: StreamQuery, headers: RequestHeaders },
   responses: {

@@ -1,21 +1,31 @@
 /** The caller of an operation. Only `authenticate.ts` and the platform itself create actors. */
+import type { Scope } from "./credentials/operations.ts";
 
 /** Roles from the most to the least powerful. `public` is an anonymous caller. */
 export type Role = "owner" | "admin" | "user" | "public";
 
+/** The API token that a caller has sent instead of a session. */
+export interface ActorToken {
+  id: string;
+  scopes: readonly Scope[];
+}
+
+interface SignedIn {
+  sub: string;
+  name: string;
+  /** Id of the session or of the API token. */
+  sid: string;
+  /** When the session or the API token ends, in seconds since the epoch. */
+  exp: number;
+  /** Limits the account's rights. */
+  token?: ActorToken;
+}
+
 export type Actor =
   | { kind: "anonymous" }
   /** A platform admin has the rights of an owner in every orb. */
-  | { kind: "platform"; sub: string; name: string; email: string | null; sid: string; exp: number }
-  | {
-      kind: "orb";
-      realm: string;
-      sub: string;
-      role: Exclude<Role, "public">;
-      name: string;
-      sid: string;
-      exp: number;
-    }
+  | (SignedIn & { kind: "platform"; email: string | null })
+  | (SignedIn & { kind: "orb"; realm: string; role: Exclude<Role, "public"> })
   /** The platform itself, for example a command that provisions the broker. */
   | { kind: "system"; sub: "system" };
 

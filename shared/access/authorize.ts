@@ -2,6 +2,19 @@
 import type { Action, Grant, SchemaAccess } from "../definition/document/access.ts";
 import { AppError } from "../kernel/errors.ts";
 import { type Actor, actorId, anonymous, type Role } from "./actor.ts";
+import {
+  type AccountOperation,
+  covered,
+  type EntryOperation,
+  EVERY_ORB,
+  type Operation,
+  PLATFORM_OPERATIONS,
+  type PlatformOperation,
+  type RealmOperation,
+  requireCovered,
+  type Scope,
+  scopeIn,
+} from "./credentials/operations.ts";
 
 /** Name of the realm (set of accounts) that several applications share. */
 export const SHARED_REALM = "auth";
@@ -15,47 +28,6 @@ export function atLeast(role: Role, least: Role): boolean {
   return RANK[role] >= RANK[least];
 }
 
-export const ENTRY_OPERATIONS = [
-  "read",
-  "readDraft",
-  "readRevisions",
-  "create",
-  "update",
-  "publish",
-  "unpublish",
-  "archive",
-  "restore",
-  "delete",
-  "reveal",
-] as const;
-export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
-
-export const PLATFORM_OPERATIONS = [
-  "orbs.read",
-  "orbs.write",
-  "entries.manage",
-  "entries.purge",
-  "registry.write",
-  "routes.read",
-  "streams.write",
-  "audit.read",
-  "metrics.read",
-  "admins.read",
-  "admins.write",
-  "realm.bootstrap",
-  "settings.read",
-  "settings.write",
-] as const;
-export type PlatformOperation = (typeof PLATFORM_OPERATIONS)[number];
-
-export const REALM_OPERATIONS = [
-  "users.read",
-  "users.write",
-  "invitations.read",
-  "invitations.write",
-] as const;
-export type RealmOperation = (typeof REALM_OPERATIONS)[number];
-
 /**
  * Returns which accounts an application accepts: its own if it uses the service `access`, otherwise the shared ones.
  */
@@ -67,6 +39,8 @@ export function realmOf(orb: string, orbUsesAccess: boolean): string {
 export interface Principal {
   actor: Actor;
   role: Role;
+  /** What the caller's API token allows in this application. Missing without a token: the role alone decides. */
+  scope?: Scope;
 }
 
 /** An anonymous caller of any application. */
@@ -74,7 +48,27 @@ export const PUBLIC: Principal = { actor: anonymous, role: "public" };
 
 /** Returns the rights of an actor in an application. */
 export function principalIn(actor: Actor, orb: string, { usesAccess }: { usesAccess: boolean }): Principal {
-  return { actor, role: roleInRealm(actor, realmOf(orb, usesAccess)) };
+  const role = roleInRealm(actor, realmOf(orb, usesAccess));
+  const token = tokenOf(actor);
+  return token === undefined ? { actor, role } : { actor, role, scope: scopeIn(token, orb) };
+}
+
+function tokenOf(actor: Actor): readonly Scope[] | undefined {
+  return "token" in actor ? actor.token?.scopes : undefined;
+}
+
+/** Returns the application that a token must name to act on the accounts of a realm, or on its own account. */
+export function orbOfRealm(realm: string): string {
+  return realm === PLATFORM_REALM || realm === SHARED_REALM ? EVERY_ORB : realm;
+}
+
+/**
+ * Throws 403 if the caller has sent an API token whose scopes do not allow the operation.
+ * @param orb the application; the platform itself if missing
+ */
+export function requireScope(actor: Actor, operation: Operation, orb: string = EVERY_ORB): void {
+  const token = tokenOf(actor);
+  if (token !== undefined) requireCovered(scopeIn(token, orb), operation);
 }
 
 export function roleInRealm(actor: Actor, realm: string): Role {
@@ -113,10 +107,11 @@ export function allowedBy(operation: EntryOperation): Action {
  * @param on.own whether the caller created the entry; false for `create` and for lists
  */
 export function may(
-  caller: Pick<Principal, "role">,
+  caller: Pick<Principal, "role" | "scope">,
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): boolean {
+  if (!covered(caller.scope, operation)) return false;
   const granted = (action: Action) => permits(on.access[action], caller, on.own);
   if (operation === "reveal") return caller.role === "owner" && granted("read");
   return Object.hasOwn(ALLOWED_BY, operation) && ALLOWED_BY[operation].some(granted);
@@ -140,8 +135,15 @@ export function mayWith(
   return may(principalIn(actor, orb.id, orb), operation, { access, own: isOwn(actor, createdBy) });
 }
 
-export function mayOperate(actor: Actor, operation: PlatformOperation): boolean {
+function operates(actor: Actor, operation: PlatformOperation): boolean {
   return PLATFORM_OPERATIONS.includes(operation) && (actor.kind === "platform" || actor.kind === "system");
+}
+
+/** @param orb the affected application; the platform itself if missing */
+export function mayOperate(actor: Actor, operation: PlatformOperation, orb: string = EVERY_ORB): boolean {
+  const token = tokenOf(actor);
+  const scope = token === undefined ? undefined : scopeIn(token, orb);
+  return operates(actor, operation) && covered(scope, operation);
 }
 
 /**
@@ -212,12 +214,31 @@ export function requireMay(
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): void {
-  if (!may(principal, operation, on)) throw entryRefusal(principal.actor, operation, on);
+  const { actor, role, scope } = principal;
+  if (!may({ role }, operation, on)) throw entryRefusal(actor, operation, on);
+  requireCovered(scope, operation);
 }
 
-/** Throws 401 or 403 if the actor may not perform the operation. */
-export function requireOperator(actor: Actor, operation: PlatformOperation): void {
-  if (!mayOperate(actor, operation)) throw refusal(actor, "platform admin");
+/**
+ * Throws 401 or 403 if the actor may not perform the operation.
+ * @param orb the affected application; the platform itself if missing
+ */
+export function requireOperator(actor: Actor, operation: PlatformOperation, orb?: string): void {
+  if (!operates(actor, operation)) throw refusal(actor, "platform admin");
+  requireScope(actor, operation, orb);
+}
+
+/** An actor with an account. */
+type AccountActor = Extract<Actor, { kind: "platform" | "orb" }>;
+
+/** Throws 401 or 403 if the actor may not perform the operation on its own account. */
+export function requireOwn(
+  actor: Actor,
+  realm: string,
+  operation: AccountOperation,
+): asserts actor is AccountActor {
+  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+  requireScope(actor, operation, orbOfRealm(realm));
 }
 
 /** Throws 401 or 403 if the actor may not perform the operation. */
@@ -227,10 +248,9 @@ export function requireInRealm(
   operation: RealmOperation,
   target: Role = "user",
 ): void {
-  if (mayInRealm(roleInRealm(actor, realm), operation, target)) return;
-  if (realm === PLATFORM_REALM) throw refusal(actor, "platform admin");
-  throw refusal(
-    actor,
-    MEMBERS.find((role) => mayInRealm(role, operation, target)),
-  );
+  if (!mayInRealm(roleInRealm(actor, realm), operation, target)) {
+    const least = MEMBERS.find((role) => mayInRealm(role, operation, target));
+    throw refusal(actor, realm === PLATFORM_REALM ? "platform admin" : least);
+  }
+  requireScope(actor, operation, orbOfRealm(realm));
 }

@@ -7,7 +7,7 @@ import { kvSubject, streams } from "../store/subjects.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";
 import { type Actor, anonymous, system } from "./actor.ts";
 import { audit } from "./audit.ts";
-import { requireOperator } from "./authorize.ts";
+import { orbOfRealm, requireOperator } from "./authorize.ts";
 import {
   describeInvitation,
   hasValidCreator,
@@ -134,7 +134,7 @@ export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
  * @throws AppError conflict if the application has an owner
  */
 export async function bootstrapRealm(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation> {
-  requireOperator(actor, "realm.bootstrap");
+  requireOperator(actor, "realm.bootstrap", orbOfRealm(realm.name));
   if (await hasOwner(deps, realm)) {
     throw new AppError(
       "conflict",

@@ -3,7 +3,7 @@ import { AppError, notFound } from "../kernel/errors.ts";
 import { changeAccount, readAccount, readCredential, replaceRecord } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
-import { refusal } from "./authorize.ts";
+import { refusal, requireOwn } from "./authorize.ts";
 import { keys, type Realm } from "./realms.ts";
 import { endSessions } from "./sessions.ts";
 
@@ -17,14 +17,18 @@ export interface Passkey {
   transports: string[];
 }
 
-function own(actor: Actor): { sub: string; sid: string } {
-  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+function own(
+  actor: Actor,
+  realm: Realm,
+  operation: "passkeys.read" | "passkeys.write",
+): { sub: string; sid: string } {
+  requireOwn(actor, realm.name, operation);
   return actor;
 }
 
 /** Returns the passkeys of the signed-in account, oldest first. */
 export async function listPasskeys(deps: Deps, actor: Actor, realm: Realm): Promise<Passkey[]> {
-  const account = await readAccount(deps, realm, own(actor).sub);
+  const account = await readAccount(deps, realm, own(actor, realm, "passkeys.read").sub);
   if (account === null) throw refusal(actor);
   const all = await Promise.all(account.value.credentials.map((id) => readCredential(deps, realm, id)));
   return all.flatMap((credential) => {
@@ -41,7 +45,7 @@ export async function renamePasskey(
   input: { realm: Realm; id: string; name: string },
 ): Promise<Passkey> {
   const { realm, id, name } = input;
-  const { sub } = own(actor);
+  const { sub } = own(actor, realm, "passkeys.write");
   const credential = await readCredential(deps, realm, id);
   if (credential?.value.account !== sub) throw notFound("passkey");
   const { value } = await replaceRecord(deps, realm.buckets.credentials, credential, {
@@ -59,7 +63,7 @@ export async function removePasskey(
   input: { realm: Realm; id: string },
 ): Promise<void> {
   const { realm, id } = input;
-  const { sub, sid } = own(actor);
+  const { sub, sid } = own(actor, realm, "passkeys.write");
   await changeAccount(deps, realm, sub, (account) => {
     if (!account.credentials.includes(id)) throw notFound("passkey");
     if (account.credentials.length === 1) {

@@ -9,7 +9,7 @@ import type { Consistency } from "../store/types.ts";
 import { type AccountRecord, listRecords, recordsToRevoke } from "./accounts.ts";
 import type { Actor, Role } from "./actor.ts";
 import { audit } from "./audit.ts";
-import { refusal } from "./authorize.ts";
+import { requireOwn } from "./authorize.ts";
 import { coarseNetwork } from "./limits.ts";
 import type { Realm } from "./realms.ts";
 import { issueToken } from "./tokens.ts";
@@ -151,14 +151,14 @@ export interface OwnSession extends SessionClient {
   current: boolean;
 }
 
-function own(actor: Actor): { sub: string; sid: string } {
-  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+function own(actor: Actor, realm: Realm): { sub: string; sid: string } {
+  requireOwn(actor, realm.name, "sessions");
   return actor;
 }
 
 /** Lists the sessions of the signed-in account, newest first. */
 export async function listOwnSessions(deps: Deps, actor: Actor, realm: Realm): Promise<OwnSession[]> {
-  const { sub, sid } = own(actor);
+  const { sub, sid } = own(actor, realm);
   const prefix = `${token(realm.name, "session")}.${token(sub, "session")}.`;
   const records = await listRecords<SessionRecord>(
     deps,
@@ -187,7 +187,7 @@ export async function endOwnSession(
   actor: Actor,
   { realm, id }: { realm: Realm; id: string },
 ): Promise<boolean> {
-  const { sub, sid } = own(actor);
+  const { sub, sid } = own(actor, realm);
   if ((await readSession(deps, realm.name, sub, id, "leader")) === null) throw notFound("session");
   await endSession(deps, realm.name, sub, id);
   await audit(deps, { realm: realm.name, action: "signout", actor, target: sub, detail: "one_session" });
@@ -196,7 +196,7 @@ export async function endOwnSession(
 
 /** Ends all sessions of the signed-in account except the one of this request. */
 export async function endOtherSessions(deps: Deps, actor: Actor, realm: Realm): Promise<void> {
-  const { sub, sid } = own(actor);
+  const { sub, sid } = own(actor, realm);
   await endSessions(deps, realm.name, sub, { but: sid });
   await audit(deps, { realm: realm.name, action: "signout", actor, target: sub, detail: "other_sessions" });
 }

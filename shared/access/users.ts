@@ -14,14 +14,19 @@ import {
 } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
-import { refusal, requireInRealm, requireOperator } from "./authorize.ts";
+import { refusal, requireInRealm, requireOperator, requireOwn } from "./authorize.ts";
 import { isEffective } from "./bootstrap.ts";
 import { revokeInvitationsOf } from "./invitations.ts";
 import { keys, platformRealm, type Realm } from "./realms.ts";
 import { endSessions } from "./sessions.ts";
 
-export async function ownAccount(deps: Deps, actor: Actor, realm: Realm): Promise<AccountRecord> {
-  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+export async function ownAccount(
+  deps: Deps,
+  actor: Actor,
+  realm: Realm,
+  operation: "account.read" | "account.write" = "account.read",
+): Promise<AccountRecord> {
+  requireOwn(actor, realm.name, operation);
   const account = await readAccount(deps, realm, actor.sub);
   if (account === null) throw refusal(actor);
   return account.value;
@@ -33,7 +38,7 @@ export async function changeOwnAccount(
   actor: Actor,
   input: { realm: Realm; name?: string | undefined; email?: string | null | undefined },
 ): Promise<AccountRecord> {
-  const { id } = await ownAccount(deps, actor, input.realm);
+  const { id } = await ownAccount(deps, actor, input.realm, "account.write");
   return changeAccount(deps, input.realm, id, (account) => ({
     ...account,
     name: input.name ?? account.name,

@@ -1,5 +1,6 @@
 import { actorId } from "../access/actor.ts";
 import { atLeast, type Principal, refusal } from "../access/authorize.ts";
+import { requireCovered } from "../access/credentials/operations.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, invalid } from "../kernel/errors.ts";
@@ -39,7 +40,8 @@ export async function resolveHandler(deps: HandlerDeps, name: string): Promise<R
   return { handler: entry, guess };
 }
 
-export function requireAuth(auth: HandlerAuth, { actor, role }: Principal): void {
+export function requireAuth(auth: HandlerAuth, { actor, role, scope }: Principal): void {
+  requireCovered(scope, "call");
   if (auth === "None") return;
   const least = auth === "AdminRequired" ? "admin" : "user";
   if (!atLeast(role, least)) throw refusal(actor, least);

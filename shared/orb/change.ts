@@ -68,7 +68,7 @@ export async function changeOrb(
   request: unknown,
   decide: (head: ExistingOrb) => Promise<Change>,
 ): Promise<ExistingOrb> {
-  requireOperator(actor, "orbs.write");
+  requireOperator(actor, "orbs.write", target.orb);
   const claim = await orbClaim(deps, actor, target.idempotency, { ifMatch: target.ifMatch ?? null, request });
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const [head, before] = await Promise.all([readOrb(deps, target.orb), orbReplay(deps, claim)]);

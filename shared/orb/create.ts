@@ -42,7 +42,7 @@ export interface CreateOrb {
 }
 
 export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOrb): Promise<ExistingOrb> {
-  requireOperator(actor, "orbs.write");
+  requireOperator(actor, "orbs.create");
   const given = withoutState(input.document, null);
   const { document } = checkDocument(given.input, given.faults);
   const publish = input.publish === true;

@@ -37,7 +37,7 @@ export function publishOrb(deps: HandlerDeps, actor: Actor, input: PublishOption
 
 /** Returns how publishing would change the published definition and affect stored entries. Changes nothing. */
 export async function tryPublish(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<DryRun> {
-  requireOperator(actor, "orbs.read");
+  requireOperator(actor, "orbs.read", input.orb);
   const head = await readOrb(deps, input.orb);
   next(head.status, "publish", head.revision !== head.publishedRevision);
   await requireHandlers(deps, head.document);
@@ -75,7 +75,7 @@ export function restoreOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<
 
 /** Deletes an application with its entries and users, but keeps its history. Continues an interrupted deletion. */
 export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Promise<void> {
-  requireOperator(actor, "orbs.write");
+  requireOperator(actor, "orbs.write", input.orb);
   const { orb, ifMatch } = input;
   if (!isOrbId(orb)) throw notFound("orb");
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -29,7 +29,7 @@ export async function getOrb(
   actor: Actor,
   input: { orb: string; published?: boolean | undefined },
 ): Promise<{ orb: ExistingOrb; newest: number }> {
-  requireOperator(actor, "orbs.read");
+  requireOperator(actor, "orbs.read", input.orb);
   const head = await readOrb(deps, input.orb);
   if (input.published !== true) return { orb: head, newest: head.revision };
   if (head.publishedRevision === null)
@@ -65,7 +65,7 @@ interface OrbPosition {
  * @throws AppError invalid `too_broad` if a count by status needs too many reads
  */
 export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
-  requireOperator(actor, "orbs.read");
+  requireOperator(actor, "orbs.list");
   const orbs: ExistingOrb[] = [];
   let end: number | null = null;
   const budget = new ReadBudget();
@@ -174,7 +174,7 @@ function placeOf(message: { subject: string; seq: number }): OrbPosition {
 
 /** Returns the newest revision of an application, even of a deleted one. */
 async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
-  requireOperator(actor, "orbs.read");
+  requireOperator(actor, "orbs.read", orb);
   const head = isOrbId(orb) ? await orbHead(deps, orb) : null;
   if (head === null) throw notFound("orb");
   return head;

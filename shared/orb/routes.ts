@@ -1,5 +1,6 @@
 import type { Actor, Role } from "../access/actor.ts";
-import { allowedBy, type EntryOperation, requireOperator } from "../access/authorize.ts";
+import { allowedBy, requireOperator } from "../access/authorize.ts";
+import type { EntryOperation } from "../access/credentials/operations.ts";
 import { orbRealm } from "../access/realms.ts";
 import type { CompiledOrb, CompiledSchema } from "../definition/compile.ts";
 import { lowestRole } from "../definition/document/access.ts";

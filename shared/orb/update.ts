@@ -32,7 +32,7 @@ export function updateOrb(
   actor: Actor,
   input: UpdateOptions & { document: unknown },
 ): Promise<ExistingOrb> {
-  requireOperator(actor, "orbs.write");
+  requireOperator(actor, "orbs.write", input.orb);
   return replace(deps, actor, input, "update", input.document, async (head) =>
     soundDocument(head, input.document),
   );
@@ -61,7 +61,7 @@ export async function tryUpdate(
   actor: Actor,
   input: UpdateOptions & { document: unknown },
 ): Promise<DryRun> {
-  requireOperator(actor, "orbs.read");
+  requireOperator(actor, "orbs.read", input.orb);
   const head = await readOrb(deps, input.orb);
   if (input.ifMatch !== undefined && input.ifMatch !== head.revision) throw revisionMismatch(head.revision);
   const document = soundDocument(head, input.document);

@@ -1,17 +1,19 @@
 import { describe, expect, test } from "vitest";
 import type { Actor, Role } from "../../shared/access/actor.ts";
 import {
-  ENTRY_OPERATIONS,
-  type EntryOperation,
   may,
   mayInRealm,
   mayOperate,
-  PLATFORM_OPERATIONS,
   principalIn,
-  REALM_OPERATIONS,
   refusal,
   requireMay,
 } from "../../shared/access/authorize.ts";
+import {
+  ENTRY_OPERATIONS,
+  type EntryOperation,
+  PLATFORM_OPERATIONS,
+  REALM_OPERATIONS,
+} from "../../shared/access/credentials/operations.ts";
 import {
   ACTIONS,
   type AccessLists,

@@ -57,6 +57,15 @@ test("gives every operation a unique id, a summary, a tag, its security and its 
   }
 });
 
+test("says of every operation that takes credentials which scopes an API token needs", () => {
+  const all = [...operationsOf(generated(app.own).paths), ...operationsOf(generated(app.runtime).paths)];
+  for (const { path, method, operation } of all) {
+    const name = `${method} ${path}`;
+    if (operation.security.length === 0) expect(operation, name).not.toHaveProperty("x-scope");
+    else expect(operation, name).toHaveProperty("x-scope");
+  }
+});
+
 test("describes many languages and markets generically, and few by name", () => {
   const letters = [..."abcdefghijklmnopqrstuvwxyz"];
   const tags = letters

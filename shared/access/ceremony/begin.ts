@@ -11,7 +11,7 @@ import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { type AccountRecord, readAccount, readCredential } from "../accounts.ts";
 import { type Actor, anonymous } from "../actor.ts";
 import { audit } from "../audit.ts";
-import { refusal } from "../authorize.ts";
+import { refusal, requireOwn } from "../authorize.ts";
 import { admitBootstrap } from "../bootstrap.ts";
 import { findInvitation, requireUsable } from "../invitations.ts";
 import { countSignup, enforceRateLimit } from "../limits.ts";
@@ -134,7 +134,7 @@ export async function beginAdding(
   actor: Actor,
   { realm, name, email }: BeginInput,
 ): Promise<CeremonyStart> {
-  if (actor.kind !== "platform" && actor.kind !== "orb") throw refusal(actor);
+  requireOwn(actor, realm.name, "passkeys.write");
   refuseAccount({ name, email });
   const [account] = await Promise.all([readAccount(deps, realm, actor.sub), enforceRateLimit(deps, "begin")]);
   if (account === null) throw refusal(actor);

@@ -38,7 +38,7 @@ export async function* rekeyEntries(
   actor: Actor,
   input: { orb: OrbContext },
 ): AsyncGenerator<RekeyProgress> {
-  requireOperator(actor, "entries.manage");
+  requireOperator(actor, "entries.rekey", input.orb.orb);
   const { orb } = input;
   const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
   const shared = new Set((await backfillForms(deps, orb)).flatMap(({ ids }) => ids));

@@ -29,7 +29,7 @@ export interface ManagedEntry {
 
 /** Reads one entry for the management API: its newest or published revision, or the one at a time in the past. */
 export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): Promise<ManagedEntry> {
-  requireOperator(actor, "entries.manage");
+  requireOperator(actor, "entries.read", input.orbId);
   const at = input.at === undefined ? undefined : readMoment(input.at);
   const [context, entry] = await Promise.all([input.orb, loadEntry(deps, input.orbId, input.id)]);
   if (entry === null) throw notFound("entry");

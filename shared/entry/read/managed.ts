@@ -219,8 +219,8 @@ async function readManagedPage(
 
 /** Lists entries for the management API: newest revisions including drafts, now or at a time in the past. */
 export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
-  requireOperator(actor, "entries.manage");
   const { orb } = input;
+  requireOperator(actor, "entries.read", orb.orb);
   const first = (name: string) => input.parameters.find(([key]) => key === name)?.[1];
   const schemas = schemasOf(orb, first("module"), first("schema"));
   const one = schemas?.length === 1 ? schemas[0] : undefined;

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { isOwn, may, mayOperate, principalIn, refusal } from "../../access/authorize.ts";
+import { isOwn, may, mayOperate, principalIn, refusal, requireScope } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import { type Operation, patch } from "../../definition/document/diff.ts";
@@ -49,10 +49,11 @@ async function readable(
   actor: Actor,
   which: Which,
 ): Promise<{ entry: LoadedEntry; schema: CompiledSchema | undefined }> {
+  requireScope(actor, "readRevisions", which.orbId);
   const [context, entry] = await Promise.all([which.orb, loadEntry(deps, which.orbId, which.id)]);
   if (entry === null) throw notFound("entry");
   const schema = schemaOf(context.compiled, entry.address);
-  if (mayOperate(actor, "entries.manage")) return { entry, schema };
+  if (mayOperate(actor, "entries.read", which.orbId)) return { entry, schema };
   const access = schema?.access ?? ADMINS_ONLY;
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
   if (entry.head.status === "DELETED") throw notFound("entry");

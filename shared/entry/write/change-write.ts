@@ -1,6 +1,6 @@
 /** Converts what an operation such as update or publish has decided into the messages of one write. */
 import { type Actor, actorId } from "../../access/actor.ts";
-import type { EntryOperation as Act } from "../../access/authorize.ts";
+import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";

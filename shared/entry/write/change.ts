@@ -10,14 +10,8 @@
  * - After `validTo`, the entry counts as unpublished. The next write appends that revision before the new one.
  */
 import type { Actor } from "../../access/actor.ts";
-import {
-  type EntryOperation as Act,
-  isOwn,
-  may,
-  principalIn,
-  refusal,
-  requireMay,
-} from "../../access/authorize.ts";
+import { isOwn, may, principalIn, refusal, requireMay, requireScope } from "../../access/authorize.ts";
+import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import type { Deps } from "../../deps.ts";
@@ -127,6 +121,7 @@ export async function changeEntry(
 /** Throws before any read if the caller may not change any entry, not even their own. */
 function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   const { schema, orb } = target;
+  for (const act of acts) requireScope(actor, act, target.orbId);
   if (schema === undefined || orb instanceof Promise) return;
   const principal = principalIn(actor, target.orbId, orb.compiled);
   for (const act of acts) requireMay(principal, act, { access: schema.access, own: true });

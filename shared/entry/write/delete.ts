@@ -25,7 +25,7 @@ const PURGED_SECONDS = 5;
 
 /** Deletes an entry and releases its unique values. Its revisions remain until a purge. */
 export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput): Promise<void> {
-  if (input.purge === true) requireOperator(actor, "entries.purge");
+  if (input.purge === true) requireOperator(actor, "entries.purge", input.orbId);
   const force = input.force === true;
   try {
     const { snapshot } = await changeEntry(deps, actor, input, {

@@ -1,6 +1,6 @@
 import type { Actor } from "../../access/actor.ts";
-import type { EntryOperation } from "../../access/authorize.ts";
 import { principalIn } from "../../access/authorize.ts";
+import type { EntryOperation } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { HookEvent } from "../../definition/document/hooks.ts";
 import type { Deps } from "../../deps.ts";

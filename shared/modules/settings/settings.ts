@@ -1,6 +1,7 @@
 /** User settings and application settings. Each is an entry whose id is derived from its owner. */
 import { type Actor, accountOf, actorId } from "../../access/actor.ts";
 import { atLeast, type Principal, principalIn, refusal } from "../../access/authorize.ts";
+import { requireCovered } from "../../access/credentials/operations.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { validateValues } from "../../definition/validate.ts";
@@ -87,6 +88,7 @@ export async function getSettings(
   target: SettingsTarget,
 ): Promise<SettingsView> {
   requireScope(caller, target.scope);
+  requireCovered(caller.scope, "read");
   const { live, schema } = target;
   const entry = await loadEntry(deps, live.orb, await settingsId(caller.actor, target), schema);
   return viewOf(target, entry === null || entry.head.status === "DELETED" ? undefined : entry.head);

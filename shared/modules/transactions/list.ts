@@ -1,5 +1,6 @@
 import { actorId } from "../../access/actor.ts";
 import { atLeast, type Principal, refusal } from "../../access/authorize.ts";
+import { requireCovered } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -63,8 +64,9 @@ export async function listTransactions(
   schema: CompiledSchema,
   query: RecordQuery,
 ): Promise<RecordPage> {
-  const { actor, role } = caller;
+  const { actor, role, scope } = caller;
   if (role === "public") throw refusal(actor);
+  requireCovered(scope, "read");
   const everybody = atLeast(role, "admin");
   const own = actorId(actor);
   if (!everybody && query.by !== undefined && query.by !== own) throw refusal(actor, "admin");

@@ -54,7 +54,7 @@ export async function exportOrb(
   actor: Actor,
   input: { orb: string },
 ): Promise<AsyncGenerator<OrbLine | EntryLine | EndLine>> {
-  requireOperator(actor, "entries.manage");
+  requireOperator(actor, "entries.export", input.orb);
   const head = await readOrb(deps, input.orb);
   await audit(deps, { realm: "platform", action: "orb", actor, target: input.orb, detail: "export" });
   return lines(deps, input.orb, head);

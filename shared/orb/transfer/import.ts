@@ -30,8 +30,7 @@ export interface Imported {
  * @throws AppError invalid; the error's paths contain the line number, such as `/lines/3/head/id`
  */
 export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportInput): Promise<Imported> {
-  requireOperator(actor, "orbs.write");
-  requireOperator(actor, "entries.manage");
+  requireOperator(actor, "orbs.import");
   const lines = numbered(input);
   const first = await lines.next();
   await input.authority?.();

@@ -1,0 +1,202 @@
+/**
+ * Every operation that a credential can be used for, and what an API token needs for it. An operation that the table
+ * lacks is forbidden to tokens.
+ */
+
+import { AppError } from "../../kernel/errors.ts";
+
+/** What a scope of an API token can allow in an application. */
+export const CANS = ["read", "write", "publish", "manage"] as const;
+export type Can = (typeof CANS)[number];
+
+/** Stands for all applications, the platform itself, and accounts that belong to no application. */
+export const EVERY_ORB = "*";
+
+/** A part of what an API token may do: `can` in the application `orb`, or everywhere. */
+export interface Scope {
+  orb: string;
+  can: readonly Can[];
+}
+
+export const ENTRY_OPERATIONS = [
+  "read",
+  "readDraft",
+  "readRevisions",
+  "create",
+  "update",
+  "publish",
+  "unpublish",
+  "archive",
+  "restore",
+  "delete",
+  "reveal",
+] as const;
+export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
+
+export const PLATFORM_OPERATIONS = [
+  "orbs.list",
+  "orbs.read",
+  "orbs.create",
+  "orbs.import",
+  "orbs.write",
+  "entries.read",
+  "entries.export",
+  "entries.purge",
+  "entries.rekey",
+  "registry.read",
+  "registry.write",
+  "routes.read",
+  "streams.read",
+  "streams.write",
+  "audit.read",
+  "metrics.read",
+  "admins.read",
+  "admins.write",
+  "services.write",
+  "realm.bootstrap",
+  "settings.read",
+  "settings.write",
+] as const;
+export type PlatformOperation = (typeof PLATFORM_OPERATIONS)[number];
+
+export const REALM_OPERATIONS = [
+  "users.read",
+  "users.write",
+  "invitations.read",
+  "invitations.write",
+] as const;
+export type RealmOperation = (typeof REALM_OPERATIONS)[number];
+
+/** Operations of an account on itself. */
+export const ACCOUNT_OPERATIONS = [
+  "account.read",
+  "account.write",
+  "passkeys.read",
+  "passkeys.write",
+  "tokens.read",
+  "tokens.write",
+  "sessions",
+] as const;
+export type AccountOperation = (typeof ACCOUNT_OPERATIONS)[number];
+
+/** Operations that need no right of their own: the handler and the stream decide about the caller. */
+export const USE_OPERATIONS = ["call", "stream"] as const;
+export type UseOperation = (typeof USE_OPERATIONS)[number];
+
+export type Operation = EntryOperation | PlatformOperation | RealmOperation | AccountOperation | UseOperation;
+
+/** `session`: no token suffices. A list: a token needs all of it; an empty one admits every token. */
+export type Need = readonly Can[] | "session";
+
+const READ = ["read"] as const;
+const WRITE = ["write"] as const;
+const PUBLISH = ["publish"] as const;
+const MANAGE = ["manage"] as const;
+
+const NEEDS: Readonly<Record<Operation, Need>> = {
+  read: READ,
+  readDraft: READ,
+  readRevisions: READ,
+  create: WRITE,
+  update: WRITE,
+  archive: WRITE,
+  restore: WRITE,
+  delete: WRITE,
+  publish: PUBLISH,
+  unpublish: PUBLISH,
+  reveal: MANAGE,
+
+  "orbs.list": READ,
+  "orbs.read": READ,
+  "orbs.create": MANAGE,
+  // An import writes and publishes entries that the token could not write otherwise.
+  "orbs.import": ["write", "publish", "manage"],
+  "orbs.write": MANAGE,
+  "entries.read": READ,
+  "entries.export": READ,
+  "entries.purge": MANAGE,
+  "entries.rekey": ["write", "manage"],
+  "registry.read": READ,
+  "registry.write": MANAGE,
+  "routes.read": READ,
+  "streams.read": READ,
+  "streams.write": MANAGE,
+  "audit.read": MANAGE,
+  "metrics.read": READ,
+  "admins.read": MANAGE,
+  "admins.write": MANAGE,
+  "services.write": MANAGE,
+  "realm.bootstrap": MANAGE,
+  "settings.read": READ,
+  "settings.write": MANAGE,
+
+  "users.read": MANAGE,
+  "users.write": MANAGE,
+  "invitations.read": MANAGE,
+  "invitations.write": MANAGE,
+
+  "account.read": [],
+  "account.write": MANAGE,
+  "passkeys.read": MANAGE,
+  "passkeys.write": MANAGE,
+  "tokens.read": MANAGE,
+  "tokens.write": MANAGE,
+  sessions: "session",
+
+  call: WRITE,
+  stream: READ,
+};
+
+/** Returns what an API token needs for an operation. */
+export function needOf(operation: Operation): Need {
+  return Object.hasOwn(NEEDS, operation) ? NEEDS[operation] : "session";
+}
+
+const includes = (list: readonly string[], name: string) => list.includes(name);
+
+export function isAccountOperation(operation: Operation): operation is AccountOperation {
+  return includes(ACCOUNT_OPERATIONS, operation);
+}
+
+export function isPlatformOperation(operation: Operation): operation is PlatformOperation {
+  return includes(PLATFORM_OPERATIONS, operation);
+}
+
+/** Returns what the scopes of a token allow in one application, or on the platform itself. */
+export function scopeIn(scopes: readonly Scope[], orb: string): Scope {
+  const of = scopes.filter((scope) => scope.orb === orb || scope.orb === EVERY_ORB);
+  return { orb, can: CANS.filter((can) => of.some((scope) => scope.can.includes(can))) };
+}
+
+/** Returns whether the given scopes allow everything that the wanted ones allow. */
+export function covers(given: readonly Scope[], wanted: readonly Scope[]): boolean {
+  return wanted.every(({ orb, can }) => {
+    const allowed = scopeIn(given, orb);
+    return can.every((each) => allowed.can.includes(each));
+  });
+}
+
+/** Returns what is missing for an operation; null if the operation needs a session. */
+function missingIn(scope: Scope, operation: Operation): readonly Can[] | null {
+  const need = needOf(operation);
+  return need === "session" ? null : need.filter((can) => !scope.can.includes(can));
+}
+
+/** Returns whether a scope allows an operation. Without a token there is no scope, and nothing to check. */
+export function covered(scope: Scope | undefined, operation: Operation): boolean {
+  return scope === undefined || missingIn(scope, operation)?.length === 0;
+}
+
+/** Throws 403 if a scope does not allow an operation. */
+export function requireCovered(scope: Scope | undefined, operation: Operation): void {
+  if (scope === undefined) return;
+  const missing = missingIn(scope, operation);
+  if (missing === null) {
+    const detail = "This needs a session. Sign in with a passkey instead of sending an API token.";
+    throw new AppError("forbidden", "session_required", detail);
+  }
+  if (missing.length === 0) return;
+  const wanted = JSON.stringify({ orb: scope.orb, can: missing });
+  const detail = `The API token lacks the scope ${wanted}. Send a token that has it.`;
+  throw new AppError("forbidden", "missing_scope", detail);
+}
