@@ -166,5 +166,5 @@ export async function answer(
   c.header("etag", revisionTag(snapshot.revision));
   if (replayed) c.header("idempotent-replayed", "true");
   const { compiled } = await target.orb;
-  return currentView(snapshot, compiled.schema(snapshot.module, snapshot.schema));
+  return currentView(snapshot, compiled.schemaNamed(snapshot.module, snapshot.schema));
 }

@@ -84,7 +84,7 @@ export const DryRunSchema = z
       changes: z.array(
         z.object({
           ...place,
-          severity: z.enum(["removal", "dangerous", "claim", "access", "tightened", "index"]),
+          severity: z.enum(["removal", "dangerous", "claim", "access", "tightened", "index", "renamed"]),
           moduleType: z.enum(MODULE_TYPES),
           code: z.string(),
           field: z.string().optional(),

@@ -3,6 +3,7 @@ import type { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
 import { accessLists, shownAccess } from "../../shared/definition/document/access.ts";
+import type { SchemaToken } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveDefinitions } from "../../shared/definition/stored/live.ts";
 import { LISTED } from "../../shared/discovery/cached-value.ts";
@@ -33,6 +34,7 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
     max,
     pattern,
   } = field.definition;
+  const { target } = field;
   return {
     name,
     type,
@@ -48,7 +50,7 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
       label,
       description,
       ref,
-      options: ref === undefined ? undefined : paths.get(ref),
+      options: target === undefined ? undefined : paths.get(placeOf(target.orb, target)),
       enum: allowed,
       default: standard,
       min,
@@ -67,7 +69,12 @@ function handlerView(live: LiveOrb, short: string, full: string, found: Handler 
   return { name: full, available: true, description, kind, auth, href, ...present({ input, output }) };
 }
 
-/** @param paths URLs of entries by schema (`orbId/moduleId/schemaId`) */
+/** Names a schema as references do, but by its home: another orb may refer to it by an earlier id. */
+function placeOf(orb: string, { module, schema }: { module: string; schema: SchemaToken }): string {
+  return `${orb}/${module}/${schema}`;
+}
+
+/** @param paths URLs of entries by {@link placeOf} their schema */
 function orbView(
   live: LiveOrb,
   handlers: ReadonlyMap<string, Handler | FaultyEntry>,
@@ -116,7 +123,7 @@ function pathsOf(orbs: readonly LiveOrb[]): Map<string, string> {
     for (const module of compiled.modules.values()) {
       if (!module.routed) continue;
       for (const schema of module.schemas.values()) {
-        paths.set(`${orb}/${module.id}/${schema.id}`, entriesPath(compiled, schema));
+        paths.set(placeOf(orb, { module: module.id, ...schema.home }), entriesPath(compiled, schema));
       }
     }
   }

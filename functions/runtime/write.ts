@@ -63,14 +63,17 @@ function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   };
 }
 
-/** Returns the full path of a collection, because requests may omit the schema. */
-function collectionPath({ live, schema }: Writing): string {
-  return `/api/${live.orb}/${schema.module}/${schema.id}`;
+/**
+ * Returns the route of a collection for idempotency keys. Requests may omit the schema, and a renamed schema keeps its
+ * records.
+ */
+function collectionRoute({ live, schema }: Writing): string {
+  return `/api/${live.orb}/${schema.module}/${schema.home.schema}`;
 }
 
 function targetOf(writing: Writing, id: string, operation?: Operation): Target & { schema: CompiledSchema } {
   const { c, live, schema } = writing;
-  const named = operation === undefined ? undefined : `${collectionPath(writing)}/${id}/${operation}`;
+  const named = operation === undefined ? undefined : `${collectionRoute(writing)}/${id}/${operation}`;
   return {
     orbId: live.orb,
     orb: live,
@@ -126,7 +129,7 @@ export async function create(writing: Writing): Promise<Response> {
     schema: schema.id,
     publish: publish === "true",
     renew: renewal(writing),
-    idempotency: idempotencyOf(c, collectionPath(writing)),
+    idempotency: idempotencyOf(c, collectionRoute(writing)),
   });
   return answer(writing, written, extra, 201);
 }

@@ -7,7 +7,7 @@ import type {
   OrbDocument,
   SchemaDefinition,
 } from "./document/document.ts";
-import { homeKey, homeOf } from "./document/home.ts";
+import { homeKey, homeOf, schemaToken } from "./document/home.ts";
 import { FIELD_TYPES } from "./fields/index.ts";
 
 /**
@@ -18,8 +18,9 @@ import { FIELD_TYPES } from "./fields/index.ts";
  * - `access`: moves their published copies to another audience.
  * - `tightened`: may reject their next write.
  * - `index`: requires an index of their values.
+ * - `renamed`: changes the paths of their schema, and keeps them.
  */
-export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index";
+export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index" | "renamed";
 
 export interface SchemaChange {
   severity: Severity;
@@ -47,10 +48,10 @@ export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaCh
   );
   for (const module of from.modules) {
     const after = modules.get(module.id);
-    const schemas = new Map(after?.schemas.map((schema) => [schema.id, schema]));
+    const schemas = new Map(after?.schemas.map((schema) => [schemaToken(schema.id), schema]));
     for (const schema of module.schemas) {
-      const place = { module: module.id, moduleType: module.type, schema: schema.id };
-      const other = schemas.get(schema.id);
+      const other = schemas.get(schemaToken(schema.id));
+      const place = { module: module.id, moduleType: module.type, schema: (other ?? schema).id };
       const heir = homes.get(homeKey(homeOf(module.type, schema.id)));
       if (heir !== undefined && heir !== module.id) {
         changes.push({
@@ -82,6 +83,7 @@ export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaCh
         });
       } else {
         changes.push(
+          ...renamed(module, schema, other).map((change) => ({ ...place, ...change })),
           ...compareSchemas(from, to, module, schema, other).map((change) => ({ ...place, ...change })),
         );
       }
@@ -91,6 +93,12 @@ export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaCh
 }
 
 type Change = Omit<SchemaChange, "module" | "moduleType" | "schema">;
+
+function renamed({ id }: ModuleDefinition, before: SchemaDefinition, after: SchemaDefinition): Change[] {
+  if (before.id === after.id) return [];
+  const message = `Schema ${id}/${before.id} becomes ${id}/${after.id}. It keeps its entries, and its paths change.`;
+  return [{ severity: "renamed", code: "renamed_schema", message }];
+}
 
 function compareSchemas(
   from: OrbDocument,
@@ -173,7 +181,7 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
       message: `The index of field ${field} changes.`,
     });
   }
-  if (before.ref !== after.ref) {
+  if (targetOf(before) !== targetOf(after)) {
     changes.push(
       tightened(after, "changed_ref", `Field ${field} refers to ${after.ref} instead of ${before.ref}.`),
     );
@@ -191,6 +199,13 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
     changes.push(tightened(after, "changed_pattern", `Field ${field} has another pattern.`));
   }
   return changes;
+}
+
+/** Returns what a reference refers to. It stays the same if the schema is renamed and keeps its entries. */
+function targetOf({ ref }: FieldDefinition): string | undefined {
+  if (ref === undefined) return undefined;
+  const [orb, module, schema = ""] = ref.split("/");
+  return `${orb}/${module}/${schemaToken(schema)}`;
 }
 
 function compareKeys(from: OrbDocument, to: OrbDocument, field: FieldDefinition): Change[] {

@@ -9,7 +9,15 @@ import {
   type SchemaDefinition,
   SESSION_TTL,
 } from "./document/document.ts";
-import { type Home, type HomeKey, homeKey, homeOf, SUBJECT_TYPES } from "./document/home.ts";
+import {
+  type Home,
+  type HomeKey,
+  homeKey,
+  homeOf,
+  type SchemaToken,
+  SUBJECT_TYPES,
+  schemaToken,
+} from "./document/home.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Rule } from "./fields/index.ts";
 
 export interface CompiledField {
@@ -28,8 +36,8 @@ export interface CompiledField {
   readonly indexed: boolean;
   readonly sortable: boolean;
   readonly operators: readonly FilterOperator[];
-  /** The schema that a reference field points to. */
-  readonly target: { orb: string; module: string; schema: string } | undefined;
+  /** The schema that a reference field points to. Another orb may have renamed it, so its id is not known here. */
+  readonly target: { orb: string; module: string; schema: SchemaToken } | undefined;
   readonly allowed: ReadonlySet<string> | undefined;
   readonly rules: Rule;
 }
@@ -90,6 +98,11 @@ export interface CompiledOrb {
   /** Whether the orb has user accounts. */
   readonly usesAccess: boolean;
   schema(module: string, schema?: string): CompiledSchema | undefined;
+  /**
+   * Returns the schema that has the entries of a stored name. A stored revision, or a reference of another orb, may name
+   * the schema as an earlier definition did, such as `product-variant` for `ProductVariant`.
+   */
+  schemaNamed(module: string, schema: string): CompiledSchema | undefined;
 }
 
 export function compileOrb(document: OrbDocument): CompiledOrb {
@@ -128,6 +141,11 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
     schema(module, schema) {
       const found = modules.get(module);
       return schema === undefined ? found?.only : found?.schemas.get(schema);
+    },
+    schemaNamed(module, schema) {
+      const type = modules.get(module)?.type;
+      const found = type === undefined ? undefined : byHome.get(homeKey(homeOf(type, schema)));
+      return found?.module === module ? found : undefined;
     },
   };
 }
@@ -202,7 +220,9 @@ function compileField(definition: FieldDefinition): CompiledField {
     sortable: !list && !sensitive && type.sortable,
     operators: sensitive ? [] : list ? listOperators(type) : type.operators,
     target:
-      orb !== undefined && module !== undefined && schema !== undefined ? { orb, module, schema } : undefined,
+      orb !== undefined && module !== undefined && schema !== undefined
+        ? { orb, module, schema: schemaToken(schema) }
+        : undefined,
     allowed:
       definition.enum === undefined
         ? undefined

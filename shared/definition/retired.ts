@@ -48,10 +48,11 @@ export function compareRetired(retired: readonly Retired[], to: OrbDocument): Sc
   return retired.flatMap((one): SchemaChange[] => {
     const place = places.get(keyOf(one));
     if (place === undefined) return [];
-    const { module, moduleType, schema, whole } = one;
+    const { module, moduleType, whole } = one;
+    const schema = place.schema.id;
     const at = { module, moduleType, schema };
     if (whole && place.module.id !== module) {
-      const message = `The entries that were stored as ${module}/${schema} would become those of ${place.module.id}/${schema}.`;
+      const message = `The entries that were stored as ${module}/${one.schema} would become those of ${place.module.id}/${schema}.`;
       return [{ ...at, severity: "dangerous", code: "moved_schema", message }];
     }
     const before = new Map(one.fields.map((field) => [field.name, field]));

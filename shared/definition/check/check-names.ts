@@ -1,6 +1,7 @@
 /** Finds duplicate names, and names that would hide a route. */
 import { clip, type Faults } from "../../kernel/faults.ts";
-import { LIMITS, type OrbDocument } from "../document/document.ts";
+import { LIMITS, type ModuleType, type OrbDocument } from "../document/document.ts";
+import { type HomeKey, homeKey, homeOf } from "../document/home.ts";
 import { hidesRealmSegment, isRealmSegment, isReservedModuleId, isSigninPage } from "../document/ids.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
@@ -13,10 +14,7 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
   noDuplicates(document.markets, "is listed twice", faults);
 
   const modules = new Map<string, string>();
-  /**
-   * Modules of one type must not share schema ids, because message subjects contain the module's type and not its id.
-   */
-  const schemasByType = new Map<string, string>();
+  const homes = new Map<HomeKey, { module: string; schema: string }>();
   let fields = 0;
   for (const module of document.modules) {
     if (module.id !== undefined) {
@@ -43,17 +41,10 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
       fields += schema.fields.length;
       const path = `${schema.path}/id`;
       if (schema.id !== undefined) {
-        const key = `${module.type}/${schema.id}`;
-        const other = schemasByType.get(key);
         if (schemas.has(schema.id))
           faults.add(path, "duplicate", "is already the id of another schema in this module");
-        else if (module.type !== undefined && other !== undefined) {
-          faults.add(
-            path,
-            "duplicate",
-            `is already the id of a schema in module "${clip(other)}". Schema ids must be unique among modules of type ${module.type}.`,
-          );
-        } else schemasByType.set(key, module.id ?? "");
+        else if (module.type !== undefined)
+          checkHome(homes, module.type, module.id ?? "", schema.id, path, faults);
         schemas.add(schema.id);
       }
       const names = schema.fields.flatMap((field) =>
@@ -69,6 +60,32 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
       `must have at most ${LIMITS.totalFields} fields in total (has ${fields})`,
     );
   }
+}
+
+/**
+ * Refuses a second schema with the same home. Message subjects contain the module's type and not its id, and the
+ * schema's id in kebab-case.
+ */
+function checkHome(
+  homes: Map<HomeKey, { module: string; schema: string }>,
+  type: ModuleType,
+  module: string,
+  schema: string,
+  path: string,
+  faults: Faults,
+): void {
+  const home = homeOf(type, schema);
+  const other = homes.get(homeKey(home));
+  if (other === undefined) {
+    homes.set(homeKey(home), { module, schema });
+    return;
+  }
+  const place = `in module "${clip(other.module)}"`;
+  const message =
+    other.schema === schema
+      ? `is already the id of a schema ${place}. Schema ids must be unique among modules of type ${type}.`
+      : `must not be "${clip(schema)}", because the schema "${clip(other.schema)}" ${place} has the same name in subjects: "${clip(home.schema)}". Choose another id.`;
+  faults.add(path, "duplicate", message);
 }
 
 interface Used {

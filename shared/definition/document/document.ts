@@ -76,8 +76,11 @@ const moduleId = z
 
 const schemaId = z
   .string()
-  .regex(SCHEMA_ID, "must be 1 to 63 lower-case letters, digits or hyphens and begin with a letter")
-  .meta({ description: "Schema id, unique among the orb's modules of one type.", example: "product" });
+  .regex(SCHEMA_ID, "must be 1 to 63 letters, digits or hyphens and begin with a letter")
+  .meta({
+    description: "Schema id, unique in kebab-case among the orb's modules of one type.",
+    example: "product",
+  });
 
 const fieldName = z
   .string()

@@ -5,7 +5,7 @@
 import type { Home, SchemaToken } from "../../store/subjects.ts";
 import type { ModuleType } from "./document.ts";
 
-export type { Home };
+export type { Home, SchemaToken };
 
 /** Module types as they appear in message subjects. */
 export const SUBJECT_TYPES = {
@@ -16,9 +16,15 @@ export const SUBJECT_TYPES = {
   SETTINGS: "settings",
 } as const satisfies Record<ModuleType, Lowercase<ModuleType>>;
 
-/** Returns the name of a schema in message subjects. */
+/** Before a capital that begins a word: `product|Variant`, `Order2|Item`, `HTTP|Server`. */
+const WORD = /(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g;
+
+/**
+ * Returns the name of a schema in message subjects: its id in kebab-case. An id in kebab-case stays as it is, because
+ * entries are stored under it.
+ */
 export function schemaToken(id: string): SchemaToken {
-  return id as SchemaToken;
+  return id.replaceAll(WORD, "-").toLowerCase() as SchemaToken;
 }
 
 export function homeOf(type: ModuleType, schemaId: string): Home {

@@ -2,7 +2,7 @@ import { SUBJECT_SPACES } from "../../store/subjects.ts";
 
 export const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
-export const SCHEMA_ID = MODULE_ID;
+export const SCHEMA_ID = /^[a-zA-Z][a-zA-Z0-9-]{0,62}$/;
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
 /** An entry id. It starts with a digit, so that URLs never confuse it with a schema id. */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
@@ -14,7 +14,7 @@ export const BUILT_IN_SERVICES: readonly string[] = ["access", "rules", "transac
 /** A market, such as `US` or `emea-north`: 1 to 32 characters. */
 export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** A reference to a schema: `orbId/moduleId/schemaId`. */
-export const REF = /^[a-z][a-z0-9_-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-z][a-z0-9-]{0,62}$/;
+export const REF = /^[a-z][a-z0-9_-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-zA-Z][a-zA-Z0-9-]{0,62}$/;
 
 /** Orb ids that the specification reserves or that the platform's routes use. */
 const ROUTES: ReadonlySet<string> = new Set([

@@ -1,5 +1,6 @@
 import { equal } from "../../kernel/json.ts";
 import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition } from "./document.ts";
+import { schemaToken } from "./home.ts";
 
 /** Maximum characters of a value in one line of the summary. */
 const SHOWN = 60;
@@ -23,7 +24,7 @@ export function summarise(from: OrbDocument | null, to: OrbDocument | null): str
 
 function moduleChanges(from: ModuleDefinition, to: ModuleDefinition, lines: string[]): void {
   properties(from, to, ["id", "schemas"], `module ${to.id}: `, "", lines);
-  byKey(from.schemas, to.schemas, (schema) => schema.id, {
+  byKey(from.schemas, to.schemas, (schema) => schemaToken(schema.id), {
     added: (schema) => lines.push(`added schema ${schema.id} (${to.id})`),
     removed: (schema) => lines.push(`removed schema ${schema.id} (${to.id})`),
     both: (before, after) => schemaChanges(before, after, to.id, lines),
@@ -33,6 +34,7 @@ function moduleChanges(from: ModuleDefinition, to: ModuleDefinition, lines: stri
 
 function schemaChanges(from: SchemaDefinition, to: SchemaDefinition, module: string, lines: string[]): void {
   const place = `${module}/${to.id}`;
+  if (from.id !== to.id) lines.push(`renamed schema ${from.id} to ${to.id} (${module})`);
   properties(from, to, ["id", "fields"], `schema ${place}: `, "", lines);
   byKey(from.fields, to.fields, (field) => field.name, {
     added: (field) => lines.push(`added field ${field.name}: ${field.type} (${place})`),

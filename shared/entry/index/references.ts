@@ -46,8 +46,8 @@ function pointersOf(schema: CompiledSchema, values: Readonly<Values>): Pointer[]
 }
 
 /** Returns whether a field refers to entries of its own schema. Only then can an entry refer to itself. */
-function pointsTo({ target }: CompiledField, { orb, module, id }: CompiledSchema): boolean {
-  return target?.orb === orb && target.module === module && target.schema === id;
+function pointsTo({ target }: CompiledField, { orb, module, home }: CompiledSchema): boolean {
+  return target?.orb === orb && target.module === module && target.schema === home.schema;
 }
 
 type TargetState = "missing" | "draft" | "live";
@@ -91,7 +91,7 @@ export async function checkTargets(
       const subjectOf = new Map<Pointer, string>();
       for (const pointer of mine) {
         const to = pointer.field.target;
-        const at = to === undefined ? undefined : target?.compiled.schema(to.module, to.schema);
+        const at = to === undefined ? undefined : target?.compiled.schemaNamed(to.module, to.schema);
         if (at !== undefined && isToken(pointer.id))
           subjectOf.set(pointer, subjects.entryLog(addressOf(at, pointer.id)));
       }
@@ -252,7 +252,7 @@ export async function referrersOf(
           may(principal, "readDraft", on) ||
           (may(principal, "read", on) && visible(head, deps.clock.now()))
         ) {
-          out.push({ module: head.module, schema: head.schema, id: head.id, field: hint.field });
+          out.push({ module: schema.module, schema: schema.id, id: head.id, field: hint.field });
         }
       }
       if (budget.over || out.length >= NAMED) return out.slice(0, NAMED);

@@ -33,6 +33,7 @@ export interface EntryView {
   id: string;
   orb: string;
   module: string;
+  /** The schema's id when the revision was stored. Its definition may have another one now, with the same home. */
   schema: string;
   status: Status | "DELETED";
   revision: number;
@@ -195,7 +196,8 @@ export function viewWith(stored: EntryView, values: EntryView["values"]): EntryV
   };
 }
 
-/** Returns a revision as clients see it, with sensitive values masked. */
-export function entryView(stored: EntryView, schema?: Secrets): EntryView {
-  return viewWith(stored, maskValues(stored.values, schema));
+/** Returns a revision as clients see it: under the current id of its schema, with sensitive values masked. */
+export function entryView(stored: EntryView, schema?: Secrets & { readonly id: string }): EntryView {
+  const view = viewWith(stored, maskValues(stored.values, schema));
+  return schema === undefined ? view : { ...view, schema: schema.id };
 }

@@ -98,7 +98,7 @@ async function targetsIn(
   const compiled = here ? expansion.compiled : other?.compiled;
   if (compiled === undefined) return new Map();
   const wanted = [...asked].flatMap(({ ids, module, schema: id }) => {
-    const schema = compiled.schema(module, id);
+    const schema = compiled.schemaNamed(module, id);
     return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
   });
   const { choice } = expansion;
@@ -121,7 +121,7 @@ async function targetsIn(
       if (seen === undefined) continue;
       const { createdBy } = seen.head;
       if (!mayWith(actor, compiled, "read", { access: seen.schema.access, createdBy })) continue;
-      targets.set(`${seen.schema.module}/${seen.schema.id}/${seen.address.id}`, {
+      targets.set(`${seen.schema.module}/${seen.address.schema}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
         tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
       });

@@ -87,7 +87,7 @@ function revisionOf(snapshot: EntrySnapshot, schema: CompiledSchema | undefined,
     id: snapshot.id,
     orb: snapshot.orb,
     module: snapshot.module,
-    schema: snapshot.schema,
+    schema: schema?.id ?? snapshot.schema,
     values: maskValues(snapshot.values, schema),
   };
 }

@@ -78,6 +78,7 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
   const next: EntrySnapshot = {
     ...base,
     ...window,
+    schema: state.schema?.id ?? base.schema,
     operation: decision.operation,
     status: decision.status,
     revision,

@@ -1,6 +1,7 @@
 import { type Actor, actorId } from "../../access/actor.ts";
 import { principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
+import { schemaToken } from "../../definition/document/home.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalid, notFound } from "../../kernel/errors.ts";
 import { joinNames } from "../../kernel/faults.ts";
@@ -155,7 +156,8 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
   const { orbId, orb, idempotency, module, schema: schemaId, renew, ...request } = input;
   const claim = await idempotencyClaim(deps, actor, orbId, idempotency, {
     module,
-    schema: schemaId,
+    // A request stays the same if the schema is renamed and keeps its entries.
+    schema: schemaId === undefined ? undefined : schemaToken(schemaId),
     ...request,
   });
   const findReplay = () => replay(deps, orbId, claim);

@@ -26,15 +26,18 @@ export interface UpdateInput extends Target {
 
 const PLACE = ["id", "orb", "module", "schema"] as const;
 
-function placeFaults(input: UpdateInput, base: EntrySnapshot): Fault[] {
+function placeFaults(input: UpdateInput, schema: CompiledSchema, base: EntrySnapshot): Fault[] {
   const faults: Fault[] = [];
+  const is = { id: base.id, orb: base.orb, module: base.module, schema: schema.id };
   for (const name of PLACE) {
     const sent = input.place?.[name];
-    if (sent === undefined || sent === base[name]) continue;
+    if (sent === undefined || sent === is[name]) continue;
+    // The client may have read the entry before its schema was renamed.
+    if (name === "schema" && sent === base.schema) continue;
     const message =
       name === "id"
         ? "must be the id in the path. Remove it, or send the id in the path."
-        : `must be "${base[name]}", because an entry cannot be moved. Remove this property or send that value.`;
+        : `must be "${is[name]}", because an entry cannot be moved. Remove this property or send that value.`;
     faults.push({ path: `/${name}`, code: "immutable", message });
   }
   const { values, validFrom, validTo, publish } = input;
@@ -77,7 +80,7 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
       const status = next(statusOf(state.base), "update");
       const { window, faults } = readWindow({ validFrom, validTo }, state.base);
       if (publish) faults.push(...windowFaults(window, state.now));
-      faults.push(...placeFaults(input, state.base));
+      faults.push(...placeFaults(input, schema, state.base));
       const stored = state.base.values;
       const prepared = await prepare(deps, actor, state.context, schema, {
         id: state.base.id,

@@ -213,6 +213,7 @@ async function change(
   const revision = base.revision + 1;
   const snapshot: EntrySnapshot = {
     ...base,
+    schema: schema.id,
     operation: "update",
     status: "PUBLISHED",
     revision,

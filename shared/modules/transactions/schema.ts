@@ -21,7 +21,8 @@ export interface RecordSnapshot extends EntrySnapshot {
 }
 
 export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot): RecordView {
-  const { id, module, schema, createdAt, createdBy, values } = snapshot;
+  const { id, createdAt, createdBy, values } = snapshot;
+  const { module, id: schema } = definition;
   return { id, module, schema, createdAt, createdBy, values: maskValues(values, definition) };
 }
 

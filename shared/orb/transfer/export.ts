@@ -5,7 +5,7 @@
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
-import { compileOrb } from "../../definition/compile.ts";
+import { type CompiledSchema, compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
 import type { Status } from "../../definition/document/lifecycle.ts";
 import type { Retired } from "../../definition/retired.ts";
@@ -85,20 +85,21 @@ async function* lines(
   for await (const page of scanEntries(deps, orb)) {
     for (const entry of page) {
       // Skip entries whose schema was removed by force.
-      if (schemaOf(compiled, entry.address) === undefined) continue;
+      const schema = schemaOf(compiled, entry.address);
+      if (schema === undefined) continue;
       const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
       entries++;
       yield {
         kind: "entry",
-        head: exported(entry.head),
-        published: published === null ? null : exported(published),
+        head: exported(entry.head, schema),
+        published: published === null ? null : exported(published, schema),
       };
     }
   }
   yield { kind: "end", entries };
 }
 
-function exported(snapshot: EntrySnapshot): ExportedEntry {
+function exported(snapshot: EntrySnapshot, { id: schema }: CompiledSchema): ExportedEntry {
   const { claims: _c, liveClaims: _l, publishedSeq: _s, defRevision: _d, ...rest } = snapshot;
-  return rest;
+  return { ...rest, schema };
 }

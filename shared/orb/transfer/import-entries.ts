@@ -78,7 +78,7 @@ export async function importEntries(
 
 async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Promise<Planned> {
   const { path, head, published } = entry;
-  const schema = context.compiled.schema(head.module, head.schema);
+  const schema = context.compiled.schemaNamed(head.module, head.schema);
   if (schema === undefined) {
     const message = `must be a schema of the orb's document (${head.module}/${head.schema} is not)`;
     throw invalid([{ path: `${path}/head/schema`, code: "unknown_schema", message }]);
@@ -130,6 +130,7 @@ async function restored(
     const unknown = Object.entries(snapshot.values).filter(([name]) => !schema.fields.has(name));
     return {
       ...snapshot,
+      schema: schema.id,
       publishedSeq: null,
       claims: await indexKeysOf(deps.config, schema, plain),
       liveClaims: null,

@@ -87,8 +87,8 @@ export function project(
 ): DeliveredCopy | undefined {
   // Always deliver deletions. They contain no values, and clients that have the entry must learn of them.
   const { body } = read;
-  if ("tombstone" in body) return { event: tombstoneEvent(body), until: undefined };
   const schema = schemaOf(definition, read.address);
+  if ("tombstone" in body) return { event: tombstoneEvent(body, schema), until: undefined };
   if (schema === undefined || !may(PUBLIC, "read", { access: schema.access, own: false })) return undefined;
   if (head === undefined || copyState(body, head) !== "live") return undefined;
   const until = head.liveTo === null ? undefined : Date.parse(head.liveTo);
@@ -98,7 +98,9 @@ export function project(
   return { event: copyEvent(body, schema), until };
 }
 
-function tombstoneEvent({ v, id, orb, module, schema, revision, at }: Tombstone): Record<string, unknown> {
+function tombstoneEvent(stored: Tombstone, definition: CompiledSchema | undefined): Record<string, unknown> {
+  const { v, id, orb, module, revision, at } = stored;
+  const schema = definition?.id ?? stored.schema;
   return { v, id, orb, module, schema, tombstone: true, revision, at };
 }
 
