@@ -1,4 +1,5 @@
 import type { Realm } from "../../shared/access/realms.ts";
+import { accountSection, said } from "./account.ts";
 import { files } from "./assets.generated.ts";
 import { accentName } from "./branding.ts";
 import { type Html, html, nothing } from "./html.ts";
@@ -32,12 +33,6 @@ function title(state: PageState): string {
     default:
       return state.name === null ? "Sign in" : "Is it you?";
   }
-}
-
-/** An element in which the page's script shows messages about the elements above it. */
-function said(place: "enter" | "token" | "passkeys"): Html {
-  return html`
-      <div class="said" id="said-${place}"><p class="status" role="status"></p><p class="error" role="alert"></p></div>`;
 }
 
 function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
@@ -98,32 +93,6 @@ function body(realm: Realm, state: PageState): Html {
   }
 }
 
-function next(realm: Realm, state: PageState): Html {
-  if (realm.name !== "platform" || state.kind !== "register") return nothing;
-  return html`
-      <h2>Next steps</h2>
-      <p>Commands and programs need the access token; in the README it is <code>TOKEN</code>. Or <a href="/api/docs">try the API in this browser</a>, where you are already signed in.</p>`;
-}
-
-/** Copies the access token. The text field shows the token if the browser does not allow copying. */
-const COPY = html`
-      <button id="copy" class="primary" type="button">Copy access token</button>
-      <input id="token" type="text" readonly hidden aria-label="Access token">`;
-
-function account(realm: Realm, state: PageState): Html {
-  return html`
-    <section id="account" hidden aria-labelledby="account-title">
-      <p class="realm">${realm.title}</p>
-      <h1 id="account-title" tabindex="-1">You are signed in</h1>
-      <p>as <strong id="who"></strong></p>
-${realm.name === "platform" ? COPY : nothing}${said("token")}${next(realm, state)}
-      <h2 id="passkeys-title" tabindex="-1">Your passkeys</h2>
-      <ul id="passkeys"></ul>
-      <button id="add" type="button">Add another passkey</button>${said("passkeys")}
-      <button class="signout" type="button">Sign out</button>
-    </section>`;
-}
-
 /** @param origins origins of trusted web applications that the page may redirect to */
 export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
   const heading = title(state);
@@ -159,7 +128,7 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 </head>
 <body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-signup="${state.kind === "login" && state.signup ? "open" : "invitation"}" data-origins="${origins.join(" ")}">
   <main id="card">
-    ${mark}${enter}${script === nothing ? nothing : account(realm, state)}
+    ${mark}${enter}${script === nothing ? nothing : accountSection(realm, state.kind === "register")}
     <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
   </main>
 </body>

@@ -23,6 +23,15 @@ export interface Passkey {
   lastUsedAt: string | null;
 }
 
+export interface SessionEntry {
+  id: string;
+  createdAt: string;
+  browser: string | null;
+  system: string | null;
+  network: string | null;
+  current: boolean;
+}
+
 type Json = Record<string, unknown>;
 
 async function send(
@@ -46,6 +55,11 @@ async function send(
   if (!response.ok) throw new Refused(typeof answer.code === "string" ? answer.code : "unknown");
   return answer;
 }
+
+export type RealmApi = ReturnType<typeof realmApi>;
+
+const get = (path: string) => send(path, undefined, {}, "GET") as Promise<unknown>;
+const remove = (path: string) => send(path, undefined, {}, "DELETE");
 
 export function realmApi(base: string) {
   const platform = base === "/api/_auth";
@@ -71,9 +85,16 @@ export function realmApi(base: string) {
       begin<PublicKeyCredentialCreationOptionsJSON>(body),
     complete,
     signOut: () => send(`${base}/signout`),
-    listPasskeys: async () => (await send(`${base}/passkeys`, undefined, {}, "GET")) as unknown as Passkey[],
+    listPasskeys: async () => (await get(`${base}/passkeys`)) as Passkey[],
     renamePasskey: (id: string, name: string) => send(`${base}/passkeys/${id}`, { name }, {}, "PUT"),
-    removePasskey: (id: string) => send(`${base}/passkeys/${id}`, undefined, {}, "DELETE"),
+    removePasskey: (id: string) => remove(`${base}/passkeys/${id}`),
+    /** Null if a module of the orb has the path. */
+    listSessions: async () => {
+      const answer = await get(`${base}/sessions`);
+      return Array.isArray(answer) ? (answer as SessionEntry[]) : null;
+    },
+    endSession: (id: string) => remove(`${base}/sessions/${id}`),
+    endOtherSessions: () => remove(`${base}/sessions`),
   };
 }
 

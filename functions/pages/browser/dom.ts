@@ -1,0 +1,49 @@
+export const byId = (id: string) => document.getElementById(id);
+
+export function part<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  properties: Partial<HTMLElementTagNameMap[K]>,
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+export function show(id: string, visible: boolean): void {
+  const element = byId(id);
+  if (element !== null) element.hidden = !visible;
+}
+
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const MINUTE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+export const day = (time: string) => DAY.format(new Date(time));
+export const minute = (time: string) => MINUTE.format(new Date(time));
+
+/**
+ * Returns a button that acts when it is pressed twice in a row, and a function that renews its texts.
+ * @param what names the object for screen readers, which read a button without its surroundings
+ */
+export function twice(
+  ask: string,
+  sure: string,
+  what: () => string,
+  act: () => void,
+): { button: HTMLButtonElement; renew: () => void } {
+  const button = part("button", { type: "button", className: "small" });
+  let asked = false;
+  const set = (again: boolean) => {
+    asked = again;
+    button.textContent = again ? sure : ask;
+    button.setAttribute("aria-label", `${button.textContent} ${what()}`);
+  };
+  const renew = () => set(false);
+  renew();
+  button.addEventListener("blur", renew);
+  button.addEventListener("click", () => {
+    if (asked) act();
+    else set(true);
+  });
+  return { button, renew };
+}

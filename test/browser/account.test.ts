@@ -1,0 +1,98 @@
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { call } from "../support/auth.ts";
+import {
+  faults,
+  look,
+  platform,
+  signedIn,
+  signInButton,
+  signinUrl,
+  useSignin,
+  type Watched,
+  withPasskey,
+} from "../support/signin.ts";
+
+useSignin();
+
+const section = (page: Page, name: string) => page.getByRole("region", { name });
+const said = (page: Page, place: string) => page.locator(`#said-${place}`);
+const focused = (page: Page) => page.evaluate("document.activeElement.id");
+
+/** Signs in again, as if in another browser. @returns the token of the session that the page has left */
+async function signInAgain({ page }: Watched): Promise<string> {
+  const [cookie] = await page.context().cookies();
+  await page.context().clearCookies();
+  await page.goto(signinUrl());
+  await signInButton(page).click();
+  await signedIn(page);
+  return cookie?.value ?? "";
+}
+
+const isOpen = async (token: string) =>
+  (await call(platform, "GET", "/api/auth/me", { token })).status === 200;
+
+describe("sessions", () => {
+  test("are listed with browser and system, and end one by one or all at once", async () => {
+    await using opened = await withPasskey();
+    const { page, errors } = opened;
+    await signInAgain(opened);
+    const first = await signInAgain(opened);
+    const list = section(page, "Your sessions");
+    const items = list.getByRole("listitem");
+    await items.nth(2).waitFor();
+    expect(await items.allTextContents()).toEqual([
+      expect.stringMatching(/^Chrome on Linux this oneSigned in [^S]+$/),
+      expect.stringMatching(/^Chrome on LinuxSigned in .*Sign out$/),
+      expect.stringMatching(/^Chrome on LinuxSigned in .*Sign out$/),
+    ]);
+    await look(page, "account-sessions");
+    expect(await faults(page)).toEqual([]);
+    const end = items.nth(1).getByRole("button", { name: /^Sign out Chrome on Linux, Signed in / });
+    await end.click();
+    expect(await isOpen(first)).toBe(true);
+    await items
+      .nth(1)
+      .getByRole("button", { name: /^Sign out now\? Chrome/ })
+      .click();
+    await said(page, "sessions").getByText("Chrome on Linux is signed out.").waitFor();
+    expect(await items.count()).toBe(2);
+    expect(await isOpen(first)).toBe(false);
+    expect(await focused(page)).toBe("sessions-title");
+    const second = await signInAgain(opened);
+    await list.getByRole("button", { name: "Sign out everywhere else" }).click();
+    await said(page, "sessions").getByText("You are signed out everywhere else.").waitFor();
+    expect(await items.count()).toBe(1);
+    expect(await isOpen(second)).toBe(false);
+    expect(await list.getByRole("button").count()).toBe(0);
+    expect(await page.evaluate(async () => (await fetch("/api/auth/me")).status)).toBe(200);
+    expect(errors).toEqual([]);
+  });
+
+  test("that ended meanwhile do no harm, and an own session that ended asks to sign in", async () => {
+    await using opened = await withPasskey({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
+    const { page } = opened;
+    const first = await signInAgain(opened);
+    const list = section(page, "Your sessions");
+    const end = list.getByRole("button", { name: /^Sign out (now\? )?Chrome/ });
+    await end.waitFor();
+    await look(page, "account-dark-320");
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
+    expect(await faults(page)).toEqual([]);
+    await call(platform, "POST", "/api/auth/signout", { token: first });
+    // By keyboard.
+    await end.focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    await said(page, "sessions").getByText("Chrome on Linux is signed out.").waitFor();
+    const [cookie] = await page.context().cookies();
+    await signInAgain(opened);
+    await list.getByRole("button", { name: "Sign out everywhere else" }).waitFor();
+    const [own] = await page.context().cookies();
+    await call(platform, "DELETE", "/api/auth/sessions", { token: cookie?.value ?? "" });
+    expect(await isOpen(own?.value ?? "")).toBe(false);
+    await list.getByRole("button", { name: "Sign out everywhere else" }).click();
+    await said(page, "sessions").getByText("You were signed out. Please sign in again.").waitFor();
+    expect(await faults(page)).toEqual([]);
+  });
+});
