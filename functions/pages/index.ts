@@ -10,6 +10,9 @@ import { showSignin } from "./signin.ts";
 
 export const PageQuery = z.object({
   invite: z.string().optional().openapi({ description: "Invitation code. The page offers a registration." }),
+  signup: z.string().optional().openapi({
+    description: "`true`: the page offers a registration without an invitation, if sign-up is open.",
+  }),
   return: z.string().optional().openapi({
     description:
       "Where to go after sign-in: a path of this origin, or an address of an origin in ALLOWED_ORIGINS. Other values are ignored.",

@@ -51,6 +51,13 @@ const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>>
   invitation_revoked: ["This invitation was revoked", "Ask the person who invited you for a new one."],
 };
 
+const CLOSED: PageState = {
+  kind: "refused",
+  title: "You need an invitation",
+  words: "Accounts are created by invitation here. Ask for one.",
+  login: true,
+};
+
 async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promise<PageState> {
   const { deps } = c.var;
   const [found] = await Promise.all([
@@ -75,6 +82,9 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   const { deps } = c.var;
   const invite = c.req.query("invite");
   if (invite !== undefined) return invited(c, realm, invite);
+  if (c.req.query("signup") === "true") {
+    return (await isSignupOpen(deps, realm)) ? { kind: "signup" } : CLOSED;
+  }
   const actor = await identify(c, accountsOf(realm)).catch((error: unknown) => {
     // Show the sign-in form, not an error, if the session is invalid or belongs to other accounts.
     if (error instanceof AppError && (error.kind === "unauthenticated" || error.kind === "forbidden"))

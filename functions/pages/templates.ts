@@ -11,6 +11,8 @@ export type PageState =
    */
   | { kind: "login"; name: string | null; signup: boolean }
   | { kind: "register"; role: "owner" | "admin" | "user" }
+  /** A registration without an invitation. */
+  | { kind: "signup" }
   /** No account exists yet, and the URL contains no invitation. */
   | { kind: "bootstrap" }
   | { kind: "refused"; title: string; words: string; login: boolean };
@@ -26,6 +28,8 @@ function title(state: PageState): string {
   switch (state.kind) {
     case "register":
       return "Create your passkey";
+    case "signup":
+      return "Create an account";
     case "bootstrap":
       return "No account exists yet";
     case "refused":
@@ -35,10 +39,12 @@ function title(state: PageState): string {
   }
 }
 
-function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
-  const as = realm.name === "platform" ? "a platform admin" : ROLE_WORDS[role];
+/** @param role what the invitation makes of the user; undefined without an invitation */
+function registerForm(realm: Realm, role?: "owner" | "admin" | "user"): Html {
+  const as = realm.name === "platform" ? "a platform admin" : ROLE_WORDS[role ?? "user"];
+  const why = role === undefined ? nothing : html`You are invited as ${as}. `;
   return html`
-      <p>You are invited as ${as}. This device stores your passkey and unlocks it with your fingerprint, your face or your screen lock. There is no password.</p>
+      <p>${why}This device stores your passkey and unlocks it with your fingerprint, your face or your screen lock. There is no password.</p>
       <form id="form" action="" novalidate>
         <div class="row">
           <label for="name">Your name <span class="hint">(optional)</span></label>
@@ -46,16 +52,19 @@ function registerForm(realm: Realm, role: "owner" | "admin" | "user"): Html {
         </div>
         <button class="primary" type="submit" disabled>Create passkey</button>
       </form>${said("enter")}
-      <p class="foot">Already have a passkey? <a href="${realm.base}/signin">Sign in</a></p>`;
+      <p class="foot">Already have a passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
 }
 
-function loginForm(): Html {
+/** @param signup whether the page offers a registration without an invitation */
+function loginForm(realm: Realm, signup: boolean): Html {
+  const invited = html`Open the invitation that you were given.`;
+  const open = html`<a class="on" href="${realm.base}/signin?signup=true">Create an account</a>`;
   return html`
       <p>Use the passkey on this device, on your phone or on a security key. You do not need a name or a password.</p>
       <form id="form" action="" novalidate>
         <button class="primary" type="submit" disabled>Sign in with a passkey</button>
       </form>${said("enter")}
-      <p class="foot">New here? Open the invitation that you were given.</p>`;
+      <p class="foot">New here? ${signup ? open : invited}</p>`;
 }
 
 /** Asks signed-in users to confirm with their passkey before the page shows the account. */
@@ -75,7 +84,9 @@ function body(realm: Realm, state: PageState): Html {
     case "register":
       return registerForm(realm, state.role);
     case "login":
-      return state.name === null ? loginForm() : knownForm(realm, state.name);
+      return state.name === null ? loginForm(realm, state.signup) : knownForm(realm, state.name);
+    case "signup":
+      return registerForm(realm);
     case "bootstrap":
       return html`
       <p>The platform printed a sign-in address for the first platform admin when it started. Open that address in this browser.</p>
@@ -126,9 +137,9 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 <link rel="icon" href="${logo ?? ICON}">
 <link rel="stylesheet" href="${files.signin.style}">${accent}${script}
 </head>
-<body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-signup="${state.kind === "login" && state.signup ? "open" : "invitation"}" data-origins="${origins.join(" ")}">
+<body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
   <main id="card">
-    ${mark}${enter}${script === nothing ? nothing : accountSection(realm, state.kind === "register")}
+    ${mark}${enter}${script === nothing ? nothing : accountSection(realm, state.kind === "register" || state.kind === "signup")}
     <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
   </main>
 </body>

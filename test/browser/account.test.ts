@@ -1,9 +1,12 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { call } from "../support/auth.ts";
+import { adminToken, call } from "../support/auth.ts";
 import {
+  createButton,
+  error,
   faults,
   look,
+  open,
   platform,
   signedIn,
   signInButton,
@@ -94,5 +97,87 @@ describe("sessions", () => {
     await list.getByRole("button", { name: "Sign out everywhere else" }).click();
     await said(page, "sessions").getByText("You were signed out. Please sign in again.").waitFor();
     expect(await faults(page)).toEqual([]);
+  });
+});
+
+describe("open sign-up", () => {
+  const page = (id: string) => `${platform.origin}/api/${id}/signin`;
+
+  async function orb(id: string, signup?: "open"): Promise<void> {
+    const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
+      token: await adminToken(platform),
+      body: {
+        id,
+        uses: [{ service: "access", handlers: ["passkey", "invitations"] }],
+        branding: { name: "The Fan Club", color: "#7a1fa2" },
+        ...(signup === undefined ? {} : { access: { signup } }),
+      },
+    });
+    expect(made.status).toBe(201);
+  }
+
+  test("creates an account by keyboard, and leads back to where the visitor came from", async () => {
+    await orb("fanclub", "open");
+    await using opened = await open({ viewport: { width: 320, height: 640 } });
+    const { page: tab, errors } = opened;
+    await tab.goto(`${page("fanclub")}?return=%2Fapi%2Fhealth`);
+    const offer = tab.getByRole("link", { name: "Create an account" });
+    await offer.waitFor();
+    await look(tab, "signup-offer-320");
+    expect(await faults(tab)).toEqual([]);
+    await offer.focus();
+    await tab.keyboard.press("Enter");
+    await tab.getByRole("heading", { name: "Create an account" }).waitFor();
+    expect(await tab.getByText("You are invited").count()).toBe(0);
+    await look(tab, "signup-320");
+    expect(await faults(tab)).toEqual([]);
+    await tab.keyboard.press("Tab");
+    await tab.keyboard.type("Grace Hopper");
+    await tab.keyboard.press("Enter");
+    await tab.waitForURL("**/api/health");
+    await tab.goto(page("fanclub"));
+    await tab.getByText("You are signed in as Grace Hopper.").waitFor();
+    await signInButton(tab).click();
+    await signedIn(tab);
+    expect(await tab.locator("#who").textContent()).toBe("Grace Hopper");
+    expect(errors).toEqual([]);
+    // A name that the platform refuses is told next to the form.
+    await tab.context().clearCookies();
+    await tab.goto(`${page("fanclub")}?signup=true`);
+    await tab.getByLabel("Your name").fill("\u0410dmin");
+    await createButton(tab).click();
+    await error(tab).filter({ hasText: "This name is not allowed." }).waitFor();
+    expect(await faults(tab)).toEqual([]);
+  });
+
+  test("is not offered where it is closed", async () => {
+    await orb("closed");
+    await using opened = await open();
+    const { page: tab, errors } = opened;
+    await tab.goto(page("closed"));
+    await tab.getByText("New here? Open the invitation").waitFor();
+    for (const base of ["closed", "_auth", "auth"]) {
+      await tab.goto(`${page(base)}?signup=true`);
+      await tab.getByRole("heading", { name: "You need an invitation" }).waitFor();
+      expect(await tab.getByRole("button").count()).toBe(0);
+    }
+    expect(await faults(tab)).toEqual([]);
+    expect(errors).toEqual([]);
+  });
+
+  test("that closes meanwhile says so", async () => {
+    const token = await adminToken(platform);
+    const set = (signup: string) =>
+      call(platform, "PUT", "/api/_auth/settings", { token, body: { shared: { signup } } });
+    expect((await set("open")).status).toBe(200);
+    await using opened = await open({ colorScheme: "dark" });
+    const { page: tab } = opened;
+    await tab.goto(signinUrl());
+    await tab.getByRole("link", { name: "Create an account" }).click();
+    await createButton(tab).waitFor();
+    expect((await set("invitation")).status).toBe(200);
+    await createButton(tab).click();
+    await error(tab).filter({ hasText: "Accounts are created by invitation here." }).waitFor();
+    await look(tab, "signup-closed-dark");
   });
 });

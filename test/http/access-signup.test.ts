@@ -145,8 +145,8 @@ describe("open sign-up of an orb", () => {
 
   test("tells the sign-in page whether sign-up is open", async () => {
     const base = await openOrb("open8");
-    expect((await call(platform, "GET", `${base}/signin`)).body).toContain('data-signup="open"');
-    expect((await call(platform, "GET", "/api/_auth/signin")).body).toContain('data-signup="invitation"');
+    expect((await call(platform, "GET", `${base}/signin`)).body).toContain("/signin?signup=true");
+    expect((await call(platform, "GET", "/api/_auth/signin")).body).not.toContain("?signup=true");
   });
 
   test.each([
@@ -183,7 +183,7 @@ describe("sign-up to the shared realm", () => {
       body: { shared: { signup: "open" }, updatedBy: subjectOf(token) },
     });
     expect((await as("GET", SETTINGS)).body).toEqual(changed.body);
-    expect((await call(platform, "GET", "/api/auth/signin")).body).toContain('data-signup="open"');
+    expect((await call(platform, "GET", "/api/auth/signin")).body).toContain("/signin?signup=true");
     const { done, device } = await signUp("/api/auth");
     expect(done.status).toBe(200);
     const begun = await beginSignup("/api/auth");

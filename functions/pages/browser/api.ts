@@ -63,8 +63,8 @@ const remove = (path: string) => send(path, undefined, {}, "DELETE");
 
 export function realmApi(base: string) {
   const platform = base === "/api/_auth";
-  async function begin<T>(body: Json): Promise<Ceremony<T>> {
-    const answer = await send(`${base}/passkey/begin`, body);
+  async function begin<T>(body: Json, query = ""): Promise<Ceremony<T>> {
+    const answer = await send(`${base}/passkey/begin${query}`, body);
     const options = (platform ? (answer.options as Json).publicKey : answer.publicKey) as T;
     return { sessionId: String(answer.sessionId), publicKey: options };
   }
@@ -83,6 +83,8 @@ export function realmApi(base: string) {
     beginLogin: () => begin<PublicKeyCredentialRequestOptionsJSON>({}),
     beginRegistration: (body: { invite: string; name?: string } | { add: true }) =>
       begin<PublicKeyCredentialCreationOptionsJSON>(body),
+    beginSignup: (body: { name?: string }) =>
+      begin<PublicKeyCredentialCreationOptionsJSON>(body, "?signup=true"),
     complete,
     signOut: () => send(`${base}/signout`),
     listPasskeys: async () => (await get(`${base}/passkeys`)) as Passkey[],

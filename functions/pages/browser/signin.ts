@@ -19,16 +19,15 @@ function signedIn(session: Session): void {
   }
   // The invitation in the URL is used up, so a reload must not try it again.
   history.replaceState(null, "", location.pathname);
-  showAccount(api, session, page.state === "register" ? "Your passkey was created." : "Welcome back.");
+  showAccount(api, session, page.state === "login" ? "Welcome back." : "Your passkey was created.");
 }
 
 async function register(): Promise<void> {
   const name = (byId("name") as HTMLInputElement | null)?.value.trim() ?? "";
-  const invite = query.get("invite") ?? "";
-  const { sessionId, publicKey } = await api.beginRegistration({
-    invite,
-    ...(name === "" ? {} : { name }),
-  });
+  const given = name === "" ? {} : { name };
+  const { sessionId, publicKey } = await (page.state === "signup"
+    ? api.beginSignup(given)
+    : api.beginRegistration({ invite: query.get("invite") ?? "", ...given }));
   const response = await startRegistration({ optionsJSON: publicKey });
   signedIn(await api.complete(sessionId, response));
 }
@@ -44,6 +43,15 @@ async function signOut(): Promise<void> {
   location.assign(location.pathname);
 }
 
+/** Lets the links to the other forms of the page lead back to the same address. */
+function keepReturn(): void {
+  const wanted = query.get("return");
+  if (wanted === null) return;
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("a.on")) {
+    link.search += `${link.search === "" ? "?" : "&"}return=${encodeURIComponent(wanted)}`;
+  }
+}
+
 function start(): void {
   if (!browserSupportsWebAuthn()) {
     busy(true);
@@ -55,8 +63,8 @@ function start(): void {
   }
   byId("form")?.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (page.state === "register") void attempt("enter", register, WAITING);
-    else void attempt("enter", login, WAITING, "login");
+    if (page.state === "login") void attempt("enter", login, WAITING, "login");
+    else void attempt("enter", register, WAITING);
   });
   for (const button of document.querySelectorAll(".signout")) {
     button.addEventListener("click", () => {
@@ -73,6 +81,7 @@ function start(): void {
     byId("form")?.querySelector("button")?.classList.remove("primary");
   }
   show("continue", back !== null);
+  keepReturn();
   busy(false);
 }
 

@@ -21,6 +21,9 @@ const SERVER: Record<string, string> = {
     "This passkey was not accepted. It may belong to another site, or its account was deleted. Try another passkey.",
   passkey_known: "This passkey is already registered. Sign in with it.",
   account_disabled: "This account is disabled. Ask the person who invited you.",
+  signup_closed: "Accounts are created by invitation here. Ask for one.",
+  too_many_signups:
+    "Too many accounts were created in a short time. Try again later, or ask for an invitation.",
   too_many_requests: "Too many attempts. Please wait a minute and try again.",
   too_many_passkeys: "This account has the maximum number of passkeys. Remove one first.",
   origin_not_allowed: "Sign-in is not possible from this address. Open the address that you were given.",
