@@ -72,7 +72,10 @@ const Showing = {
 };
 const Writing = {
   publish: flag.openapi({ description: "`true`: also publishes the new revision" }),
-  locale: locale.openapi({ description: "`values` holds translatable values in this language only" }),
+  locale: locale.openapi({
+    description:
+      "`values` holds translatable values in this language only. `*`: in all languages, as in the response",
+  }),
   market: market.openapi({ description: "`values` holds market-specific values of this market only" }),
 };
 const Answering = {

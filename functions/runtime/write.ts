@@ -113,6 +113,11 @@ function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Reco
   return parseExtras(parametersOf(c), others, flags);
 }
 
+/** Returns the language and market of the values. With `locale=*`, as without it, values are maps of all languages. */
+function placeOf({ locale, market }: { locale?: string; market?: string }) {
+  return { locale: locale === "*" ? undefined : locale, market };
+}
+
 export async function create(writing: Writing): Promise<Response> {
   const { c, live, schema, actor } = writing;
   requireWriter(writing, "create");
@@ -122,7 +127,7 @@ export async function create(writing: Writing): Promise<Response> {
     values: body.values,
     validFrom: body.validFrom,
     validTo: body.validTo,
-    ...extra,
+    ...placeOf(extra),
     orbId: live.orb,
     orb: live,
     module: schema.module,
@@ -142,7 +147,7 @@ export async function update(writing: Writing, id: string): Promise<Response> {
   const body = await bodyOf(c, bodies.update);
   const written = await updateEntry(c.get("deps"), actor, {
     ...changeOf(body),
-    ...extra,
+    ...placeOf(extra),
     ...target,
     publish: publish === "true",
   });

@@ -1,0 +1,287 @@
+/** Reads and writes the entries of one schema. */
+import { Conflict, isProblem, Problem } from "./problem.ts";
+import { type ListInput, queryOf } from "./query.ts";
+import { type CallOptions, newKey, type Transport } from "./transport.ts";
+import type {
+  ChangedValues,
+  Entry,
+  Expanded,
+  Fields,
+  Filter,
+  Mode,
+  NewValues,
+  OrbTypes,
+  References,
+  Sort,
+  Values,
+} from "./types.ts";
+
+/** Language and market of a call. `locale: "*"` reads and writes maps of all languages and markets. */
+export interface Wish {
+  locale?: string;
+  market?: string;
+}
+
+interface ReadOptions<S extends Fields, E extends string> extends Wish, CallOptions {
+  /** Reference fields whose entries the response contains as `expand`. */
+  expand?: readonly E[];
+  /** The only fields that the response contains. */
+  fields?: readonly (keyof S & string)[];
+  /** `latest` reads the newest draft, for callers who may write. */
+  revision?: "published" | "latest";
+}
+
+export interface ListOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
+  filter?: Filter<S>;
+  sort?: Sort<S> | readonly Sort<S>[];
+  /** Entries of a page, at most 200; 50 by default, and 200 for `all`. */
+  limit?: number;
+}
+
+interface PageOptions {
+  cursor?: string;
+  /** Adds `total`: the number of entries that match. */
+  count?: boolean;
+}
+
+interface WriteOptions extends Wish, CallOptions {
+  /** Whether to publish the new revision, too. */
+  publish?: boolean;
+  validFrom?: Date | string | null;
+  validTo?: Date | string | null;
+}
+
+export interface Page<T> {
+  items: T[];
+  /** Pass it as `cursor` to get the next page; null at the end. */
+  nextCursor: string | null;
+  total?: number;
+}
+
+/** The mode of a call: its own `locale` decides, otherwise that of the client. */
+type ModeOf<P, D extends Mode> = P extends { locale: infer L extends string }
+  ? L extends "*"
+    ? "all"
+    : "one"
+  : D;
+
+type Found<All, S extends Fields, O extends OrbTypes, M extends Mode, E extends string> = Entry<
+  Values<S, O, M>
+> &
+  ([E] extends [never] ? unknown : { expand: Expanded<All, S, E> });
+
+/** An entry, or its id. With an entry, a write fails if it is not the newest revision. */
+type Target = string | { id: string; revision: number };
+
+export interface Collection<All, O extends OrbTypes, S extends Fields, D extends Mode> {
+  /** Returns a page of entries. Follow `nextCursor`, because a page may be shorter than `limit`. */
+  list<const P extends ListOptions<S, E> & PageOptions, E extends References<S> = never>(
+    options?: P & { expand?: readonly E[] },
+  ): Promise<Page<Found<All, S, O, ModeOf<P, D>, E>>>;
+  /** Yields all entries that match, page by page. */
+  all<const P extends ListOptions<S, E>, E extends References<S> = never>(
+    options?: P & { expand?: readonly E[] },
+  ): AsyncGenerator<Found<All, S, O, ModeOf<P, D>, E>, void, undefined>;
+  get<const P extends ReadOptions<S, E>, E extends References<S> = never>(
+    id: string,
+    options?: P & { expand?: readonly E[] },
+  ): Promise<Found<All, S, O, ModeOf<P, D>, E>>;
+  /** Creates an entry. All repetitions of the request together create one. */
+  create<const P extends WriteOptions>(
+    values: NewValues<S, O>,
+    options?: P,
+  ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
+  /**
+   * Changes the given values and keeps the others.
+   * @throws Conflict if the entry is not the newest revision
+   */
+  update<const P extends WriteOptions>(
+    entry: { id: string; revision: number },
+    changes: ChangedValues<S, O>,
+    options?: P,
+  ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
+  publish(target: Target, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
+  unpublish(target: Target, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
+  archive(
+    target: Target,
+    options?: Wish & CallOptions & { force?: boolean },
+  ): Promise<Entry<Values<S, O, D>>>;
+  restore(target: Target, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
+  /** @param options.force whether to delete the entry although other entries refer to it */
+  delete(target: Target, options?: CallOptions & { force?: boolean }): Promise<void>;
+}
+
+/** The methods as they run. The interface above adds the types of one schema. */
+type Runtime = Collection<unknown, OrbTypes, Fields, Mode>;
+type AnyEntry = Entry<Record<string, unknown>>;
+
+const LARGEST_PAGE = 200;
+
+function ifMatch(target: Target): Record<string, string> {
+  return typeof target === "string" ? {} : { "if-match": `"${target.revision}"` };
+}
+
+const idOf = (target: Target) => encodeURIComponent(typeof target === "string" ? target : target.id);
+
+function moment(at: Date | string | null | undefined): string | null | undefined {
+  return at instanceof Date ? at.toISOString() : at;
+}
+
+/**
+ * Returns the methods of a collection.
+ * @param path address of the collection, such as `/api/shop/catalog/product`
+ * @param defaults language and market of calls that name none
+ */
+export function collection(transport: Transport, path: string, defaults: Wish): Runtime {
+  /** Without a language, values are maps of all languages, in requests and responses. */
+  const placeOf = ({ locale = defaults.locale ?? "*", market = defaults.market }: Wish) => ({
+    locale,
+    market,
+  });
+
+  async function read<T>(at: string, input: ListInput, options: CallOptions): Promise<T> {
+    const response = await transport.send({
+      method: "GET",
+      path: at,
+      query: queryOf(input),
+      signal: options.signal,
+      repeat: "safe",
+    });
+    return (await response.json()) as T;
+  }
+
+  async function list(options: ListOptions<Fields, string> & PageOptions = {}): Promise<Page<AnyEntry>> {
+    const { signal: _, ...input } = options;
+    return read(path, { ...input, ...placeOf(options) } as ListInput, options);
+  }
+
+  async function get(id: string, options: ReadOptions<Fields, string> = {}): Promise<AnyEntry> {
+    const { signal: _, ...input } = options;
+    return read(`${path}/${encodeURIComponent(id)}`, { ...input, ...placeOf(options) }, options);
+  }
+
+  async function update(
+    entry: { id: string; revision: number },
+    changes: Readonly<Record<string, unknown>>,
+    options: WriteOptions = {},
+  ): Promise<AnyEntry> {
+    const { publish, validFrom, validTo, signal } = options;
+    const wish = placeOf(options);
+    const call = signal === undefined ? {} : { signal };
+    const latest = () => get(entry.id, { revision: "latest", locale: wish.locale, ...call });
+    // A write in one language keeps what it does not name. Otherwise it must contain all values of the newest draft.
+    const whole = wish.locale === "*" && wish.market === undefined;
+    const values = whole ? { ...(await latest()).values, ...changes } : changes;
+    const query = queryOf(wish);
+    if (publish === true) query.set("publish", "true");
+    let repeated = false;
+    try {
+      const response = await transport.send({
+        method: "PUT",
+        path: `${path}/${idOf(entry)}`,
+        query,
+        body: { values, validFrom: moment(validFrom), validTo: moment(validTo) },
+        headers: ifMatch(entry),
+        signal,
+        repeat: "safe",
+        repeats: () => {
+          repeated = true;
+        },
+      });
+      return (await response.json()) as AnyEntry;
+    } catch (error) {
+      if (!isProblem(error, "revision_mismatch")) throw error;
+      const theirs = await latest();
+      // An earlier attempt may have written the next revision, and its response was lost.
+      if (repeated && theirs.revision === entry.revision + 1 && contains(theirs.values, changes))
+        return theirs;
+      throw new Conflict(error, theirs, changes);
+    }
+  }
+
+  async function move(
+    target: Target,
+    operation: string,
+    options: Wish & CallOptions & { force?: boolean } = {},
+  ) {
+    const query = queryOf(placeOf(options));
+    if (options.force === true) query.set("force", "true");
+    const response = await transport.send({
+      method: "POST",
+      path: `${path}/${idOf(target)}/${operation}`,
+      query,
+      headers: { ...ifMatch(target), "idempotency-key": newKey() },
+      signal: options.signal,
+      repeat: "safe",
+    });
+    return (await response.json()) as AnyEntry;
+  }
+
+  const methods = {
+    list,
+    async *all(options: ListOptions<Fields, string> = {}) {
+      let cursor: string | undefined;
+      do {
+        const page = await list({
+          limit: LARGEST_PAGE,
+          ...options,
+          ...(cursor === undefined ? {} : { cursor }),
+        });
+        yield* page.items;
+        cursor = page.nextCursor ?? undefined;
+      } while (cursor !== undefined);
+    },
+    get,
+    async create(values: unknown, options: WriteOptions = {}) {
+      const { publish, validFrom, validTo, signal } = options;
+      const query = queryOf(placeOf(options));
+      if (publish === true) query.set("publish", "true");
+      const response = await transport.send({
+        method: "POST",
+        path,
+        query,
+        body: { values, validFrom: moment(validFrom), validTo: moment(validTo) },
+        headers: { "idempotency-key": newKey() },
+        signal,
+        repeat: "safe",
+      });
+      return (await response.json()) as AnyEntry;
+    },
+    update,
+    publish: (target: Target, options?: Wish & CallOptions) => move(target, "publish", options),
+    unpublish: (target: Target, options?: Wish & CallOptions) => move(target, "unpublish", options),
+    archive: (target: Target, options?: Wish & CallOptions & { force?: boolean }) =>
+      move(target, "archive", options),
+    restore: (target: Target, options?: Wish & CallOptions) => move(target, "restore", options),
+    async delete(target: Target, options: CallOptions & { force?: boolean } = {}) {
+      let repeated = false;
+      try {
+        await transport.send({
+          method: "DELETE",
+          path: `${path}/${idOf(target)}`,
+          query: new URLSearchParams(options.force === true ? { force: "true" } : {}),
+          headers: ifMatch(target),
+          signal: options.signal,
+          repeat: "safe",
+          repeats: () => {
+            repeated = true;
+          },
+        });
+      } catch (error) {
+        // An earlier attempt deleted the entry, and its response was lost.
+        if (!(repeated && error instanceof Problem && error.status === 404)) throw error;
+      }
+    },
+  };
+  return methods as unknown as Runtime;
+}
+
+/** Returns whether all changes are in the values. */
+function contains(
+  values: Readonly<Record<string, unknown>>,
+  changes: Readonly<Record<string, unknown>>,
+): boolean {
+  return Object.entries(changes).every(
+    ([name, value]) => value === undefined || JSON.stringify(values[name]) === JSON.stringify(value),
+  );
+}

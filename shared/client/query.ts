@@ -1,0 +1,61 @@
+/** Builds the query parameters of lists. */
+
+export interface ListInput {
+  filter?: Readonly<Record<string, unknown>> | undefined;
+  sort?: string | readonly string[] | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+  count?: boolean | undefined;
+  fields?: readonly string[] | undefined;
+  expand?: readonly string[] | undefined;
+  locale?: string | undefined;
+  market?: string | undefined;
+  revision?: "published" | "latest" | undefined;
+}
+
+function text(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value);
+}
+
+/** Returns whether a condition consists of operators, such as `{ gte: 10 }`. */
+function isOperators(condition: unknown): condition is Record<string, unknown> {
+  return typeof condition === "object" && condition !== null && !(condition instanceof Date);
+}
+
+function addFilter(query: URLSearchParams, name: string, condition: unknown): void {
+  if (condition === undefined) return;
+  if (condition === null) {
+    query.append(`filter[${name}][null]`, "true");
+    return;
+  }
+  if (!isOperators(condition)) {
+    query.append(`filter[${name}]`, text(condition));
+    return;
+  }
+  for (const [operator, value] of Object.entries(condition)) {
+    if (value === undefined) continue;
+    // A JSON array may contain values with commas.
+    const written = Array.isArray(value) ? JSON.stringify(value.map(text)) : text(value);
+    query.append(`filter[${name}][${operator}]`, written);
+  }
+}
+
+/** Returns the query parameters of a read or list. Omits those that are undefined. */
+export function queryOf(input: ListInput): URLSearchParams {
+  const { filter = {}, sort, limit, cursor, count, fields, expand, locale, market, revision } = input;
+  const query = new URLSearchParams();
+  for (const [name, condition] of Object.entries(filter)) addFilter(query, name, condition);
+  const given: [string, string | undefined][] = [
+    ["sort", typeof sort === "string" ? sort : sort?.join(",")],
+    ["limit", limit?.toString()],
+    ["cursor", cursor],
+    ["count", count === true ? "true" : undefined],
+    ["fields", fields?.join(",")],
+    ["expand", expand === undefined || expand.length === 0 ? undefined : expand.join(",")],
+    ["locale", locale],
+    ["market", market],
+    ["revision", revision],
+  ];
+  for (const [name, value] of given) if (value !== undefined) query.set(name, value);
+  return query;
+}

@@ -1,0 +1,90 @@
+/** Reads a stream of the platform without losing or repeating a message. */
+import { Problem } from "./problem.ts";
+import { backoff, type CallOptions, pause, type Transport } from "./transport.ts";
+
+export interface StreamOptions extends CallOptions {
+  /** Where to start: after this offset, at the oldest message (`-1`, the default), or at new messages (`now`). */
+  offset?: string;
+}
+
+export interface StreamBatch<T> {
+  messages: T[];
+  /** Pass it as `offset` to continue after this batch. */
+  offset: string;
+  /** Whether the batch reaches the end of the stream. */
+  upToDate: boolean;
+}
+
+interface SentEvent {
+  name: string;
+  data: string;
+}
+
+/** Yields the events of a `text/event-stream` response. */
+async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SentEvent> {
+  const reader = body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = `${rest}${value.replaceAll("\r\n", "\n")}`.split("\n\n");
+      rest = parts.pop() ?? "";
+      for (const part of parts) {
+        const lines = part.split("\n");
+        const of = (field: string) =>
+          lines
+            .filter((line) => line.startsWith(`${field}:`))
+            .map((line) => line.slice(field.length + 1).replace(/^ /, ""));
+        yield { name: of("event")[0] ?? "message", data: of("data").join("\n") };
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/**
+ * Yields the messages of a stream as they come, without end. Connects again when the connection ends.
+ * @throws Problem if the stream cannot be read, or the offset is no longer kept (410)
+ */
+export async function* readStream<T>(
+  transport: Transport,
+  name: string,
+  options: StreamOptions,
+): AsyncGenerator<StreamBatch<T>, void, undefined> {
+  const { signal } = options;
+  let { offset = "-1" } = options;
+  for (let failures = 0; ; ) {
+    try {
+      const response = await transport.send({
+        method: "GET",
+        path: `/api/streams/${encodeURIComponent(name)}`,
+        query: new URLSearchParams({ offset, live: "sse" }),
+        headers: { accept: "text/event-stream" },
+        signal,
+        repeat: "safe",
+      });
+      if (response.body === null) throw new TypeError("The response has no body.");
+      let messages: T[] = [];
+      for await (const event of eventsOf(response.body)) {
+        // A message counts only with the control event after it. Without it, the platform sends the message again.
+        if (event.name === "data") messages.push(...(JSON.parse(event.data) as T[]));
+        if (event.name !== "control") continue;
+        const control = JSON.parse(event.data) as { streamNextOffset: string; upToDate?: boolean };
+        offset = control.streamNextOffset;
+        failures = 0;
+        yield { messages, offset, upToDate: control.upToDate === true };
+        messages = [];
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof Problem) throw error;
+      failures++;
+    }
+    // The platform ends each response after about a minute. Connect again at once, and wait only after failures.
+    if (failures > 0) await pause(backoff(failures), signal);
+  }
+}

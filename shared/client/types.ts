@@ -1,0 +1,173 @@
+/**
+ * Types of the client. `OrbTypes` is the shape of the types that a generator writes for each orb. The other types
+ * derive from it what an application reads and writes.
+ */
+
+/** What a schema says about one field. A missing attribute is false. */
+export interface FieldType {
+  /** Type of the value; of a list, the type of the whole list. */
+  type: unknown;
+  required?: true;
+  /** The platform sets a default value, so a new entry may omit the field. */
+  default?: true;
+  list?: true;
+  translatable?: true;
+  marketSpecific?: true;
+  /** Responses contain a mask instead of the value. */
+  sensitive?: true;
+  /** The schema that a reference points to: `orb/module/schema`. */
+  ref?: string;
+}
+
+/** The fields of a schema by name. */
+export interface Fields {
+  [name: string]: FieldType;
+}
+
+/** The types of one orb. */
+export interface OrbTypes {
+  languages: string;
+  markets: string;
+  /** Schemas by module and schema id, of the modules that have automatic routes. */
+  modules: { [module: string]: { [schema: string]: Fields } };
+  /** Input and output of the orb's handlers by name: `service.handler`. */
+  handlers: { [name: string]: { input: unknown; output: unknown } };
+}
+
+/** The types of a client without generated types: any orb, and values of unknown type. */
+export interface AnyOrbs {
+  [orb: string]: OrbTypes;
+}
+
+/** The languages and markets of an orb. */
+type Offer = Pick<OrbTypes, "languages" | "markets">;
+
+/** `one`: values of one language and market. `all`: maps of all languages and markets. */
+export type Mode = "one" | "all";
+
+type Has<F extends FieldType, A extends keyof FieldType> = F extends { [K in A]: true } ? true : false;
+
+/** A value as it is read. */
+type Shown<F extends FieldType> = F extends { sensitive: true } ? string : F["type"];
+
+type ByLanguage<V, O extends Offer> = { [L in O["languages"]]?: V | null };
+type ByMarket<V, O extends Offer> = { [M in O["markets"]]?: V | null };
+
+/** The map of a field that varies by language or market. */
+type Varied<F extends FieldType, V, O extends Offer> =
+  Has<F, "marketSpecific"> extends true
+    ? ByMarket<Has<F, "translatable"> extends true ? ByLanguage<V, O> : V, O>
+    : Has<F, "translatable"> extends true
+      ? ByLanguage<V, O>
+      : V;
+
+/** The values of an entry that was read. */
+export type Values<S extends Fields, O extends Offer, M extends Mode> = {
+  [K in keyof S]:
+    | (M extends "all" ? Varied<S[K], Shown<S[K]>, O> : Shown<S[K]>)
+    | (S[K] extends { required: true } ? never : null);
+};
+
+/** A value as it is written: the value of one language and market, or the map of all. */
+type Written<F extends FieldType, O extends Offer> = F["type"] | Varied<F, F["type"], O> | null;
+
+type NeededKeys<S extends Fields> = {
+  [K in keyof S]: S[K] extends { required: true } ? (S[K] extends { default: true } ? never : K) : never;
+}[keyof S];
+
+/** The values of a new entry. */
+export type NewValues<S extends Fields, O extends Offer> = {
+  [K in NeededKeys<S>]: NonNullable<Written<S[K], O>>;
+} & { [K in Exclude<keyof S, NeededKeys<S>>]?: Written<S[K], O> | undefined };
+
+/** Some values of an entry. All others stay as they are. */
+export type ChangedValues<S extends Fields, O extends Offer> = {
+  [K in keyof S]?: Written<S[K], O> | undefined;
+};
+
+export type Status = "SAVED" | "PUBLISHED" | "UNPUBLISHED" | "ARCHIVED";
+
+/** An entry. Times are ISO 8601. */
+export interface Entry<V> {
+  id: string;
+  orb: string;
+  module: string;
+  schema: string;
+  status: Status;
+  revision: number;
+  /** Number of the live revision; null if nothing is live. */
+  publishedRevision: number | null;
+  validFrom: string | null;
+  validTo: string | null;
+  createdAt: string;
+  createdBy: string;
+  updatedAt: string;
+  updatedBy: string;
+  values: V;
+}
+
+/** Properties of every entry that lists can filter and sort by. */
+type Property =
+  | "id"
+  | "revision"
+  | "createdAt"
+  | "createdBy"
+  | "updatedAt"
+  | "updatedBy"
+  | "validFrom"
+  | "validTo";
+
+type Ordered<V> = { gt?: V; gte?: V; lt?: V; lte?: V };
+
+/** The conditions on one field. `null` as a condition means that the field has no value. */
+type Condition<V> =
+  | V
+  | null
+  | ({ eq?: V; ne?: V; in?: readonly V[]; null?: boolean } & (V extends boolean ? unknown : Ordered<V>) &
+      (V extends string ? { contains?: string; startsWith?: string } : unknown));
+
+type FieldCondition<F extends FieldType> = unknown extends F["type"]
+  ? unknown
+  : F["type"] extends readonly (infer I)[]
+    ? { contains?: I; null?: boolean }
+    : Condition<F["type"] extends string ? F["type"] | Date : F["type"]>;
+
+type FilterKeys<S extends Fields> = {
+  [K in keyof S]: S[K] extends { sensitive: true } ? never : K;
+}[keyof S];
+
+/** Conditions on fields and properties. All must hold. */
+export type Filter<S extends Fields> = { [K in FilterKeys<S>]?: FieldCondition<S[K]> } & {
+  [P in Property]?: Condition<P extends "revision" ? number : string | Date>;
+};
+
+type Name<S extends Fields> = (FilterKeys<S> | Property) & string;
+/** A name to sort by. A leading `-` sorts in descending order. */
+export type Sort<S extends Fields> = Name<S> | `-${Name<S>}`;
+
+/** The names of the reference fields of a schema. */
+export type References<S extends Fields> = {
+  [K in keyof S]: S[K] extends { ref: string } ? K : string extends keyof S ? K : never;
+}[keyof S] &
+  string;
+
+type TargetFields<All, R> = R extends `${infer O}/${infer M}/${infer S}`
+  ? O extends keyof All
+    ? All[O] extends OrbTypes
+      ? M extends keyof All[O]["modules"]
+        ? S extends keyof All[O]["modules"][M]
+          ? All[O]["modules"][M][S] extends Fields
+            ? Entry<Values<All[O]["modules"][M][S], All[O], "one">>
+            : never
+          : Entry<Record<string, unknown>>
+        : Entry<Record<string, unknown>>
+      : never
+    : Entry<Record<string, unknown>>
+  : Entry<Record<string, unknown>>;
+
+/** The referenced entries of an entry by field. `null` if the caller cannot see the entry. */
+export type Expanded<All, S extends Fields, E extends string> = {
+  [K in E & keyof S]: S[K] extends { list: true }
+    ? (TargetFields<All, S[K]["ref"]> | null)[] | null
+    : TargetFields<All, S[K]["ref"]> | null;
+};

@@ -1,0 +1,258 @@
+/** Uses the client as an application does: generates types of an orb, compiles a program with them, and runs it. */
+import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { OrbView } from "../../functions/discovery/overview-schemas.ts";
+import { typesOf } from "../../scripts/cli/orb-types.ts";
+import { Conflict, createClient, isProblem } from "../../shared/client/index.ts";
+import { adminToken, call } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { programs } from "../support/typed-program.ts";
+
+const shop = readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8");
+
+const RIGHT = `import { createClient, isProblem } from "../../shared/client/index.ts";
+import type { Orbs } from "./orbs.ts";
+
+export async function run(url: string, token: string) {
+  const shop = createClient<Orbs>({ url, token }).orb("shop");
+  const lamps = await shop.catalog.category.create({ title: { en: "Lamps", de: "Lampen" }, slug: "lamps" }, { publish: true });
+  const made = await shop.catalog.product.create(
+    { title: { en: "Desk lamp", de: "Tischlampe" }, sku: "AB-1000", price: { US: 49.5, EU: 45 }, category: lamps.id, tags: ["light"] },
+    { publish: true },
+  );
+  const whole: string | null | undefined = made.values.title.de;
+  const page = await shop.catalog.product.list({
+    filter: { price: { gte: 10 }, condition: ["new"][0] === "new" ? "new" : "used", tags: { contains: "light" } },
+    sort: ["-price", "createdAt"],
+    expand: ["category"],
+    locale: "de",
+  });
+  const [first] = page.items;
+  if (first === undefined) throw new Error("nothing found");
+  const title: string = first.values.title;
+  const price: number = first.values.price;
+  const condition: "new" | "used" | "refurbished" | null = first.values.condition;
+  const category: string | undefined = first.expand.category?.values.title;
+  const changed = await shop.catalog.product.update(first, { price: 12 }, { locale: "de" });
+  const number: number = changed.values.price;
+  const settings = await shop.call("settings.get", { module: "preferences" });
+  return { whole, title, price, condition, category, number, settings, isProblem: isProblem(new Error("x")) };
+}
+`;
+
+const WRONG = `import { createClient } from "../../shared/client/index.ts";
+import type { Orbs } from "./orbs.ts";
+
+const client = createClient<Orbs>({ url: "" });
+// @ts-expect-error no such orb
+client.orb("shops");
+const shop = client.orb("shop");
+// @ts-expect-error no such schema
+await shop.catalog.nothing.list();
+// @ts-expect-error RULES modules have no automatic routes
+await shop.discounts.discount.list();
+// @ts-expect-error not one of the allowed values
+await shop.catalog.product.list({ filter: { condition: "broken" } });
+// @ts-expect-error sensitive fields cannot be used in filters
+await shop.catalog.product.list({ filter: { supplierNote: "x" } });
+// @ts-expect-error no such operator for a number
+await shop.catalog.product.list({ filter: { price: { startsWith: "1" } } });
+// @ts-expect-error no such field
+await shop.catalog.product.list({ sort: "-weight" });
+// @ts-expect-error not a reference
+await shop.catalog.product.list({ expand: ["sku"] });
+// @ts-expect-error a required field is missing
+await shop.catalog.product.create({ title: "Lamp", sku: "AB-1000" }, { locale: "en" });
+// @ts-expect-error text where there is a number
+await shop.reviews.review.create({ product: "0", stars: "5" });
+// @ts-expect-error no such language
+await shop.catalog.category.create({ slug: "x", title: { fr: "Lampes" } });
+// @ts-expect-error no such handler
+await shop.call("pricing.quote", {});
+const all = await shop.catalog.product.get("0");
+// @ts-expect-error without a language, the value is a map
+all.values.title.toUpperCase();
+// @ts-expect-error the field is not required
+(await shop.reviews.review.get("0")).values.text.length;
+`;
+
+let platform: TestPlatform;
+let token: string;
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+  const body: unknown = JSON.parse(shop);
+  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
+});
+
+const overview = async () =>
+  ((await (await fetch(`${platform.url}/api/discovery`)).json()) as { orbs: OrbView[] }).orbs;
+const client = (more: object = {}) => createClient({ url: platform.origin, token, ...more });
+
+describe("generated types", () => {
+  const folder = programs();
+  afterAll(() => folder[Symbol.dispose]());
+
+  test("type-check a program against the orb, and the program works", async () => {
+    folder.write("orbs.ts", typesOf(await overview()));
+    folder.write("wrong.ts", WRONG);
+    const program = folder.write("right.ts", RIGHT);
+    folder.compile();
+    const { run } = (await import(program)) as { run: (url: string, token: string) => Promise<unknown> };
+    expect(await run(platform.origin, token)).toMatchObject({
+      whole: "Tischlampe",
+      title: "Tischlampe",
+      price: 49.5,
+      condition: "new",
+      category: "Lampen",
+      number: 12,
+      isProblem: false,
+    });
+  });
+});
+
+describe("entries", () => {
+  const articles = () => client().orb("shop").news?.article ?? expect.fail("the proxy knows every name");
+
+  test("creates one entry, although responses are lost and the request is repeated", async () => {
+    let lost = 2;
+    const flaky: typeof fetch = async (...request) => {
+      const response = await fetch(...request);
+      if (lost-- > 0) throw new TypeError("the connection was lost");
+      return response;
+    };
+    const { article } = client({ fetch: flaky }).orb("shop").news ?? {};
+    const made = await article?.create({ headline: { en: "Once" } }, { publish: true });
+    const { items } = await articles().list({ filter: { headline: "Once" } as object });
+    expect(items.map(({ id }) => id)).toEqual([made?.id]);
+  });
+
+  test("keeps all values that an update does not name, in every language", async () => {
+    const made = await articles().create({ headline: { en: "Old", de: "Alt" }, body: { en: "Text" } });
+    const changed = await articles().update(made, { body: { en: "New text" } });
+    expect(changed.values).toMatchObject({ headline: { en: "Old", de: "Alt" }, body: { en: "New text" } });
+    const german = await articles().update(changed, { headline: "Neu" }, { locale: "de" });
+    expect(german).toMatchObject({ revision: 3, values: { headline: "Neu" } });
+    const latest = await articles().get(made.id, { revision: "latest" });
+    expect(latest.values).toMatchObject({ headline: { en: "Old", de: "Neu" }, body: { en: "New text" } });
+  });
+
+  test("reports a conflict with both versions, and loses neither", async () => {
+    const made = await articles().create({ headline: { en: "Draft" } });
+    await articles().update(made, { headline: { en: "Theirs" } });
+    const error = await articles()
+      .update(made, { headline: { en: "Mine" } })
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Conflict);
+    expect(isProblem(error, "revision_mismatch")).toBe(true);
+    expect(error).toMatchObject({
+      theirs: { revision: 2, values: { headline: { en: "Theirs" } } },
+      mine: { headline: { en: "Mine" } },
+    });
+  });
+
+  test("recognises its own update when only the response was lost", async () => {
+    const made = await articles().create({ headline: { en: "First" } });
+    let lost = 1;
+    const flaky: typeof fetch = async (address, init) => {
+      const response = await fetch(address, init);
+      if (init?.method === "PUT" && lost-- > 0) throw new TypeError("the connection was lost");
+      return response;
+    };
+    const { article } = client({ fetch: flaky }).orb("shop").news ?? {};
+    const changed = await article?.update(made, { headline: { en: "Second" } });
+    expect(changed).toMatchObject({ revision: 2, values: { headline: { en: "Second" } } });
+  });
+
+  test("yields all entries of a list over several pages", async () => {
+    const { category } = client().orb("shop").catalog ?? {};
+    if (category === undefined) return expect.fail();
+    for (let i = 0; i < 7; i++)
+      await category.create({ slug: `page-${i}`, title: { en: `Page ${i}` } }, { publish: true });
+    const slugs: unknown[] = [];
+    const filter = { slug: { startsWith: "page-" } } as object;
+    for await (const found of category.all({ filter, limit: 3, sort: "-slug" as never }))
+      slugs.push(found.values.slug);
+    expect(slugs).toEqual(["page-6", "page-5", "page-4", "page-3", "page-2", "page-1", "page-0"]);
+  });
+
+  test("publishes, unpublishes, archives, restores and deletes", async () => {
+    const made = await articles().create({ headline: { en: "Moves" } });
+    const live = await articles().publish(made);
+    expect(live.status).toBe("PUBLISHED");
+    expect((await articles().unpublish(live)).status).toBe("UNPUBLISHED");
+    expect((await articles().archive(made.id)).status).toBe("ARCHIVED");
+    expect((await articles().restore(made.id)).status).toBe("UNPUBLISHED");
+    await articles().delete(made.id);
+    expect(
+      isProblem(
+        await articles()
+          .get(made.id)
+          .catch((error: unknown) => error),
+        "entry_not_found",
+      ),
+    ).toBe(true);
+  });
+});
+
+describe("problems", () => {
+  test("carry the code, the faults and the id of the request", async () => {
+    const { review } = client().orb("shop").reviews ?? {};
+    const error = await review?.create({ stars: 9 }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ status: 422, code: "validation_failed", requestId: expect.any(String) });
+    if (isProblem(error, "validation_failed"))
+      expect(error.errors.map(({ path }) => path).sort()).toEqual(["/values/product", "/values/stars"]);
+  });
+
+  test("end repetitions when the caller aborts", async () => {
+    const away = createClient({ url: "http://127.0.0.1:9" });
+    const controller = new AbortController();
+    const waiting = away.orb("shop").news?.article?.list({ signal: controller.signal });
+    controller.abort();
+    await expect(waiting).rejects.toMatchObject({ name: "AbortError" });
+  });
+});
+
+test("reads a stream across reconnections without losing or repeating a message", async () => {
+  const mapping = { stream: "øshop", subjectFilter: "shop.*.public.>", description: "Published entries" };
+  const mapped = await call(platform, "PUT", "/api/admin/streams/shop-live", { token, body: mapping });
+  expect(mapped.status).toBe(201);
+  const { category } = client().orb("shop").catalog ?? {};
+  const ids: (string | undefined)[] = [];
+  const publish = async (slug: string) => {
+    const made = await category?.create({ slug, title: { en: slug } }, { publish: true });
+    ids.push(made?.id);
+  };
+  let offset = "now";
+  const batch = await client().stream("shop-live", { offset }).next();
+  offset = batch.value?.offset ?? expect.fail("the stream has a first batch");
+  await publish("stream-0");
+  const seen: string[] = [];
+  while (seen.length < 5) {
+    for await (const { messages, offset: next } of client().stream<{ id: string }>("shop-live", { offset })) {
+      seen.push(...messages.map(({ id }) => id));
+      offset = next;
+      if (messages.length === 0) continue;
+      // Published between two connections.
+      await publish(`stream-${ids.length}`);
+      break;
+    }
+  }
+  expect(seen).toEqual(ids.slice(0, 5));
+});
+
+test("is at most 6 KiB in size", async () => {
+  const { build } = await import("esbuild");
+  const [made] = (
+    await build({
+      entryPoints: ["shared/client/index.ts"],
+      bundle: true,
+      minify: true,
+      format: "esm",
+      write: false,
+    })
+  ).outputFiles;
+  expect(gzipSync(made?.contents ?? "").length).toBeLessThan(6 * 1024);
+});
