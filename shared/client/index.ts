@@ -91,9 +91,9 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
  * Creates a client.
  * @throws TypeError outside browsers if the option `url` is missing
  */
-export function createClient<All = AnyOrbs, const P extends ClientOptions = ClientOptions>(
-  options: P = {} as P,
-): Client<All, P extends { locale: string } ? "one" : "all"> {
+export function createClient<All = AnyOrbs>(options: ClientOptions & { locale: string }): Client<All, "one">;
+export function createClient<All = AnyOrbs>(options?: ClientOptions & { locale?: never }): Client<All, "all">;
+export function createClient(options: ClientOptions = {}): unknown {
   const transport = createTransport(options);
   const defaults: Wish = {
     ...(options.locale === undefined ? {} : { locale: options.locale }),
@@ -104,7 +104,7 @@ export function createClient<All = AnyOrbs, const P extends ClientOptions = Clie
     transport.useToken(token);
     return token;
   };
-  const client = {
+  return {
     orb: (id: string) => orbClient(transport, id, defaults),
     stream: <T>(name: string, input: StreamOptions = {}) => readStream<T>(transport, name, input),
     signIn: (input: SignInOptions = {}) => enter("signIn", input),
@@ -115,5 +115,4 @@ export function createClient<All = AnyOrbs, const P extends ClientOptions = Clie
       transport.useToken(undefined);
     },
   };
-  return client as unknown as ReturnType<typeof createClient<All, P>>;
 }

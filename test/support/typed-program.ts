@@ -29,6 +29,16 @@ export interface Programs extends Disposable {
   compile(): void;
 }
 
+/** Runs the compiler. @throws Error with its messages if it finds a fault */
+export function compileWith(args: readonly string[], cwd = root): void {
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  try {
+    execFileSync(process.execPath, [compiler, ...args], { cwd, stdio: "pipe" });
+  } catch (error) {
+    throw new Error(String(Reflect.get(Object(error), "stdout")));
+  }
+}
+
 /** The folder is in the checkout, so that programs find packages and the client. */
 export function programs(): Programs {
   const folder = join(root, ".wrangler", `programs-${process.pid}-${Date.now()}`);
@@ -42,12 +52,7 @@ export function programs(): Programs {
   return {
     write,
     compile() {
-      const compiler = join(root, "node_modules/typescript/bin/tsc");
-      try {
-        execFileSync(process.execPath, [compiler, "-p", folder], { stdio: "pipe" });
-      } catch (error) {
-        throw new Error(String(Reflect.get(Object(error), "stdout")));
-      }
+      compileWith(["-p", folder]);
     },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };

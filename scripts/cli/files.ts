@@ -1,0 +1,105 @@
+/** The files of orbs: one JSON document for each orb, in a form whose changes are easy to review. */
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandError } from "./context.ts";
+
+/** The document of an orb, without its state. */
+export interface OrbDocument {
+  id: string;
+  [property: string]: unknown;
+}
+
+/** Properties of a response that describe the state of an orb. They do not belong to its document. */
+const STATE: readonly string[] = [
+  "status",
+  "revision",
+  "publishedRevision",
+  "createdAt",
+  "createdBy",
+  "updatedAt",
+  "updatedBy",
+];
+/** Properties in the order of the file. All others follow in alphabetical order. */
+const ORDER = [
+  "id",
+  "name",
+  "description",
+  "type",
+  "languages",
+  "markets",
+  "uses",
+  "access",
+  "modules",
+  "schemas",
+  "fields",
+];
+
+function rank(name: string): number {
+  const at = ORDER.indexOf(name);
+  return at === -1 ? ORDER.length : at;
+}
+
+/** Returns a value with the properties of all its objects in a fixed order. Keeps the order of lists. */
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  return Object.fromEntries(members.map(([name, of]) => [name, ordered(of)]));
+}
+
+/** Returns the document in a response of the platform. */
+export function documentOf(orb: Readonly<Record<string, unknown>>): OrbDocument {
+  const document = Object.fromEntries(Object.entries(orb).filter(([name]) => !STATE.includes(name)));
+  return ordered(document) as OrbDocument;
+}
+
+export function textOf(document: OrbDocument): string {
+  return `${JSON.stringify(ordered(document), null, 2)}\n`;
+}
+
+const fileOf = (dir: string, id: string) => join(dir, `${id}.json`);
+
+/** Writes a file that readers see either complete or not at all. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writeFile(temporary, text);
+  await rename(temporary, path);
+}
+
+/** @returns the path of the file */
+export async function writeOrb(dir: string, document: OrbDocument): Promise<string> {
+  await mkdir(dir, { recursive: true });
+  const path = fileOf(dir, document.id);
+  await replaceFile(path, textOf(document));
+  return path;
+}
+
+/** Reads the document of an orb. @throws CommandError if the file is missing or is not an orb */
+export async function readOrb(dir: string, id: string): Promise<OrbDocument> {
+  const path = fileOf(dir, id);
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch {
+    throw new CommandError(`${path} does not exist. Run: orb pull ${id}, or: orb init ${id}`);
+  }
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (error) {
+    throw new CommandError(`${path} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (typeof document !== "object" || document === null || Reflect.get(document, "id") !== id)
+    throw new CommandError(
+      `${path} must contain the document of the orb ${id}: set its property "id" to "${id}".`,
+    );
+  return document as OrbDocument;
+}
+
+/** Returns the ids of the orbs that have a file. */
+export async function localOrbs(dir: string): Promise<string[]> {
+  const names = await readdir(dir).catch(() => [] as string[]);
+  return names
+    .filter((name) => /^[a-z][\w-]*\.json$/.test(name))
+    .map((name) => name.slice(0, -".json".length));
+}

@@ -1,0 +1,115 @@
+/** The commands `orb types` and `orb dev`. */
+import { watch } from "node:fs";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { OrbView } from "../../functions/discovery/overview-schemas.ts";
+import { Problem } from "../../shared/client/problem.ts";
+import { type Context, manage } from "./context.ts";
+import { localOrbs } from "./files.ts";
+import { typesOf } from "./orb-types.ts";
+import { push } from "./schemas.ts";
+
+/** Milliseconds between two looks at the platform with `--watch`. */
+const LOOK_MS = 1_000;
+/** Editors save a file in several steps. Wait this many milliseconds for the last one. */
+const SETTLED_MS = 150;
+
+/** Writes the types of all published orbs. @returns whether the file changed */
+async function writeTypes(context: Context, path: string): Promise<{ changed: boolean; orbs: string[] }> {
+  const { orbs } = await manage<{ orbs: OrbView[] }>(context, "GET", "/api/discovery");
+  const text = typesOf(orbs);
+  const known = await readFile(path, "utf8").catch(() => undefined);
+  if (known !== text) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(`${path}.tmp`, text);
+    await rename(`${path}.tmp`, path);
+  }
+  return { changed: known !== text, orbs: orbs.map(({ id }) => id) };
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Waits until the signal aborts, or the time is over. */
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/**
+ * Writes the types of all published orbs into a file.
+ * @param options.signal with `watch`, ends the command
+ */
+export async function types(
+  context: Context,
+  options: { out: string; watch: boolean; signal: AbortSignal },
+): Promise<number> {
+  const { out, signal } = options;
+  const first = await writeTypes(context, out);
+  context.result(
+    { path: out, ...first },
+    () => `Wrote the types of ${first.orbs.join(", ") || "no orbs"} to ${out}`,
+  );
+  while (options.watch && !signal.aborted) {
+    await wait(LOOK_MS, signal);
+    if (signal.aborted) break;
+    try {
+      const { changed } = await writeTypes(context, out);
+      if (changed) context.note(`Wrote ${out}`);
+    } catch (error) {
+      context.note(`The platform cannot be reached (${reason(error)}). Trying again.`);
+    }
+  }
+  return 0;
+}
+
+function told(error: unknown): string {
+  if (!(error instanceof Problem)) return reason(error);
+  return [error.message, ...error.errors.map(({ path, message }) => `  ${path} ${message}`)].join("\n");
+}
+
+/** Pushes each file as a draft when it is saved, and writes the types when a published orb changes. */
+export async function dev(
+  context: Context,
+  options: { out: string; publish: boolean; signal: AbortSignal },
+): Promise<number> {
+  const { out, publish, signal } = options;
+  const pushAll = async (ids: readonly string[]) => {
+    for (const id of ids) {
+      try {
+        await push(context, [id], { publish, force: false });
+      } catch (error) {
+        context.note(`${id}: ${told(error)}`);
+      }
+    }
+  };
+  await mkdir(context.dir, { recursive: true });
+  await pushAll(await localOrbs(context.dir));
+  const saved = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  let pushing = Promise.resolve();
+  const watcher = watch(context.dir, { signal }, (_, name) => {
+    const id = /^([a-z][\w-]*)\.json$/.exec(name ?? "")?.[1];
+    if (id === undefined) return;
+    saved.add(id);
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const ids = [...saved];
+      saved.clear();
+      // One push at a time, so that two saves of one file cannot overtake each other.
+      pushing = pushing.then(() => pushAll(ids));
+    }, SETTLED_MS);
+  });
+  watcher.on("error", (error) => context.note(`Cannot watch ${context.dir}: ${reason(error)}`));
+  context.note(`Watching ${context.dir}. Press Ctrl+C to stop.`);
+  await types({ ...context, result: () => undefined }, { out, watch: true, signal });
+  clearTimeout(timer);
+  await pushing;
+  return 0;
+}

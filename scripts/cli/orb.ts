@@ -1,0 +1,168 @@
+#!/usr/bin/env node
+/** `orb`, the command line of the platform. */
+import process from "node:process";
+import yargs, { type Argv } from "yargs";
+import { hideBin } from "yargs/helpers";
+import { Problem } from "../../shared/client/problem.ts";
+import { CommandError, type Context, contextOf, DEFAULT_URL } from "./context.ts";
+import { dev, types } from "./generate.ts";
+import { callHandler, tail } from "./run.ts";
+import { diff, init, pull, push } from "./schemas.ts";
+
+const FAILED = 1;
+
+/** Aborts at Ctrl+C, so that commands that run without end can finish their output. */
+const stopped = new AbortController();
+
+/** Returns what went wrong and what to do, as lines for people. */
+function explain(error: unknown, url: string): string {
+  if (error instanceof CommandError) return error.message;
+  if (error instanceof Problem) {
+    const faults = error.errors.map(({ path, message }) => `  ${path} ${message}`);
+    const advice =
+      error.status === 401
+        ? ["Set ORB_TOKEN to a token of an account that may do this."]
+        : error.requestId === null || error.status < 500
+          ? []
+          : [`Request ${error.requestId}`];
+    return [`${error.message} (${error.code})`, ...faults, ...advice].join("\n");
+  }
+  if (error instanceof TypeError && error.message === "fetch failed")
+    return `Cannot reach ${url}. Check that the platform runs there, or set --url or ORB_URL.`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function failure(error: unknown, { url, json }: { url: string; json: boolean }): void {
+  const program =
+    error instanceof Problem
+      ? { ...error.body, code: error.code, status: error.status }
+      : { code: "failed", detail: explain(error, url) };
+  process.stderr.write(json ? `${JSON.stringify({ error: program })}\n` : `${explain(error, url)}\n`);
+  process.exitCode = FAILED;
+}
+
+interface Globals {
+  url: string;
+  json: boolean;
+  dir: string;
+}
+
+/** Runs a command, and ends the process with its exit code. */
+async function run(options: Globals, act: (context: Context) => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await act(contextOf(options, process.env));
+  } catch (error) {
+    failure(error, options);
+  }
+}
+
+const ids = (y: Argv<Globals>, what: string) =>
+  y.positional("orbs", { type: "string", array: true, default: [] as string[], describe: what });
+const out = { type: "string", default: "orbs.d.ts", describe: "File to write" } as const;
+
+process.once("SIGINT", () => stopped.abort());
+process.once("SIGTERM", () => stopped.abort());
+
+const cli: Argv<Globals> = yargs(hideBin(process.argv))
+  .parserConfiguration({ "duplicate-arguments-array": false })
+  .scriptName("orb")
+  .usage("$0 <command>\n\nWorks with the orbs of a platform. Set ORB_TOKEN to a token.")
+  .option("url", {
+    type: "string",
+    default: process.env.ORB_URL ?? DEFAULT_URL,
+    describe: "Address of the platform, also ORB_URL",
+  })
+  .option("json", { type: "boolean", default: false, describe: "Print JSON for programs" })
+  .option("dir", { type: "string", default: "orbs", describe: "Folder of the orbs' files" });
+
+await cli
+  .command(
+    "init <orb>",
+    "Write the file of a new orb",
+    (y) => y.positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" }),
+    (args) => run(args, (context) => init(context, args.orb)),
+  )
+  .command(
+    "pull [orbs..]",
+    "Write the newest revision of orbs into files",
+    (y) => ids(y, "Ids; all orbs of the platform if missing"),
+    (args) => run(args, (context) => pull(context, args.orbs)),
+  )
+  .command(
+    "diff [orbs..]",
+    "Show what a push would change, with its effect on stored entries. Exits with 2 if something differs",
+    (y) => ids(y, "Ids; all files if missing"),
+    (args) => run(args, (context) => diff(context, args.orbs)),
+  )
+  .command(
+    "push [orbs..]",
+    "Write files to the platform as drafts",
+    (y) =>
+      ids(y, "Ids; all files if missing")
+        .option("publish", { type: "boolean", default: false, describe: "Publish them, too" })
+        .option("force", {
+          type: "boolean",
+          default: false,
+          describe: "Remove modules and schemas although they have entries",
+        }),
+    (args) => run(args, (context) => push(context, args.orbs, args)),
+  )
+  .command(
+    "types",
+    "Write TypeScript types of all published orbs",
+    (y) =>
+      y.option("out", out).option("watch", {
+        type: "boolean",
+        default: false,
+        describe: "Write them again after each publication",
+      }),
+    (args) => run(args, (context) => types(context, { ...args, signal: stopped.signal })),
+  )
+  .command(
+    "dev",
+    "Push each file when it is saved, and keep the types up to date",
+    (y) =>
+      y.option("out", out).option("publish", {
+        type: "boolean",
+        default: false,
+        describe: "Publish each revision. Use it only on a platform of your own",
+      }),
+    (args) => run(args, (context) => dev(context, { ...args, signal: stopped.signal })),
+  )
+  .command(
+    "call <orb> <handler> [input]",
+    "Call a handler, and print its response as JSON",
+    (y) =>
+      y
+        .positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" })
+        .positional("handler", { type: "string", demandOption: true, describe: "service.handler" })
+        .positional("input", { type: "string", describe: "JSON; - reads it from the standard input" }),
+    (args) => run(args, (context) => callHandler(context, args.orb, args.handler, args.input)),
+  )
+  .command(
+    "tail <stream>",
+    "Print the messages of a stream as they come, one line of JSON each",
+    (y) =>
+      y
+        .positional("stream", { type: "string", demandOption: true, describe: "Name of the stream" })
+        .option("offset", {
+          type: "string",
+          default: "now",
+          describe: "now, -1 for the oldest, or an offset",
+        })
+        .option("until-now", { type: "boolean", default: false, describe: "Stop at the newest message" }),
+    (args) =>
+      run(args, (context) =>
+        tail(context, args.stream, { offset: args.offset, until: args.untilNow, signal: stopped.signal }),
+      ),
+  )
+  .completion("completion", "Print a script for completion. Append it to ~/.bashrc or ~/.zshrc")
+  .demandCommand(1, "Name a command.")
+  .recommendCommands()
+  .strict()
+  .showHelpOnFail(false, "Run orb --help to see all commands.")
+  .help()
+  .alias("help", "h")
+  .version(false)
+  .wrap(Math.min(100, process.stdout.columns ?? 100))
+  .parseAsync();

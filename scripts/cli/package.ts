@@ -1,0 +1,63 @@
+/**
+ * `npm run build:package` writes the npm package of the client and the command line into `dist`. Both are bundled, so
+ * the package has no dependencies.
+ */
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { runTool } from "../tools/tool.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const dist = join(root, "dist");
+const { name, version, license } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Record<
+  string,
+  string
+>;
+
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist, { recursive: true });
+await build({
+  entryPoints: [join(root, "shared/client/index.ts")],
+  outfile: join(dist, "client.js"),
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+});
+await build({
+  entryPoints: [join(root, "scripts/cli/orb.ts")],
+  outfile: join(dist, "orb.js"),
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node20",
+});
+chmodSync(join(dist, "orb.js"), 0o755);
+const types = runTool("typescript/bin/tsc", ["-p", "shared/client", "--outDir", join(dist, "types")]);
+// Declarations keep the extension .ts, which exists only in the sources.
+for (const file of readdirSync(join(dist, "types"))) {
+  const path = join(dist, "types", file);
+  writeFileSync(path, readFileSync(path, "utf8").replaceAll(/from "(\.\/[\w-]+)\.ts"/g, 'from "$1.js"'));
+}
+copyFileSync(join(root, "LICENSE"), join(dist, "LICENSE"));
+copyFileSync(join(root, "docs/guides/typed-client.md"), join(dist, "README.md"));
+const manifest = {
+  name,
+  version,
+  license,
+  type: "module",
+  description: "Client and command line of the composable application platform",
+  engines: { node: ">=20.19" },
+  exports: { "./client": { types: "./types/index.d.ts", default: "./client.js" } },
+  bin: { orb: "./orb.js" },
+};
+writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+process.exit(types);

@@ -1,0 +1,58 @@
+/** The commands `orb call` and `orb tail`. */
+import { text } from "node:stream/consumers";
+import { readStream } from "../../shared/client/stream.ts";
+import { CommandError, type Context } from "./context.ts";
+
+/** Parses the input of a handler. `-` reads it from the standard input. */
+async function inputOf(given: string | undefined): Promise<unknown> {
+  if (given === undefined) return undefined;
+  const source = given === "-" ? await text(process.stdin) : given;
+  try {
+    return JSON.parse(source) as unknown;
+  } catch {
+    throw new CommandError(
+      `The input must be JSON, for example '{"sku":"AB-1"}' (is ${source.slice(0, 80)}).`,
+    );
+  }
+}
+
+/** Calls a handler and prints its response as JSON. */
+export async function callHandler(
+  { transport }: Context,
+  orb: string,
+  handler: string,
+  given: string | undefined,
+): Promise<number> {
+  const short = handler.slice(handler.indexOf(".") + 1);
+  const response = await transport.send({
+    method: "POST",
+    path: `/api/${encodeURIComponent(orb)}/call/${encodeURIComponent(short)}`,
+    body: await inputOf(given),
+    repeat: "refused",
+  });
+  process.stdout.write(`${JSON.stringify(await response.json(), null, 2)}\n`);
+  return 0;
+}
+
+/**
+ * Prints the messages of a stream as they come, each as one line of JSON.
+ * @param options.offset where to start; prints the last offset to the standard error at the end, to continue there
+ */
+export async function tail(
+  context: Context,
+  name: string,
+  options: { offset: string; until: boolean; signal: AbortSignal },
+): Promise<number> {
+  let { offset } = options;
+  try {
+    for await (const batch of readStream(context.transport, name, { offset, signal: options.signal })) {
+      for (const message of batch.messages) process.stdout.write(`${JSON.stringify(message)}\n`);
+      offset = batch.offset;
+      if (options.until && batch.upToDate) break;
+    }
+  } catch (error) {
+    if (!options.signal.aborted) throw error;
+  }
+  context.note(`Continue with: orb tail ${name} --offset ${offset}`);
+  return 0;
+}

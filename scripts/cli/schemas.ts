@@ -1,0 +1,198 @@
+/** Commands for the documents of orbs: init, pull, diff and push. */
+import { isProblem } from "../../shared/client/problem.ts";
+import { CommandError, type Context, manage } from "./context.ts";
+import { documentOf, localOrbs, type OrbDocument, readOrb, textOf, writeOrb } from "./files.ts";
+
+/** Exit code of `orb diff` when a file differs from the platform. */
+const DIFFERENT = 2;
+
+type Answer = Record<string, unknown> & { id: string; revision: number; publishedRevision: number | null };
+
+/** The effects of a change on stored entries, as the platform's dry run returns them. */
+interface Effects {
+  refused: boolean;
+  summary: string[];
+  impact: {
+    changes: { module: string; schema: string; message: string; entries: number; refused: boolean }[];
+    duplicates: { module: string; schema: string; field: string; ids: string[] }[];
+    invalid: { module: string; schema: string; checked: number; invalid: number }[];
+  };
+}
+
+type Difference =
+  | { orb: string; state: "same" }
+  | { orb: string; state: "new" }
+  | ({ orb: string; state: "different" } & Effects);
+
+const pathOf = (id: string) => `/api/admin/orbs/${encodeURIComponent(id)}`;
+
+async function remote(context: Context, id: string): Promise<Answer | null> {
+  try {
+    return await manage<Answer>(context, "GET", pathOf(id));
+  } catch (error) {
+    if (isProblem(error, "orb_not_found")) return null;
+    throw error;
+  }
+}
+
+/** Returns the ids that were given, or those of all files. */
+async function chosen(context: Context, ids: readonly string[]): Promise<string[]> {
+  const found = ids.length > 0 ? [...ids] : await localOrbs(context.dir);
+  if (found.length > 0) return found;
+  throw new CommandError(`There are no orbs in ${context.dir}. Run: orb pull, or: orb init <id>`);
+}
+
+/** Writes the file of a new orb. */
+export async function init(context: Context, id: string): Promise<number> {
+  if ((await localOrbs(context.dir)).includes(id))
+    throw new CommandError(`${context.dir}/${id}.json exists already. Choose another id, or edit the file.`);
+  const document: OrbDocument = {
+    id,
+    name: id,
+    languages: ["en"],
+    uses: [],
+    modules: [
+      {
+        id: "pages",
+        type: "CONTENT",
+        schemas: [{ id: "page", fields: [{ name: "title", type: "string", required: true }] }],
+      },
+    ],
+  };
+  const path = await writeOrb(context.dir, document);
+  context.result({ orb: id, path }, () => `Wrote ${path}. Edit it, then run: orb push ${id} --publish`);
+  return 0;
+}
+
+async function everyOrb(context: Context): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const query: Record<string, string> = { limit: "200", ...(cursor === null ? {} : { cursor }) };
+    const page: { items: { id: string }[]; nextCursor: string | null } = await manage(
+      context,
+      "GET",
+      "/api/admin/orbs",
+      { query },
+    );
+    ids.push(...page.items.map(({ id }) => id));
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return ids;
+}
+
+/** Writes the newest revision of orbs into files. */
+export async function pull(context: Context, given: readonly string[]): Promise<number> {
+  const ids = given.length > 0 ? given : await everyOrb(context);
+  const written: { orb: string; path: string; revision: number }[] = [];
+  for (const id of ids) {
+    const orb = await remote(context, id);
+    if (orb === null)
+      throw new CommandError(`The platform has no orb ${id}. Check the id, or run: orb init ${id}`);
+    written.push({ orb: id, path: await writeOrb(context.dir, documentOf(orb)), revision: orb.revision });
+  }
+  context.result(written, () =>
+    written.length === 0
+      ? "The platform has no orbs yet. Run: orb init <id>"
+      : written.map(({ orb, path, revision }) => `${orb} revision ${revision} → ${path}`),
+  );
+  return 0;
+}
+
+async function compare(context: Context, id: string): Promise<Difference> {
+  const [local, orb] = await Promise.all([readOrb(context.dir, id), remote(context, id)]);
+  if (orb === null) return { orb: id, state: "new" };
+  if (textOf(local) === textOf(documentOf(orb))) return { orb: id, state: "same" };
+  const effects = await manage<Effects>(context, "PUT", pathOf(id), {
+    query: { dryRun: "true" },
+    body: local,
+  });
+  // The platform may add defaults to a document, which then differs only in its text.
+  if (effects.summary.length === 0) return { orb: id, state: "same" };
+  return { orb: id, state: "different", ...effects };
+}
+
+function linesOf(context: Context, difference: Difference): string[] {
+  const { color } = context;
+  const { orb, state } = difference;
+  if (state === "same") return [color("dim", `${orb}: no differences`)];
+  if (state === "new") return [color("green", `${orb}: new orb`)];
+  const { summary, impact, refused } = difference;
+  return [
+    color("bold", `${orb}:`),
+    ...summary.map((line) => `  ${line}`),
+    ...impact.changes.map(
+      ({ module, schema, message, entries, refused: stops }) =>
+        `  ${color(stops ? "red" : "yellow", stops ? "refused" : "effect")} ${module}/${schema}: ${message} (${entries} entries)`,
+    ),
+    ...impact.duplicates.map(
+      ({ module, schema, field, ids }) =>
+        `  ${color("red", "refused")} ${module}/${schema}: the entries ${ids.join(", ")} have the same ${field}`,
+    ),
+    ...impact.invalid
+      .filter(({ invalid }) => invalid > 0)
+      .map(
+        ({ module, schema, checked, invalid }) =>
+          `  ${color("yellow", "effect")} ${module}/${schema}: ${invalid} of ${checked} checked entries need changes at their next write`,
+      ),
+    ...(refused ? [color("red", "  The platform refuses to publish this change. See the lines above.")] : []),
+  ];
+}
+
+/** Shows what a push would change, with its effect on stored entries. @returns 2 if something differs */
+export async function diff(context: Context, given: readonly string[]): Promise<number> {
+  const differences: Difference[] = [];
+  for (const id of await chosen(context, given)) differences.push(await compare(context, id));
+  context.result(differences, () => differences.flatMap((each) => linesOf(context, each)));
+  return differences.every(({ state }) => state === "same") ? 0 : DIFFERENT;
+}
+
+/**
+ * Writes files to the platform as drafts. An orb that has not changed gets no new revision.
+ * @param options.publish whether to publish the orbs, too
+ * @param options.force whether to publish changes that need it, such as the removal of a field with values
+ */
+export async function push(
+  context: Context,
+  given: readonly string[],
+  options: { publish: boolean; force: boolean },
+): Promise<number> {
+  const pushed: { orb: string; revision: number; published: boolean; changed: boolean }[] = [];
+  const query: Record<string, string> = {
+    ...(options.publish ? { publish: "true" } : {}),
+    ...(options.force ? { force: "true" } : {}),
+  };
+  for (const id of await chosen(context, given)) {
+    const [document, before] = await Promise.all([readOrb(context.dir, id), remote(context, id)]);
+    const same = before !== null && textOf(document) === textOf(documentOf(before));
+    const live = before?.publishedRevision === before?.revision;
+    let after: Answer | null = before;
+    if (before === null) {
+      const { force: _, ...flags } = query;
+      after = await manage<Answer>(context, "POST", "/api/admin/orbs", { query: flags, body: document });
+    } else {
+      // The revision that was compared must still be the newest, so that a change of another person is not lost.
+      const headers = { "if-match": `"${before.revision}"` };
+      if (!same) after = await manage<Answer>(context, "PUT", pathOf(id), { query, body: document, headers });
+      else if (options.publish && !live)
+        after = await manage<Answer>(context, "POST", `${pathOf(id)}/publish`, { headers });
+    }
+    if (after === null) continue;
+    const published = after.publishedRevision === after.revision;
+    pushed.push({
+      orb: id,
+      revision: after.revision,
+      published,
+      changed: after.revision !== before?.revision,
+    });
+  }
+  context.result(pushed, () =>
+    pushed.map(({ orb, revision, published, changed }) => {
+      const state = published ? "published" : `draft; publish it with: orb push ${orb} --publish`;
+      return changed
+        ? `${orb}: revision ${revision} (${state})`
+        : `${orb}: no changes (revision ${revision}, ${state})`;
+    }),
+  );
+  return 0;
+}

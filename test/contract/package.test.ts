@@ -1,0 +1,202 @@
+/** Installs the npm package into an empty project, as a user does, and works with it. */
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, test } from "vitest";
+import { adminToken, call } from "../support/auth.ts";
+import { tempDir } from "../support/broker.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { compileWith } from "../support/typed-program.ts";
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const shop = readFileSync(join(root, "scripts/examples/shop.json"), "utf8");
+
+const PROGRAM = `import { createClient } from "composable-platform/client";
+import type { Orbs } from "./orbs.d.ts";
+
+const { PLATFORM: url = "", ORB_TOKEN: token = "" } = process.env;
+const shop = createClient<Orbs>({ url, token, locale: "en" }).orb("shop");
+const made = await shop.catalog.category.create({ title: "Chairs", slug: "chairs" }, { publish: true });
+const title: string = made.values.title;
+console.log(title);
+declare const process: { env: Record<string, string | undefined> };
+`;
+
+interface Ran {
+  code: number;
+  out: string;
+  err: string;
+}
+
+let platform: TestPlatform;
+let token: string;
+let project: string;
+
+/** Runs the installed command line in the project. */
+function orb(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [join(project, "node_modules/composable-platform/orb.js"), "--url", platform.origin, ...args],
+      { cwd: project, env: { PATH: process.env.PATH, ORB_TOKEN: token, ...env } },
+      (error, out, err) => resolve({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
+    );
+  });
+}
+
+const fileOf = (id: string) => join(project, "orbs", `${id}.json`);
+const edit = (id: string, change: (text: string) => string) =>
+  writeFileSync(fileOf(id), change(readFileSync(fileOf(id), "utf8")));
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+  const body: unknown = JSON.parse(shop);
+  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
+  project = tempDir("project");
+  execFileSync(process.execPath, [join(root, "scripts/cli/package.ts")], { stdio: "pipe" });
+  const [packed] = JSON.parse(
+    execFileSync("npm", ["pack", "--json", "--pack-destination", project], {
+      cwd: join(root, "dist"),
+    }).toString(),
+  ) as [{ filename: string }];
+  mkdirSync(project, { recursive: true });
+  writeFileSync(join(project, "package.json"), '{ "name": "project", "private": true, "type": "module" }');
+  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", `./${packed.filename}`], {
+    cwd: project,
+    stdio: "pipe",
+  });
+});
+
+test("installs one package and the command orb", () => {
+  const installed = JSON.parse(readFileSync(join(project, "package-lock.json"), "utf8")) as {
+    packages: Record<string, unknown>;
+  };
+  expect(Object.keys(installed.packages)).toEqual(["", "node_modules/composable-platform"]);
+  const help = execFileSync("npx", ["--offline", "orb", "--help"], { cwd: project }).toString();
+  expect(help).toContain("orb push [orbs..]");
+});
+
+test("type-checks and runs a program with generated types", async () => {
+  expect(await orb(["types"])).toMatchObject({ code: 0, out: "Wrote the types of shop to orbs.d.ts\n" });
+  writeFileSync(join(project, "program.ts"), PROGRAM);
+  compileWith(
+    ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--types", "", "program.ts"],
+    project,
+  );
+  const out = execFileSync(process.execPath, ["program.ts"], {
+    cwd: project,
+    env: { ...process.env, PLATFORM: platform.origin, ORB_TOKEN: token },
+  });
+  expect(out.toString()).toBe("Chairs\n");
+});
+
+describe("schemas in files", () => {
+  test("pulls an orb into a file that differs in nothing", async () => {
+    expect((await orb(["pull", "shop"])).out).toMatch(/^shop revision 1 → orbs\/shop\.json\n$/);
+    expect(await orb(["diff", "shop"])).toEqual({ code: 0, out: "shop: no differences\n", err: "" });
+    const lines = readFileSync(fileOf("shop"), "utf8").split("\n");
+    expect(lines[1]).toBe('  "id": "shop",');
+    expect(lines.join()).not.toContain("createdAt");
+  });
+
+  test("shows a change with exit code 2, and pushes it as a draft", async () => {
+    edit("shop", (text) =>
+      text.replace('"id": "carrier"', '"id": "carrier", "description": "Parcel services"'),
+    );
+    const { code, out } = await orb(["diff", "shop"]);
+    expect(code).toBe(2);
+    expect(out).toContain("shop:\n");
+    expect((await orb(["push", "shop"])).out).toMatch(/^shop: revision 2 \(draft;/);
+    expect((await orb(["push", "shop", "--publish"])).out).toMatch(/^shop: revision \d \(published\)/);
+    expect((await orb(["push", "shop", "--publish"])).out).toMatch(/^shop: no changes/);
+  });
+
+  test("creates an orb from a new file, and prints JSON for programs", async () => {
+    expect((await orb(["init", "blog"])).code).toBe(0);
+    expect((await orb(["init", "blog"])).err).toBe(
+      "orbs/blog.json exists already. Choose another id, or edit the file.\n",
+    );
+    expect((await orb(["diff", "blog"])).out).toBe("blog: new orb\n");
+    const pushed = await orb(["push", "blog", "--publish", "--json"]);
+    expect(JSON.parse(pushed.out)).toEqual([{ orb: "blog", revision: 1, published: true, changed: true }]);
+    expect((await fetch(`${platform.origin}/api/blog/pages`)).status).toBe(200);
+  });
+
+  test("names every fault of a document, and changes nothing", async () => {
+    edit("blog", (text) => text.replace('"type": "string"', '"type": "strin"'));
+    const { code, err } = await orb(["push", "blog"]);
+    expect(code).toBe(1);
+    expect(err).toContain("/modules/0/schemas/0/fields/0/type must be one of");
+    expect((await orb(["pull", "blog"])).out).toContain("revision 1");
+  });
+
+  test("pushes each saved file with dev, and writes the types", async () => {
+    const child = spawn(
+      process.execPath,
+      [
+        join(project, "node_modules/composable-platform/orb.js"),
+        "dev",
+        "--publish",
+        "--url",
+        platform.origin,
+      ],
+      { cwd: project, env: { PATH: process.env.PATH, ORB_TOKEN: token }, stdio: ["ignore", "pipe", "pipe"] },
+    );
+    try {
+      const lines = createInterface({ input: child.stdout });
+      const printed = lines[Symbol.asyncIterator]();
+      const next = async (pattern: RegExp) => {
+        for (let line = await printed.next(); line.done !== true; line = await printed.next())
+          if (pattern.test(line.value)) return;
+        throw new Error(`orb dev ended before it printed ${String(pattern)}`);
+      };
+      await next(/^shop: /);
+      edit("blog", (text) => text.replace('"title"', '"heading"'));
+      await next(/^blog: revision \d+ \(published\)$/);
+    } finally {
+      child.kill("SIGINT");
+    }
+    const code = await new Promise((resolve) => child.once("exit", resolve));
+    expect(code).toBe(0);
+    expect((await orb(["types"])).code).toBe(0);
+    expect(readFileSync(join(project, "orbs.d.ts"), "utf8")).toContain("heading: {");
+  });
+});
+
+describe("other commands", () => {
+  test("call a handler and print its response", async () => {
+    const input = '{"module":"orders","values":{"total":5,"currency":"EUR","items":[1]}}';
+    const { code, out, err } = await orb(["call", "shop", "transactions.record", input]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(JSON.parse(out)).toMatchObject({ values: { total: 5 } });
+    expect((await orb(["call", "shop", "transactions.record", "{"])).err).toContain("The input must be JSON");
+  });
+
+  test("print the messages of a stream up to now", async () => {
+    const body = { stream: "øblog", subjectFilter: "blog.*.public.>", description: "Published pages" };
+    await call(platform, "PUT", "/api/admin/streams/blog-live", { token, body });
+    const made = await call(platform, "POST", "/api/blog/pages?publish=true", {
+      token,
+      body: { values: { heading: "Hello" } },
+    });
+    expect(made.status).toBe(201);
+    const { out, err } = await orb(["tail", "blog-live", "--offset", "-1", "--until-now"]);
+    expect(JSON.parse(out.split("\n")[0] ?? "")).toMatchObject({ values: { heading: "Hello" } });
+    expect(err).toMatch(/^Continue with: orb tail blog-live --offset \d{20}\n$/);
+  });
+
+  test("explain what to do when there is no access, or no platform", async () => {
+    expect(await orb(["pull"], { ORB_TOKEN: "" })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("Set ORB_TOKEN to a token"),
+    });
+    expect(await orb(["pull", "--url", "http://127.0.0.1:9"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("Cannot reach http://127.0.0.1:9"),
+    });
+    expect((await orb(["pulll"])).err).toContain("Did you mean pull?");
+  });
+});
