@@ -112,7 +112,7 @@ export const RouteSchema = z
     path: z.string(),
     orb: z.string(),
     origin: z.enum(["crud", "handler", "signin"]),
-    role: z.enum(["public", "user", "admin", "owner"]),
+    role: z.string().openapi({ description: "The least role that may use it", example: "user" }),
     handler: z.string().optional(),
   })
   .openapi("ActiveRoute");

@@ -90,6 +90,10 @@ const OrbOverview = z
     revision: z.int().openapi({ description: "Revision of the live document" }),
     languages: z.array(z.string()).openapi({ description: "The first is the default" }),
     markets: z.array(z.string()).openapi({ description: "The first is the default" }),
+    roles: z
+      .array(z.object({ id: z.string(), name: z.string(), extends: z.enum(["user", "admin"]) }))
+      .optional()
+      .openapi({ description: "Roles of the orb's own" }),
     realm: z.string().openapi({ description: "Realm of the orb's users: its own, or `auth`" }),
     links: z.object({
       signin: z.string().openapi({ description: "Sign-in page", example: "/api/shop/signin" }),

@@ -96,6 +96,9 @@ function orbView(
     revision: live.revision,
     languages: [...compiled.languages],
     markets: [...compiled.markets],
+    ...present({
+      roles: document.roles?.map((role) => ({ ...role, extends: role.extends ?? ("user" as const) })),
+    }),
     realm: realmOf(orb, compiled.usesAccess),
     links: { signin: `/api/${orb}/signin`, openapi: `/api/openapi?orb=${orb}` },
     streams: mappings

@@ -31,9 +31,9 @@ const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
 };
 
 /** Returns the text that names the callers of a grant. */
-export function callersOf({ least, own }: Grant): string {
-  const owns = own && least !== "public" && least !== "user";
-  const names = [...(owns ? ["own"] : []), least].map((name) => ROLE_DESCRIPTIONS[name] ?? name);
+export function callersOf({ least, own, roles }: Grant): string {
+  const further = least === "public" || least === "user" ? [] : [...(own ? ["own"] : []), ...roles];
+  const names = [...further, least].map((name) => ROLE_DESCRIPTIONS[name] ?? `The role \`${name}\``);
   return names
     .map((name, index) => (index === 0 ? name : name.charAt(0).toLowerCase() + name.slice(1)))
     .join("; ");

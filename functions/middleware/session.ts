@@ -8,8 +8,9 @@ import {
   type Credentials,
   isSessionCookie,
 } from "../../shared/access/authenticate.ts";
-import { realmOf, refusal, requireScope, SHARED_REALM } from "../../shared/access/authorize.ts";
+import { realmOf, requireScope, SHARED_REALM } from "../../shared/access/authorize.ts";
 import type { Operation } from "../../shared/access/credentials/operations.ts";
+import { refusal } from "../../shared/access/refusals.ts";
 import { verifyToken } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Consistency } from "../../shared/store/types.ts";

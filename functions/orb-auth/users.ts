@@ -4,19 +4,18 @@ import { readCursor, writeCursor } from "../http/cursors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest, Limit, listOf } from "../http/schemas.ts";
 import { UserSchema, userResponse } from "../realm/schemas.ts";
-import { pathParams, realmRoute, type Scope } from "../realm/scope.ts";
+import { pathParams, realmRoute, roleSchema, type Scope } from "../realm/scope.ts";
 
-const role = z.enum(["owner", "admin", "user"]).optional();
 const status = z.enum(["active", "disabled"]).optional();
-
-const ChangeSchema = z
-  .strictObject({ role, status })
-  .refine((body) => body.role !== undefined || body.status !== undefined, {
-    message: "must contain role, status or both",
-  });
 
 export function userRoutes(scope: Scope) {
   const { prefix, name } = scope;
+  const role = roleSchema(scope).optional();
+  const ChangeSchema = z
+    .strictObject({ role, status })
+    .refine((body) => body.role !== undefined || body.status !== undefined, {
+      message: "must contain role, status or both",
+    });
   const params = z.object(pathParams(prefix));
   const withId = params.extend({ id: z.string() });
 
@@ -45,7 +44,8 @@ export function userRoutes(scope: Scope) {
     path: `${prefix}/users/{id}`,
     operationId: `change${name}User`,
     summary: "Change a user's role or status",
-    description: "The user's sessions end at once. Only owners and platform admins manage owners and admins.",
+    description:
+      "The user's sessions end at once. Only owners and platform admins manage owners, admins, and roles that extend admin.",
     request: { params: withId, body: jsonRequest(ChangeSchema) },
     responses: { 200: json("The user", UserSchema) },
     problems: [401, 403, 404],

@@ -10,7 +10,7 @@ export type PageState =
    * without an invitation.
    */
   | { kind: "login"; name: string | null; signup: boolean }
-  | { kind: "register"; role: "owner" | "admin" | "user" }
+  | { kind: "register"; role: string }
   /** A registration without an invitation. */
   | { kind: "signup" }
   /** No account exists yet, and the URL contains no invitation. */
@@ -22,7 +22,7 @@ const MARK = html`<svg viewBox="0 0 24 24" width="28" height="28" fill="none" st
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%233446d3'/%3E%3Ccircle cx='12' cy='9' r='3.5' fill='%23fff'/%3E%3Cpath d='M5 19c1-4 4-5.500 7-5.500s6 1.500 7 5.500z' fill='%23fff'/%3E%3C/svg%3E";
 
-const ROLE_WORDS = { owner: "an owner", admin: "an admin", user: "a user" } as const;
+const ROLE_WORDS: Record<string, string> = { owner: "an owner", admin: "an admin", user: "a user" };
 
 function title(state: PageState): string {
   switch (state.kind) {
@@ -40,8 +40,11 @@ function title(state: PageState): string {
 }
 
 /** @param role what the invitation makes of the user; undefined without an invitation */
-function registerForm(realm: Realm, role?: "owner" | "admin" | "user"): Html {
-  const as = realm.name === "platform" ? "a platform admin" : ROLE_WORDS[role ?? "user"];
+function registerForm(realm: Realm, role?: string): Html {
+  const as =
+    realm.name === "platform"
+      ? "a platform admin"
+      : (ROLE_WORDS[role ?? ""] ?? `a user with the role ${role}`);
   const why = role === undefined ? nothing : html`You are invited as ${as}. `;
   return html`
       <p>${why}This device stores your passkey and unlocks it with your fingerprint, your face or your screen lock. There is no password.</p>

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { anonymous } from "../../shared/access/actor.ts";
-import { refusal } from "../../shared/access/authorize.ts";
 import { listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { listInvitations } from "../../shared/access/invitations.ts";
+import { refusal } from "../../shared/access/refusals.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

@@ -4,7 +4,7 @@ import { createInvitation, revokeInvitation } from "../../shared/access/invitati
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";
 import { InvitationSchema, InvitationStateSchema, invitationResponse } from "./schemas.ts";
-import { pathParams, realmRoute, type Scope } from "./scope.ts";
+import { pathParams, realmRoute, roleSchema, type Scope } from "./scope.ts";
 
 export function invitationRoutes(scope: Scope) {
   const { prefix, name, accounts } = scope;
@@ -22,11 +22,14 @@ export function invitationRoutes(scope: Scope) {
     summary: `Invite a ${accounts.noun}`,
     ...(accounts.roles.length === 1
       ? {}
-      : { description: "Admins can invite users. Owners and platform admins can grant any role." }),
+      : {
+          description:
+            "Admins can grant `user` and roles that extend it. Owners and platform admins can grant any role.",
+        }),
     request: {
       params,
       body: jsonRequest(
-        z.strictObject({ role: z.enum(accounts.roles).optional().openapi({ description }) }),
+        z.strictObject({ role: roleSchema(scope).optional().openapi({ description }) }),
         false,
       ),
     },

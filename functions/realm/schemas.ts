@@ -24,13 +24,17 @@ const displayName = z
       "Stored in NFKC. Without invisible characters, and without words that mix scripts with similar letters.",
   });
 
+const role = z
+  .string()
+  .openapi({ description: "`owner`, `admin`, `user`, or a role of the orb", example: "user" });
+
 export const InvitationSchema = z
   .object({
     token: z.string().openapi({ description: "The invitation code" }),
     status: z.enum(["active", "used", "expired", "revoked"]),
     createdAt: z.iso.datetime(),
     expiresAt: z.iso.datetime().openapi({ description: "7 days after its creation" }),
-    role: z.enum(["owner", "admin", "user"]).openapi({ description: "The role that it grants" }),
+    role: role.openapi({ description: "The role that it grants" }),
     url: z.string().openapi({ description: "Sign-in page with the invitation" }),
     createdBy: z.string().openapi({
       description:
@@ -48,7 +52,7 @@ export const InvitationStateSchema = z
   .object({
     status: z.literal("active"),
     expiresAt: z.iso.datetime(),
-    role: z.enum(["owner", "admin", "user"]),
+    role,
   })
   .openapi("InvitationState");
 
@@ -77,7 +81,7 @@ export const UserSchema = z
     id: z.string(),
     email: z.string().optional(),
     name: z.string(),
-    role: z.enum(["owner", "admin", "user"]),
+    role,
     status: z.enum(["active", "disabled"]),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),

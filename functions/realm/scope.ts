@@ -40,6 +40,15 @@ export interface Scope {
   attempt?: (access: string) => MiddlewareHandler<AppEnv>;
 }
 
+/** Returns the schema of an account's role. The verbs know the roles of an orb's own, and check them. */
+export function roleSchema({ name, accounts }: Scope): z.ZodString | z.ZodEnum<Record<Account, Account>> {
+  if (name !== "Orb") return z.enum(accounts.roles) as z.ZodEnum<Record<Account, Account>>;
+  return z.string().max(63).openapi({
+    description: "`owner`, `admin`, `user`, or a role of the orb",
+    example: "user",
+  });
+}
+
 export function pathParams(prefix: string): { orbId?: z.ZodString } {
   return prefix.includes("{orbId}") ? { orbId: z.string() } : {};
 }
@@ -102,7 +111,7 @@ export function realmRoute(
       const actor = await identify(c, accepted, actingConsistency(c));
       if (isAccountOperation(operation)) requireOwn(actor, realm.name, operation);
       else if (isPlatformOperation(operation)) requireOperator(actor, operation, orbOfRealm(realm.name));
-      else requireInRealm(actor, realm.name, operation);
+      else requireInRealm(actor, realm, operation);
     }
     if (handler !== undefined && !realm.handlers.has(handler)) {
       const detail = "No route matches this address. The orb does not use this handler of access.";

@@ -57,7 +57,7 @@ export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHand
     c.var.deps.log.info("handler", { handler: found.handler.name, orb });
     const { usesAccess } = live.compiled;
     const actor = await actorFor(c, orb, usesAccess);
-    const principal = principalIn(actor, orb, { usesAccess });
+    const principal = principalIn(actor, orb, live.compiled);
     requireAuth(found.handler.auth, principal);
     await countCall(c.var.deps, actor, orb);
     return withoutMarkup(await found.run({ c, live, principal }));

@@ -59,8 +59,7 @@ const logging: Middleware = async (call, next) => {
 
 /** Finds the caller's role. Rejects an invalid token with 401, even if the handler needs no sign-in. */
 const jwt: Middleware = async (call, next) => {
-  const { usesAccess } = call.live.compiled;
-  call.principal = principalIn(call.principal.actor, call.live.orb, { usesAccess });
+  call.principal = principalIn(call.principal.actor, call.live.orb, call.live.compiled);
   return next();
 };
 

@@ -93,7 +93,7 @@ function answer(
 ): Response {
   const { c, live, schema, actor } = writing;
   const choice = choiceOf(c, schema, extra);
-  const { entry, etag, languages } = presentWritten(live, schema, written.snapshot, choice);
+  const { entry, etag, languages } = presentWritten(actor, live, schema, written.snapshot, choice);
   return completeResponse(c, JSON.stringify(entry), status, {
     ...responseHeaders({ schema, actor, choice, private: true, expanded: false, languages }),
     "content-type": "application/json",

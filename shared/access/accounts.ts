@@ -5,10 +5,8 @@ import { isMarker } from "../store/broker/store.ts";
 import { READ_BYTES, ReadBudget } from "../store/budget.ts";
 import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
-import type { Role } from "./actor.ts";
+import type { AccountRole } from "./actor.ts";
 import { keys, type Realm } from "./realms.ts";
-
-export type AccountRole = Exclude<Role, "public">;
 
 /** An account. While its status is `pending`, it is valid only if its invitation contains its id. */
 export interface AccountRecord {

@@ -1,7 +1,9 @@
 /** The caller of an operation. Only `authenticate.ts` and the platform itself create actors. */
+import { BUILT_IN_ROLES, type OrbRoles } from "../definition/document/access.ts";
+import { ROLE_ID } from "../definition/document/ids.ts";
 import type { Scope } from "./credentials/operations.ts";
 
-/** Roles from the most to the least powerful. `public` is an anonymous caller. */
+/** Built-in roles from the most to the least powerful. `public` is an anonymous caller. */
 export type Role = "owner" | "admin" | "user" | "public";
 
 /** The API token that a caller has sent instead of a session. */
@@ -21,11 +23,14 @@ interface SignedIn {
   token?: ActorToken;
 }
 
+/** Role of an account: `user`, `admin`, `owner`, or the id of a role of the orb. */
+export type AccountRole = string;
+
 export type Actor =
   | { kind: "anonymous" }
   /** A platform admin has the rights of an owner in every orb. */
   | (SignedIn & { kind: "platform"; email: string | null })
-  | (SignedIn & { kind: "orb"; realm: string; role: Exclude<Role, "public"> })
+  | (SignedIn & { kind: "orb"; realm: string; role: AccountRole })
   /** The platform itself, for example a command that provisions the broker. */
   | { kind: "system"; sub: "system" };
 
@@ -40,4 +45,17 @@ export function actorId(actor: Actor): string {
 /** Returns the account with its realm, because ids are unique only within a realm. Stored data contains this format. */
 export function accountOf(actor: Actor): string {
   return actor.kind === "orb" ? `${actor.realm}/${actor.sub}` : `${actor.kind}/${actorId(actor)}`;
+}
+
+/** Returns whether an account can have a role of this name. Only the orb's definition tells whether the role exists. */
+export function isAccountRole(name: string): boolean {
+  return name !== "public" && ROLE_ID.test(name);
+}
+
+/**
+ * Returns the built-in role whose rights an account has: its own role, or the one that its role extends. An account
+ * whose role the orb no longer has may do only what everyone may do.
+ */
+export function builtInRole(name: AccountRole, roles: OrbRoles): Role {
+  return BUILT_IN_ROLES.find((role) => role === name) ?? roles.get(name) ?? "public";
 }

@@ -1,7 +1,8 @@
 import type { Deps } from "../deps.ts";
 import type { Consistency } from "../store/types.ts";
 import { type Actor, anonymous } from "./actor.ts";
-import { PLATFORM_REALM, realmRefusal } from "./authorize.ts";
+import { PLATFORM_REALM } from "./authorize.ts";
+import { realmRefusal } from "./refusals.ts";
 import { readSession } from "./sessions.ts";
 import { badToken, claimedRealm, verifyToken } from "./tokens.ts";
 

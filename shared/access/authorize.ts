@@ -1,7 +1,7 @@
 /** Decides what each role may do. An operation that no rule allows is forbidden. */
-import type { Action, Grant, SchemaAccess } from "../definition/document/access.ts";
-import { AppError } from "../kernel/errors.ts";
-import { type Actor, actorId, anonymous, type Role } from "./actor.ts";
+import type { Action, Grant, OrbRoles, SchemaAccess } from "../definition/document/access.ts";
+import type { AppError } from "../kernel/errors.ts";
+import { type AccountRole, type Actor, actorId, anonymous, builtInRole, type Role } from "./actor.ts";
 import {
   type AccountOperation,
   covered,
@@ -15,6 +15,7 @@ import {
   type Scope,
   scopeIn,
 } from "./credentials/operations.ts";
+import { refusal } from "./refusals.ts";
 
 /** Name of the realm (set of accounts) that several applications share. */
 export const SHARED_REALM = "auth";
@@ -38,19 +39,44 @@ export function realmOf(orb: string, orbUsesAccess: boolean): string {
 /** An actor with its rights in one application. */
 export interface Principal {
   actor: Actor;
+  /** Built-in role: the caller's own, or the one that its role of the orb extends. */
   role: Role;
+  /** Role of the orb's own that the caller has, if any. */
+  orbRole?: string | undefined;
   /** What the caller's API token allows in this application. Missing without a token: the role alone decides. */
   scope?: Scope;
 }
+
+/** What decides which rights an account has in an application. */
+export interface OrbRights {
+  usesAccess: boolean;
+  /** Roles of the application's own. */
+  roles: OrbRoles;
+}
+
+/** What decides which rights an account has in a realm (set of accounts). */
+export interface RealmRights {
+  name: string;
+  roles: OrbRoles;
+}
+
+type Rights = Pick<Principal, "role" | "orbRole">;
 
 /** An anonymous caller of any application. */
 export const PUBLIC: Principal = { actor: anonymous, role: "public" };
 
 /** Returns the rights of an actor in an application. */
-export function principalIn(actor: Actor, orb: string, { usesAccess }: { usesAccess: boolean }): Principal {
-  const role = roleInRealm(actor, realmOf(orb, usesAccess));
+export function principalIn(actor: Actor, orb: string, { usesAccess, roles }: OrbRights): Principal {
+  const realm = { name: realmOf(orb, usesAccess), roles };
+  const role = roleInRealm(actor, realm);
+  const own = actor.kind === "orb" && actor.realm === realm.name && roles.has(actor.role);
   const token = tokenOf(actor);
-  return token === undefined ? { actor, role } : { actor, role, scope: scopeIn(token, orb) };
+  return {
+    actor,
+    role,
+    ...(own ? { orbRole: actor.role } : {}),
+    ...(token === undefined ? {} : { scope: scopeIn(token, orb) }),
+  };
 }
 
 function tokenOf(actor: Actor): readonly Scope[] | undefined {
@@ -71,13 +97,13 @@ export function requireScope(actor: Actor, operation: Operation, orb: string = E
   if (token !== undefined) requireCovered(scopeIn(token, orb), operation);
 }
 
-export function roleInRealm(actor: Actor, realm: string): Role {
+export function roleInRealm(actor: Actor, { name, roles }: RealmRights): Role {
   switch (actor.kind) {
     case "platform":
     case "system":
       return "owner";
     case "orb":
-      return actor.realm === realm && realm !== PLATFORM_REALM ? actor.role : "public";
+      return actor.realm === name && name !== PLATFORM_REALM ? builtInRole(actor.role, roles) : "public";
     default:
       return "public";
   }
@@ -107,7 +133,7 @@ export function allowedBy(operation: EntryOperation): Action {
  * @param on.own whether the caller created the entry; false for `create` and for lists
  */
 export function may(
-  caller: Pick<Principal, "role" | "scope">,
+  caller: Rights & Pick<Principal, "scope">,
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): boolean {
@@ -117,8 +143,36 @@ export function may(
   return Object.hasOwn(ALLOWED_BY, operation) && ALLOWED_BY[operation].some(granted);
 }
 
-function permits(grant: Grant, { role }: Pick<Principal, "role">, own: boolean): boolean {
-  return atLeast(role, grant.least) || (grant.own && own && atLeast(role, "user"));
+function permits(grant: Grant, caller: Rights, own: boolean): boolean {
+  const { role } = caller;
+  return atLeast(role, grant.least) || (grant.own && own && atLeast(role, "user")) || isNamed(grant, caller);
+}
+
+/** Returns the roles of the orb that may perform an operation because an access rule names them. */
+function namedBy(operation: Exclude<EntryOperation, "reveal">, access: SchemaAccess): string[] {
+  return [...new Set(ALLOWED_BY[operation].flatMap((action) => access[action].roles))];
+}
+
+function isNamed({ roles }: Grant, { orbRole }: Rights): boolean {
+  return orbRole !== undefined && roles.includes(orbRole);
+}
+
+/** Returns whether a caller may list the records of all accounts, not only its own. */
+export function mayListRecords(caller: Rights, access: SchemaAccess): boolean {
+  return atLeast(caller.role, "admin") || isNamed(access.read, caller);
+}
+
+/**
+ * Returns whether a caller may read or change settings.
+ * @param scope `user` for the caller's own settings, `application` for those of the orb
+ */
+export function maySettings(
+  caller: Rights,
+  action: "read" | "update",
+  { access, scope }: { access: SchemaAccess; scope: "user" | "application" },
+): boolean {
+  if (scope === "user") return atLeast(caller.role, "user");
+  return atLeast(caller.role, "admin") || isNamed(access[action], caller);
 }
 
 /** Returns whether this user created an entry. Returns false for platform admins, who need no ownership. */
@@ -128,7 +182,7 @@ export function isOwn(actor: Actor, createdBy: string): boolean {
 
 export function mayWith(
   actor: Actor,
-  orb: { id: string; usesAccess: boolean },
+  orb: OrbRights & { id: string },
   operation: EntryOperation,
   { access, createdBy }: { access: SchemaAccess; createdBy: string },
 ): boolean {
@@ -148,7 +202,7 @@ export function mayOperate(actor: Actor, operation: PlatformOperation, orb: stri
 
 /**
  * Returns whether a role may manage accounts. Admins manage users; only owners manage owners and admins.
- * @param target role of the affected account
+ * @param target built-in role of the affected account; `public` if its role no longer exists
  */
 export function mayInRealm(role: Role, operation: RealmOperation, target: Role = "user"): boolean {
   switch (operation) {
@@ -163,37 +217,6 @@ export function mayInRealm(role: Role, operation: RealmOperation, target: Role =
   }
 }
 
-/** A role that an error message can ask for. */
-export type Needed = Exclude<Role, "public"> | "platform admin";
-
-/**
- * Returns the error for a caller without access: 401 if signing in could give access, otherwise 403.
- * @param needed the lowest role that has access, if it is known
- */
-export function refusal(actor: Actor, needed?: Needed): AppError {
-  if (actor.kind === "anonymous") {
-    const as = needed === "platform admin" ? " as a platform admin" : "";
-    return new AppError("unauthenticated", "authentication_required", `This needs you to be signed in${as}.`);
-  }
-  const why =
-    needed === undefined
-      ? ""
-      : needed === "platform admin"
-        ? " It is for platform admins."
-        : ` It needs the role ${needed}.`;
-  return new AppError("forbidden", "forbidden", `You may not do this.${why}`);
-}
-
-/**
- * Returns the error for a valid token whose realm (set of accounts) has no access. It is 403, because clients sign out
- * their user at 401.
- */
-export function realmRefusal(realm: string, accepted: readonly string[]): AppError {
-  const names = accepted.length === 0 ? "another realm" : `the realm ${accepted.join(" or ")}`;
-  const detail = `The token is valid, but it is of the realm ${realm}. Send a token of ${names}.`;
-  return new AppError("forbidden", "other_realm", detail);
-}
-
 const MEMBERS = ["user", "admin", "owner"] as const;
 
 /** Returns the error for a caller who may not access an entry. The message names the lowest role that may. */
@@ -202,10 +225,9 @@ export function entryRefusal(
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): AppError {
-  return refusal(
-    actor,
-    MEMBERS.find((role) => may({ role }, operation, on)),
-  );
+  const least = MEMBERS.find((role) => may({ role }, operation, on));
+  const named = least === "user" || operation === "reveal" ? [] : namedBy(operation, on.access);
+  return refusal(actor, least, named);
 }
 
 /** Throws 401 or 403 if the caller may not perform the operation. */
@@ -214,8 +236,8 @@ export function requireMay(
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): void {
-  const { actor, role, scope } = principal;
-  if (!may({ role }, operation, on)) throw entryRefusal(actor, operation, on);
+  const { scope, ...rights } = principal;
+  if (!may(rights, operation, on)) throw entryRefusal(principal.actor, operation, on);
   requireCovered(scope, operation);
 }
 
@@ -244,13 +266,14 @@ export function requireOwn(
 /** Throws 401 or 403 if the actor may not perform the operation. */
 export function requireInRealm(
   actor: Actor,
-  realm: string,
+  realm: RealmRights,
   operation: RealmOperation,
-  target: Role = "user",
+  target: AccountRole = "user",
 ): void {
-  if (!mayInRealm(roleInRealm(actor, realm), operation, target)) {
-    const least = MEMBERS.find((role) => mayInRealm(role, operation, target));
-    throw refusal(actor, realm === PLATFORM_REALM ? "platform admin" : least);
+  const affected = builtInRole(target, realm.roles);
+  if (!mayInRealm(roleInRealm(actor, realm), operation, affected)) {
+    const least = MEMBERS.find((role) => mayInRealm(role, operation, affected));
+    throw refusal(actor, realm.name === PLATFORM_REALM ? "platform admin" : least);
   }
-  requireScope(actor, operation, orbOfRealm(realm));
+  requireScope(actor, operation, orbOfRealm(realm.name));
 }

@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import type { AccountRole } from "./accounts.ts";
+import type { AccountRole } from "./actor.ts";
 import { admitBootstrap } from "./bootstrap.ts";
 import { findInvitation, requireUsable } from "./invitations.ts";
 import { enforceRateLimit } from "./limits.ts";

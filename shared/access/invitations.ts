@@ -11,7 +11,6 @@ import { nullOnConflict } from "../store/pages.ts";
 import { buckets, isToken } from "../store/subjects.ts";
 import {
   type AccountRecord,
-  type AccountRole,
   listRecords,
   readAccount,
   readRecord,
@@ -20,10 +19,10 @@ import {
   replaceRecord,
   type Versioned,
 } from "./accounts.ts";
-import { type Actor, actorId, system } from "./actor.ts";
+import { type AccountRole, type Actor, actorId, builtInRole, system } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
-import { keys, platformRealm, type Realm } from "./realms.ts";
+import { keys, platformRealm, type Realm, requireRole } from "./realms.ts";
 
 const INVITATION_SECONDS = 7 * 24 * 3600;
 
@@ -118,7 +117,9 @@ export async function createInvitation(
   input: { realm: Realm; role: AccountRole },
 ): Promise<Invitation> {
   const { realm, role } = input;
-  requireInRealm(actor, realm.name, "invitations.write", role);
+  requireInRealm(actor, realm, "invitations.write");
+  requireRole(realm, role);
+  requireInRealm(actor, realm, "invitations.write", role);
   const { record } = await newInvitation(deps, realm, actor, role, false);
   await Promise.all([
     deps.store.kvPut(realm.buckets.invitations, keys.invitation(realm, record.hash), JSON.stringify(record), {
@@ -171,8 +172,10 @@ export function requireUsable(
   throw new AppError("gone", `invitation_${status}`, words[status]);
 }
 
-function mayGrant(account: AccountRecord | undefined, role: AccountRole): boolean {
-  return account?.status === "active" && mayInRealm(account.role, "invitations.write", role);
+function mayGrant(realm: Realm, account: AccountRecord | undefined, role: AccountRole): boolean {
+  if (account?.status !== "active") return false;
+  const [by, granted] = [account.role, role].map((name) => builtInRole(name, realm.roles));
+  return by !== undefined && mayInRealm(by, "invitations.write", granted);
 }
 
 /** Returns whether the creator of an invitation may still grant its role. Otherwise the invitation is invalid. */
@@ -181,12 +184,14 @@ export async function hasValidCreator(
   realm: Realm,
   { createdBy, role }: InvitationRecord,
 ): Promise<boolean> {
+  // The orb may have removed the role since.
+  if (builtInRole(role, realm.roles) === "public") return false;
   if (createdBy === actorId(system)) return true;
   const [own, operator] = await Promise.all([
     readAccount(deps, realm, createdBy),
     realm === platformRealm ? null : readAccount(deps, platformRealm, createdBy),
   ]);
-  return operator?.value.status === "active" || mayGrant(own?.value, role);
+  return operator?.value.status === "active" || mayGrant(realm, own?.value, role);
 }
 
 export function invitationRevoked(): AppError {
@@ -205,12 +210,13 @@ export async function revokeInvitationsOf(
   account: AccountRecord,
 ): Promise<void> {
   // Most accounts were never allowed to invite.
-  if (!mayInRealm(before, "invitations.write") || mayGrant(account, "owner")) return;
+  if (!mayInRealm(builtInRole(before, realm.roles), "invitations.write")) return;
+  if (mayGrant(realm, account, "owner")) return;
   const { invitations } = realm.buckets;
   for await (const page of recordsToRevoke<InvitationRecord>(deps, invitations, keys.all(realm))) {
     for (const found of page) {
       const { createdBy, role, status, hash } = found.value;
-      if (createdBy !== account.id || status !== "active" || mayGrant(account, role)) continue;
+      if (createdBy !== account.id || status !== "active" || mayGrant(realm, account, role)) continue;
       // A conflict means that another request has just used or revoked the invitation.
       if ((await nullOnConflict(revoke(deps, invitations, found))) === null) continue;
       await audit(deps, { realm: realm.name, action: "invitation", actor, target: hash, detail: "revoked" });
@@ -245,10 +251,10 @@ export async function revokeInvitation(
   input: { realm: Realm; code: string },
 ): Promise<void> {
   const { realm, code } = input;
-  requireInRealm(actor, realm.name, "invitations.write", "user");
+  requireInRealm(actor, realm, "invitations.write", "user");
   const found = await findInvitation(deps, realm, code);
   requireUsable(found, deps.clock.now());
-  requireInRealm(actor, realm.name, "invitations.write", found.value.role);
+  requireInRealm(actor, realm, "invitations.write", found.value.role);
   if ((await nullOnConflict(revoke(deps, realm.buckets.invitations, found))) === null) {
     // Another request has just used or revoked the invitation. Throw the error that says which.
     requireUsable(await findInvitation(deps, realm, code), deps.clock.now());
@@ -268,15 +274,17 @@ const FEWER = "Wait until some invitations expire.";
 
 /** Lists invitations, newest first, but only those that the caller could create. The response contains tokens. */
 export async function listInvitations(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation[]> {
-  requireInRealm(actor, realm.name, "invitations.read");
-  const role = roleInRealm(actor, realm.name);
+  requireInRealm(actor, realm, "invitations.read");
+  const role = roleInRealm(actor, realm);
   const records = await listRecords<InvitationRecord>(
     deps,
     realm.buckets.invitations,
     keys.all(realm),
     FEWER,
   );
-  const visible = records.filter(({ value }) => mayInRealm(role, "invitations.write", value.role));
+  const visible = records.filter(({ value }) =>
+    mayInRealm(role, "invitations.write", builtInRole(value.role, realm.roles)),
+  );
   const all = await Promise.all(visible.map(({ value }) => describeInvitation(deps, realm, value)));
   return all.sort((a, b) => b.createdAt.localeCompare(a.createdAt));
 }

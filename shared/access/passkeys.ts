@@ -3,8 +3,9 @@ import { AppError, notFound } from "../kernel/errors.ts";
 import { changeAccount, readAccount, readCredential, replaceRecord } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
-import { refusal, requireOwn } from "./authorize.ts";
+import { requireOwn } from "./authorize.ts";
 import { keys, type Realm } from "./realms.ts";
+import { refusal } from "./refusals.ts";
 import { endSessions } from "./sessions.ts";
 
 export interface Passkey {

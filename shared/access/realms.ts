@@ -1,8 +1,11 @@
 /** A realm is a separate set of accounts: platform admins, the users of one orb, or the users that orbs share. */
 import { base64url } from "jose";
+import { NO_ROLES, type OrbRoles, rolesOf } from "../definition/document/access.ts";
 import type { Config } from "../deps.ts";
+import { invalid, invalidParameters } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { buckets, isToken, token } from "../store/subjects.ts";
+import { type AccountRole, builtInRole, isAccountRole } from "./actor.ts";
 import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 
 const PLATFORM_SESSION_SECONDS = 12 * 3600;
@@ -34,6 +37,8 @@ export interface Realm {
   sessionSeconds: number;
   /** Sign-in features that the orb uses. */
   handlers: ReadonlySet<string>;
+  /** Roles of the orb's own that accounts can have, beside the built-in ones. */
+  roles: OrbRoles;
   /** Look of the sign-in page. */
   branding?: Branding | undefined;
   signup: Signup;
@@ -53,6 +58,7 @@ export const platformRealm: Realm = {
   base: "/api/_auth",
   sessionSeconds: PLATFORM_SESSION_SECONDS,
   handlers: EVERY,
+  roles: NO_ROLES,
   signup: "invitation",
   buckets: {
     accounts: buckets.platformAdmins,
@@ -67,6 +73,7 @@ export const sharedRealm: Realm = {
   base: "/api/auth",
   sessionSeconds: USER_SESSION_SECONDS,
   handlers: EVERY,
+  roles: NO_ROLES,
   signup: "setting",
   buckets: USERS,
 };
@@ -78,6 +85,7 @@ export interface RealmDocument {
   access?: { signup?: "invitation" | "open" | undefined } | undefined;
   uses?: readonly { service: string; handlers: readonly string[] }[] | undefined;
   session?: { ttl?: number | undefined } | undefined;
+  roles?: Parameters<typeof rolesOf>[0];
 }
 
 /** Returns the realm of an orb; null if the orb has no accounts of its own. */
@@ -91,6 +99,7 @@ export function orbRealm(document: RealmDocument): Realm | null {
     base: `/api/${document.id}`,
     sessionSeconds: document.session?.ttl ?? USER_SESSION_SECONDS,
     handlers: new Set(used.handlers),
+    roles: rolesOf(document.roles),
     signup: document.access?.signup ?? "invitation",
     buckets: USERS,
   };
@@ -134,3 +143,16 @@ export function newAccountId(randomToken: (bytes: number) => string): string {
 export function generatedName(sub: string): string {
   return `user-${sub.slice(0, 8)}`;
 }
+
+/**
+ * Throws an error if no account of the realm can have the role.
+ * @param where whether the role is part of the body, or the filter of a list
+ */
+export function requireRole(realm: Realm, role: AccountRole, where: "body" | "filter" = "body"): void {
+  if (isAccountRole(role) && builtInRole(role, realm.roles) !== "public") return;
+  const message = `must be one of: ${[...GRANTED, ...realm.roles.keys()].join(", ")}`;
+  if (where === "body") throw invalid([{ path: "/role", code: "enum", message }]);
+  throw invalidParameters([{ path: "/filter[role]", code: "enum", message }]);
+}
+
+const GRANTED = ["owner", "admin", "user"] as const;

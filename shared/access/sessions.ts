@@ -7,7 +7,7 @@ import { namesOfAgent } from "../kernel/user-agent.ts";
 import { buckets, token } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
 import { type AccountRecord, listRecords, recordsToRevoke } from "./accounts.ts";
-import type { Actor, Role } from "./actor.ts";
+import type { AccountRole, Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { requireOwn } from "./authorize.ts";
 import { coarseNetwork } from "./limits.ts";
@@ -26,7 +26,7 @@ const UNKNOWN: SessionClient = { browser: null, system: null, network: null };
 
 export interface SessionRecord {
   v: 1;
-  role: Exclude<Role, "public">;
+  role: AccountRole;
   name: string;
   email: string | null;
   /** Id of the passkey that started the session. Removing the passkey ends the session. */
@@ -40,7 +40,7 @@ export interface SessionRecord {
 export interface SessionStart {
   realm: string;
   sub: string;
-  role: Exclude<Role, "public">;
+  role: AccountRole;
   name: string;
   email: string | null;
   /** Id of the passkey that was used. */

@@ -2,7 +2,7 @@ import { type CryptoKey, decodeJwt, importJWK, type JWK, type JWTPayload, jwtVer
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isToken } from "../store/subjects.ts";
-import type { Role } from "./actor.ts";
+import { type AccountRole, isAccountRole } from "./actor.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
 
 const ALGORITHM = "EdDSA";
@@ -17,8 +17,8 @@ export interface Claims {
   name: string;
   /** Set only for platform admins; empty if the admin has no email address. */
   email: string;
-  /** Set only for users of applications. */
-  role: Role;
+  /** Set only for users of applications. The session, not the token, decides what the user may do. */
+  role: AccountRole;
   iat: number;
   exp: number;
 }
@@ -102,7 +102,6 @@ export function badToken(cause?: unknown): AppError {
   );
 }
 
-const ROLES: readonly string[] = ["owner", "admin", "user"];
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Returns the realm (set of accounts) that an unverified token names. Use it only to choose a cookie. */
@@ -158,7 +157,7 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
   const realm = type === "platform" ? PLATFORM_REALM : type === "orb" ? text(orb) : "";
   const platform = realm === PLATFORM_REALM;
   if (platform !== (type === "platform")) throw badToken();
-  if (!platform && !ROLES.includes(text(role))) throw badToken();
+  if (!platform && !isAccountRole(text(role))) throw badToken();
   if (!isToken(sub) || !isToken(text(sid)) || !isToken(realm)) throw badToken();
   return {
     sub,
@@ -166,7 +165,7 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
     realm,
     name: text(payload.name),
     email: text(payload.email),
-    role: platform ? "owner" : (text(role) as Role),
+    role: platform ? "owner" : text(role),
     iat,
     exp,
   };

@@ -4,7 +4,6 @@ import { untilWritten } from "../store/pages.ts";
 import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
 import {
   type AccountRecord,
-  type AccountRole,
   changeAccount,
   listRecords,
   pageRecords,
@@ -12,12 +11,13 @@ import {
   recordPages,
   replaceRecord,
 } from "./accounts.ts";
-import type { Actor } from "./actor.ts";
+import type { AccountRole, Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
-import { refusal, requireInRealm, requireOperator, requireOwn } from "./authorize.ts";
+import { requireInRealm, requireOperator, requireOwn } from "./authorize.ts";
 import { isEffective } from "./bootstrap.ts";
-import { revokeInvitationsOf } from "./invitations.ts";
-import { keys, platformRealm, type Realm } from "./realms.ts";
+import { type InvitationRecord, revokeInvitationsOf, statusOf } from "./invitations.ts";
+import { keys, platformRealm, type Realm, requireRole } from "./realms.ts";
+import { refusal } from "./refusals.ts";
 import { endSessions } from "./sessions.ts";
 
 export async function ownAccount(
@@ -59,7 +59,8 @@ export async function listUsers(
   },
 ): Promise<{ users: AccountRecord[]; next: number | null }> {
   const { realm, limit, role, status } = input;
-  requireInRealm(actor, realm.name, "users.read");
+  requireInRealm(actor, realm, "users.read");
+  if (role !== undefined) requireRole(realm, role, "filter");
   const users: AccountRecord[] = [];
   for (let from = input.from; ; ) {
     const page = await pageRecords<AccountRecord>(deps, realm.buckets.accounts, keys.all(realm), from);
@@ -90,10 +91,14 @@ export async function changeUser(
   },
 ): Promise<AccountRecord> {
   const { realm, id, role, status } = input;
-  requireInRealm(actor, realm.name, "users.write", role ?? "user");
+  requireInRealm(actor, realm, "users.write");
+  if (role !== undefined) {
+    requireRole(realm, role);
+    requireInRealm(actor, realm, "users.write", role);
+  }
   let before: AccountRole = "user";
   const changed = await changeAccount(deps, realm, id, (account) => {
-    requireInRealm(actor, realm.name, "users.write", account.role);
+    requireInRealm(actor, realm, "users.write", account.role);
     before = account.role;
     return { ...account, role: role ?? account.role, status: status ?? account.status };
   });
@@ -116,9 +121,9 @@ export async function removeUser(
   input: { realm: Realm; id: string },
 ): Promise<void> {
   const { realm, id } = input;
-  requireInRealm(actor, realm.name, "users.write", "user");
+  requireInRealm(actor, realm, "users.write", "user");
   const account = await changeAccount(deps, realm, id, (current) => {
-    requireInRealm(actor, realm.name, "users.write", current.role);
+    requireInRealm(actor, realm, "users.write", current.role);
     return { ...current, status: "disabled" };
   });
   await erase(deps, actor, realm, account);
@@ -182,6 +187,38 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
     return replaceRecord(deps, accounts, found, disabled, { expectBucket: revision });
   });
   await erase(deps, actor, platformRealm, removed.value);
+}
+
+export interface RoleHolders {
+  role: AccountRole;
+  accounts: number;
+  /** Invitations that can still be used. */
+  invitations: number;
+}
+
+/** Returns how many accounts and open invitations have each role. Reads them all. */
+export async function holdersOf(
+  deps: Deps,
+  realm: Realm,
+  roles: readonly AccountRole[],
+): Promise<RoleHolders[]> {
+  const holders = new Map(roles.map((role) => [role, { role, accounts: 0, invitations: 0 }]));
+  const { accounts, invitations } = realm.buckets;
+  for await (const page of recordPages<AccountRecord>(deps, accounts, keys.all(realm))) {
+    for (const { value } of page) {
+      const found = holders.get(value.role);
+      if (found === undefined) continue;
+      if (value.status !== "pending" || (await isEffective(deps, realm, value))) found.accounts++;
+    }
+  }
+  const now = deps.clock.now();
+  for await (const page of recordPages<InvitationRecord>(deps, invitations, keys.all(realm))) {
+    for (const { value } of page) {
+      const found = holders.get(value.role);
+      if (found !== undefined && statusOf(value, now) === "active") found.invitations++;
+    }
+  }
+  return [...holders.values()];
 }
 
 /** Erases the accounts, invitations and sessions of a deleted application. A repeated call does no harm. */

@@ -1,5 +1,13 @@
 /** Compiles a valid document into a form that is fast to use. Does no I/O, so results can be cached. */
-import { accessLists, compileAccess, liveRoleOf, type SchemaAccess } from "./document/access.ts";
+import {
+  accessLists,
+  compileAccess,
+  liveRoleOf,
+  NO_ROLES,
+  type OrbRoles,
+  rolesOf,
+  type SchemaAccess,
+} from "./document/access.ts";
 import {
   DEFAULT_LANGUAGE,
   type FieldDefinition,
@@ -97,6 +105,8 @@ export interface CompiledOrb {
   readonly handlerNames: ReadonlySet<string>;
   /** Whether the orb has user accounts. */
   readonly usesAccess: boolean;
+  /** Roles of the orb's own. */
+  readonly roles: OrbRoles;
   schema(module: string, schema?: string): CompiledSchema | undefined;
   /**
    * Returns the schema that has the entries of a stored name. A stored revision, or a reference of another orb, may name
@@ -108,10 +118,13 @@ export interface CompiledOrb {
 export function compileOrb(document: OrbDocument): CompiledOrb {
   const modules = new Map<string, CompiledModule>();
   const byHome = new Map<HomeKey, CompiledSchema>();
+  const usesAccess = document.uses.some((use) => use.service === "access");
+  // Accounts of the shared realm have built-in roles only.
+  const roles = usesAccess ? rolesOf(document.roles) : NO_ROLES;
   for (const definition of document.modules) {
     const schemas = new Map<string, CompiledSchema>();
     for (const schema of definition.schemas) {
-      const compiled = compileSchema(document, definition, schema);
+      const compiled = compileSchema(document, definition, schema, roles);
       schemas.set(schema.id, compiled);
       byHome.set(homeKey(compiled.home), compiled);
     }
@@ -137,7 +150,8 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
     sessionTtl: document.session?.ttl ?? SESSION_TTL.default,
     handlers,
     handlerNames: new Set(handlers.values()),
-    usesAccess: document.uses.some((use) => use.service === "access"),
+    usesAccess,
+    roles,
     schema(module, schema) {
       const found = modules.get(module);
       return schema === undefined ? found?.only : found?.schemas.get(schema);
@@ -165,10 +179,11 @@ export function compileSchema(
   document: Pick<OrbDocument, "id" | "languages" | "markets">,
   module: Pick<ModuleDefinition, "id" | "type">,
   definition: SchemaDefinition,
+  roles: OrbRoles = NO_ROLES,
 ): CompiledSchema {
   const fields = new Map(definition.fields.map((field) => [field.name, compileField(field)] as const));
   const all = [...fields.values()];
-  const access = compileAccess(accessLists(module.type, definition));
+  const access = compileAccess(accessLists(module.type, definition), roles);
   return {
     orb: document.id,
     module: module.id,

@@ -1,6 +1,7 @@
 import { actorId } from "../access/actor.ts";
-import { atLeast, type Principal, refusal } from "../access/authorize.ts";
+import { atLeast, type Principal } from "../access/authorize.ts";
 import { requireCovered } from "../access/credentials/operations.ts";
+import { refusal } from "../access/refusals.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
 import type { Deps } from "../deps.ts";
 import { AppError, invalid } from "../kernel/errors.ts";
@@ -48,8 +49,9 @@ export function requireAuth(auth: HandlerAuth, { actor, role, scope }: Principal
 }
 
 /** Returns the caller as services see it, or null for an anonymous caller. */
-export function callerOf({ actor, role }: Principal): Caller | null {
-  return role === "public" ? null : { sub: actorId(actor), role };
+export function callerOf({ actor, role, orbRole }: Principal): Caller | null {
+  if (role === "public") return null;
+  return { sub: actorId(actor), role, ...(orbRole === undefined ? {} : { orbRole }) };
 }
 
 export function checkInput(schema: JsonSchema | undefined, input: unknown): void {

@@ -5,6 +5,8 @@
 
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
+import { orbRealm } from "../access/realms.ts";
+import { holdersOf } from "../access/users.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import { isOrbId } from "../definition/document/ids.ts";
 import type { Fence } from "../definition/live-orb.ts";
@@ -144,6 +146,28 @@ export async function replayed(deps: Deps, orb: string, before: OrbHead): Promis
   return before;
 }
 
+/**
+ * Throws 409 if a definition removes roles that accounts or open invitations have. An invitation that is used at the
+ * same moment leaves an account whose role does not exist, which may do only what everyone may do.
+ */
+async function requireUnusedRoles(deps: Deps, from: OrbDocument, to: OrbDocument): Promise<void> {
+  const realm = orbRealm(from);
+  const kept = orbRealm(to)?.roles;
+  const removed = [...(realm?.roles.keys() ?? [])].filter((role) => kept?.has(role) !== true);
+  if (realm === null || removed.length === 0) return;
+  const roles = (await holdersOf(deps, realm, removed)).filter((one) => one.accounts + one.invitations > 0);
+  if (roles.length === 0) return;
+  const told = roles.map(
+    ({ role, accounts, invitations }) => `${role} (accounts: ${accounts}, open invitations: ${invitations})`,
+  );
+  throw new AppError(
+    "conflict",
+    "role_in_use",
+    `The definition removes roles that are in use: ${told.join("; ")}. Give the accounts another role and revoke the invitations first.`,
+    { data: { roles } },
+  );
+}
+
 /** Returns how a new definition would affect stored entries. Changes nothing. */
 export async function impactOf(
   deps: Deps,
@@ -172,6 +196,7 @@ export async function activate(
   const revision = head.revision + 1;
   const { document: from } = await entryDefinitionOf(deps, orb, head);
   if (equal(from, document)) return { basis: revision };
+  await requireUnusedRoles(deps, from, document);
   const before = await beforeJudging(deps, orb, from, document);
   const plan = await planChange(deps, orb, from, document, {
     revision,

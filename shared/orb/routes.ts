@@ -24,8 +24,8 @@ export interface ActiveRoute {
   path: string;
   orb: string;
   origin: RouteOrigin;
-  /** The least role that may use the route, for its own entries at least. */
-  role: Role;
+  /** The least role that may use the route, for its own entries at least. It may be one of the orb's own. */
+  role: string;
   handler?: string;
 }
 

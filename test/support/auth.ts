@@ -178,11 +178,7 @@ export async function adminToken(platform: TestPlatform): Promise<string> {
  * A new user of a realm, invited by the platform's admin.
  * @param realm `auth` for the shared realm, or the id of a live orb that uses the service `access`
  */
-export async function user(
-  platform: TestPlatform,
-  realm = "auth",
-  role: "owner" | "admin" | "user" = "user",
-): Promise<SignedIn> {
+export async function user(platform: TestPlatform, realm = "auth", role = "user"): Promise<SignedIn> {
   const { body, status } = await call(platform, "POST", `/api/${realm}/invitations`, {
     token: await adminToken(platform),
     body: { role },

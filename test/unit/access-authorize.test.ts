@@ -4,8 +4,8 @@ import {
   may,
   mayInRealm,
   mayOperate,
+  type OrbRights,
   principalIn,
-  refusal,
   requireMay,
 } from "../../shared/access/authorize.ts";
 import {
@@ -14,6 +14,7 @@ import {
   PLATFORM_OPERATIONS,
   REALM_OPERATIONS,
 } from "../../shared/access/credentials/operations.ts";
+import { refusal } from "../../shared/access/refusals.ts";
 import {
   ACTIONS,
   type AccessLists,
@@ -21,6 +22,8 @@ import {
   ADMINS_ONLY,
   accessLists,
   compileAccess,
+  NO_ROLES,
+  type OrbRoles,
   type SchemaAccess,
   shownAccess,
 } from "../../shared/definition/document/access.ts";
@@ -135,7 +138,7 @@ describe("entry permissions: role × operation × access × ownership", () => {
   });
 
   test("forbids unknown operations, roles and access values", () => {
-    const grant = { least: "everybody", own: false };
+    const grant = { least: "everybody", own: false, roles: [] };
     const access = { read: grant, create: grant, update: grant, publish: grant, delete: grant };
     for (const operation of ENTRY_OPERATIONS)
       expect(row(operation, access as SchemaAccess, true)).toBe("nnnn");
@@ -147,7 +150,7 @@ describe("entry permissions: role × operation × access × ownership", () => {
 
 const anonymous: Actor = { kind: "anonymous" };
 const operator: Actor = { kind: "platform", sub: "a", name: "", email: null, sid: "s", exp: 0 };
-const member = (realm: string, role: Exclude<Role, "public">): Actor => ({
+const member = (realm: string, role: string): Actor => ({
   kind: "orb",
   realm,
   sub: "u",
@@ -158,9 +161,13 @@ const member = (realm: string, role: Exclude<Role, "public">): Actor => ({
 });
 
 describe("roles in an orb", () => {
-  const own = { usesAccess: true };
-  const shared = { usesAccess: false };
-  test.each<[string, Actor, { usesAccess: boolean }, Role]>([
+  const roles: OrbRoles = new Map([
+    ["editor", "user"],
+    ["chief", "admin"],
+  ]);
+  const own = { usesAccess: true, roles };
+  const shared = { usesAccess: false, roles: NO_ROLES };
+  test.each<[string, Actor, OrbRights, Role]>([
     ["an anonymous caller", anonymous, own, "public"],
     ["an anonymous caller, shared realm", anonymous, shared, "public"],
     ["a platform admin", operator, own, "owner"],
@@ -172,8 +179,51 @@ describe("roles in an orb", () => {
     ["an owner of the shared realm", member("auth", "owner"), own, "public"],
     ["a user of the shared realm", member("auth", "user"), shared, "user"],
     ["an orb user of a realm named platform", member("platform", "owner"), own, "public"],
+    ["an account whose role the orb no longer has", member("shop", "ghost"), own, "public"],
+    ["an account with a role of another orb", member("bank", "editor"), own, "public"],
+    ["an account with a role of a name that objects have", member("shop", "constructor"), own, "public"],
   ])("%s", (_, actor, uses, role) => {
     expect(principalIn(actor, "shop", uses)).toEqual({ actor, role });
+  });
+
+  test("a role of the orb has the rights of what it extends", () => {
+    const editor = member("shop", "editor");
+    expect(principalIn(editor, "shop", own)).toEqual({ actor: editor, role: "user", orbRole: "editor" });
+    const chief = member("shop", "chief");
+    expect(principalIn(chief, "shop", own)).toEqual({ actor: chief, role: "admin", orbRole: "chief" });
+    expect(principalIn(member("auth", "editor"), "shop", shared).role).toBe("public");
+  });
+
+  test("a list that names a role allows it and every built-in role above it", () => {
+    const callers = [
+      { role: "public" },
+      { role: "user" },
+      { role: "user", orbRole: "editor" },
+      { role: "user", orbRole: "author" },
+      { role: "admin" },
+      { role: "admin", orbRole: "chief" },
+      { role: "owner" },
+    ] as const;
+    const known: OrbRoles = new Map([...roles, ["author", "user"]]);
+    const allowed = (list: string[], mine = false) => {
+      const access = compileAccess({ ...accessLists("CONTENT", {}), update: list }, known);
+      return callers.map((caller) => (may(caller, "update", { access, own: mine }) ? "y" : "n")).join("");
+    };
+    expect(allowed(["editor"])).toBe("nnynyyy");
+    expect(allowed(["chief"])).toBe("nnnnnyy");
+    expect(allowed(["editor", "chief"])).toBe("nnynyyy");
+    expect(allowed(["author", "own"])).toBe("nnnyyyy");
+    expect(allowed(["author", "own"], true)).toBe("nyyyyyy");
+    expect(allowed(["owner", "editor"])).toBe("nnynyyy");
+    expect(allowed(["user", "editor"])).toBe("nyyyyyy");
+    // A list that an older definition stored may name a role that is gone.
+    expect(allowed(["ghost"])).toBe("nnnnnny");
+  });
+
+  test("a refusal names the roles of the orb that may", () => {
+    const access = compileAccess({ ...accessLists("CONTENT", {}), update: ["editor"] }, roles);
+    const user = { actor: member("shop", "user"), role: "user" } as const;
+    expect(() => requireMay(user, "update", { access, own: false })).toThrow("the role editor or admin.");
   });
 
   test("answers anonymous callers as unauthenticated and others as forbidden", () => {

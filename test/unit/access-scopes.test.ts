@@ -22,7 +22,7 @@ import {
   type Scope,
   USE_OPERATIONS,
 } from "../../shared/access/credentials/operations.ts";
-import { accessLists, compileAccess } from "../../shared/definition/document/access.ts";
+import { accessLists, compileAccess, NO_ROLES } from "../../shared/definition/document/access.ts";
 
 const ALL: Operation[] = [
   ...ENTRY_OPERATIONS,
@@ -52,7 +52,8 @@ const member = (realm: string, role: "owner" | "user", ...scopes: Scope[]): Acto
   token: { id: "t", scopes },
 });
 
-const uses = { usesAccess: true };
+const uses = { usesAccess: true, roles: NO_ROLES };
+const rights = (name: string) => ({ name, roles: NO_ROLES });
 const rule = (read: "public" | "user" | "admin", write: "user" | "owner") =>
   compileAccess(accessLists("CONTENT", { access: { read, write } }));
 const on = { access: rule("user", "user"), own: true };
@@ -112,7 +113,7 @@ describe("what an API token needs", () => {
       expect(codeOf(() => requireMay(principalIn(user, "shop", uses), operation, closed))).toBe("forbidden");
     }
     for (const operation of PLATFORM_OPERATIONS) expect(mayOperate(user, operation, "shop")).toBe(false);
-    expect(codeOf(() => requireInRealm(user, "shop", "users.read"))).toBe("forbidden");
+    expect(codeOf(() => requireInRealm(user, rights("shop"), "users.read"))).toBe("forbidden");
   });
 
   test.each(PLATFORM_OPERATIONS)(
@@ -139,10 +140,10 @@ describe("what an API token needs", () => {
     for (const operation of REALM_OPERATIONS) {
       const one = operator({ orb: "shop", can: ["manage"] });
       const every = operator({ orb: "*", can: ["manage"] });
-      expect(codeOf(() => requireInRealm(one, "shop", operation))).toBe("allowed");
+      expect(codeOf(() => requireInRealm(one, rights("shop"), operation))).toBe("allowed");
       for (const realm of ["auth", "platform", "blog"]) {
-        expect(codeOf(() => requireInRealm(one, realm, operation))).toBe("missing_scope");
-        expect(codeOf(() => requireInRealm(every, realm, operation))).toBe("allowed");
+        expect(codeOf(() => requireInRealm(one, rights(realm), operation))).toBe("missing_scope");
+        expect(codeOf(() => requireInRealm(every, rights(realm), operation))).toBe("allowed");
       }
     }
   });

@@ -451,7 +451,31 @@ describe("access of a schema", () => {
     [{ create: ["own"] }, ["/create not_applicable"]],
     [{ write: "user", update: ["user"] }, ["/write conflicting"]],
     [{ create: "user" }, ["/create type"]],
+    [{ read: ["ghost"], update: ["user", "Ghost"] }, ["/update/1 format", "/read/0 unknown_role"]],
   ])("checks %j", (access, expected) => {
     expect(faults(withAccess(access))).toEqual(expected.map((line) => path + line));
+  });
+});
+
+describe("roles of an orb's own", () => {
+  const uses = [{ service: "access", handlers: ["passkey"] }];
+  const withRoles = (roles: unknown, more: Bag = { uses }) => ({ id: "shop", roles, ...more });
+  const editor = { id: "editor", name: "Editors" };
+  test.each<[unknown, string[]]>([
+    [[editor, { id: "chief", name: "Chief", extends: "admin" }], []],
+    [[editor, editor], ["/roles/1/id duplicate"]],
+    [[{ id: "editor" }], ["/roles/0/name required"]],
+    [[{ ...editor, extends: "owner" }], ["/roles/0/extends enum"]],
+    [[{ ...editor, id: "Editor" }], ["/roles/0/id format"]],
+    [Array.from({ length: 51 }, (_, at) => ({ id: `r${at}`, name: "R" })), ["/roles too_many"]],
+    ...["public", "user", "admin", "owner", "own", "platform", "anonymous", "system"].map(
+      (id): [unknown, string[]] => [[{ ...editor, id }], ["/roles/0/id reserved"]],
+    ),
+  ])("checks %j", (roles, expected) => {
+    expect(faults(withRoles(roles))).toEqual(expected);
+  });
+
+  test("refuses roles without accounts of the orb's own", () => {
+    expect(faults(withRoles([editor], {}))).toEqual(["/roles needs_access"]);
   });
 });

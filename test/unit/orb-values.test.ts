@@ -283,11 +283,14 @@ describe("compiled orbs", () => {
   });
 
   test("have default access", () => {
-    const admins = { least: "admin", own: false };
+    const admins = { least: "admin", own: false, roles: [] };
     const writes = { create: admins, update: admins, publish: admins, delete: admins };
-    const everyone = { least: "public", own: false };
+    const everyone = { least: "public", own: false, roles: [] };
     expect(orb.schema("catalog", "product")?.access).toEqual({ read: everyone, ...writes });
-    expect(orb.schema("orders")?.access).toEqual({ read: { least: "admin", own: true }, ...writes });
+    expect(orb.schema("orders")?.access).toEqual({
+      read: { least: "admin", own: true, roles: [] },
+      ...writes,
+    });
     expect(orb.schema("orders")?.liveRole).toBe("admin");
     expect(orb.schema("discounts")?.access).toEqual({ read: admins, ...writes });
   });

@@ -11,11 +11,12 @@ import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { type AccountRecord, readAccount, readCredential } from "../accounts.ts";
 import { type Actor, anonymous } from "../actor.ts";
 import { audit } from "../audit.ts";
-import { refusal, requireOwn } from "../authorize.ts";
+import { requireOwn } from "../authorize.ts";
 import { admitBootstrap } from "../bootstrap.ts";
 import { findInvitation, requireUsable } from "../invitations.ts";
 import { countSignup, enforceRateLimit } from "../limits.ts";
 import { generatedName, newAccountId, type Realm, relyingParty } from "../realms.ts";
+import { refusal } from "../refusals.ts";
 import { requireOpenSignup } from "../settings.ts";
 import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
 

@@ -1,6 +1,7 @@
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
 import { type OrbDocument, orbDocumentSchema } from "../document/document.ts";
+import { checkAccess } from "./check-access.ts";
 import { checkFields } from "./check-fields.ts";
 import { checkHooks } from "./check-hooks.ts";
 import { checkNames } from "./check-names.ts";
@@ -39,7 +40,7 @@ export function checkDocument(
   const loose = readLoosely(input);
   const access = loose.uses.find(({ service }) => service === "access");
   if (access === undefined) {
-    for (const part of ["session", "branding", "access"]) {
+    for (const part of ["session", "branding", "access", "roles"]) {
       if (Reflect.get(input, part) === undefined) continue;
       const message =
         "has no effect without accounts of the orb's own. Add the service access to uses, or remove it.";
@@ -53,6 +54,7 @@ export function checkDocument(
     faults.add("/access/signup", "needs_access", message);
   }
   checkNames(loose, faults, before);
+  checkAccess(loose, faults);
   checkHooks(loose, faults);
   checkFields(loose, faults);
   if (!parsed.success || faults.any) throw invalid(faults.list());

@@ -7,7 +7,7 @@ import {
   type ModuleType,
 } from "../document/document.ts";
 
-type Bag = Readonly<Record<string, unknown>>;
+export type Bag = Readonly<Record<string, unknown>>;
 
 export interface Placed {
   path: string;
@@ -24,6 +24,7 @@ export interface LooseField {
 export interface LooseSchema {
   path: string;
   id: string | undefined;
+  raw: Bag;
   fields: LooseField[];
 }
 
@@ -48,6 +49,8 @@ export interface LooseDocument {
   id: string | undefined;
   languages: Placed[];
   markets: Placed[];
+  /** Ids of the orb's own roles. */
+  roles: Placed[];
   uses: { path: string; service: string | undefined; handlers: Placed[] }[];
   hooks: LooseHook[];
   modules: LooseModule[];
@@ -59,6 +62,10 @@ export function readLoosely(input: unknown): LooseDocument {
     id: text(ownProperty(orb, "id")),
     languages: texts(ownProperty(orb, "languages"), "/languages"),
     markets: texts(ownProperty(orb, "markets"), "/markets"),
+    roles: items(ownProperty(orb, "roles"), "/roles").flatMap(({ path, value }) => {
+      const id = text(ownProperty(value, "id"));
+      return id === undefined ? [] : [{ path: `${path}/id`, value: id }];
+    }),
     uses: items(ownProperty(orb, "uses"), "/uses").map(({ path, value }) => ({
       path,
       service: text(ownProperty(value, "service")),
@@ -80,6 +87,7 @@ export function readLoosely(input: unknown): LooseDocument {
       schemas: items(ownProperty(value, "schemas"), `${path}/schemas`).map((schema) => ({
         path: schema.path,
         id: text(ownProperty(schema.value, "id")),
+        raw: schema.value,
         fields: items(ownProperty(schema.value, "fields"), `${schema.path}/fields`).map((field) => ({
           path: field.path,
           name: text(ownProperty(field.value, "name")),
@@ -109,7 +117,7 @@ function items(value: unknown, path: string): { path: string; value: Bag }[] {
   return value.map((item: unknown, index) => ({ path: `${path}/${index}`, value: bag(item) }));
 }
 
-function texts(value: unknown, path: string): Placed[] {
+export function texts(value: unknown, path: string): Placed[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((item: unknown, index) =>
     typeof item === "string" ? [{ path: `${path}/${index}`, value: item }] : [],

@@ -1,6 +1,8 @@
-/** Access rules of a document: who may read and write the entries of a schema. */
+/** Roles of an orb's own, and access rules: who may read and write the entries of a schema. */
 import { z } from "zod";
 import { equal } from "../../kernel/json.ts";
+import { ROLE_ID } from "./ids.ts";
+import { words } from "./text.ts";
 
 /** Built-in roles from the least to the most powerful. Each has the rights of those before it. */
 export const BUILT_IN_ROLES = ["public", "user", "admin", "owner"] as const;
@@ -10,14 +12,59 @@ export type BuiltInRole = (typeof BUILT_IN_ROLES)[number];
 export const ACTIONS = ["read", "create", "update", "publish", "delete"] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** The callers that a list of an access rule can name. */
-const CALLERS = ["public", "user", "own", "admin", "owner"] as const;
+/** The callers that every access rule can name, beside the roles of the orb. */
+export const CALLERS: readonly string[] = ["public", "user", "own", "admin", "owner"];
+
+/** Most roles of one orb. */
+export const MAX_ROLES = 50;
+
+/** Names that no role of an orb can have, because they mean something else in access rules and descriptions. */
+const RESERVED: ReadonlySet<string> = new Set([...CALLERS, "platform", "anonymous", "system"]);
+
+/** The built-in roles whose rights a role of an orb can have beside those that name it. */
+export const EXTENDED = ["user", "admin"] as const;
+export type ExtendedRole = (typeof EXTENDED)[number];
+
+/** Roles of an orb's own by id, with the built-in role that each extends. */
+export type OrbRoles = ReadonlyMap<string, ExtendedRole>;
+
+export const NO_ROLES: OrbRoles = new Map();
+
+const ROLE_FORM = "must be 1 to 63 lower-case letters, digits or hyphens and begin with a letter";
+
+export const rolesSchema = z
+  .array(
+    z
+      .strictObject({
+        id: z
+          .string()
+          .regex(ROLE_ID, ROLE_FORM)
+          .refine((id) => !RESERVED.has(id), {
+            error: "is a reserved role. Choose another id.",
+            params: { code: "reserved" },
+          })
+          .meta({ description: "Role id, unique in the orb.", example: "editor" }),
+        name: words.min(1).max(200).meta({ description: "Name for people.", example: "Editors" }),
+        extends: z
+          .enum(EXTENDED)
+          .optional()
+          .meta({ description: "The built-in role whose rights it has too. Default: user." }),
+      })
+      .meta({ id: "OrbRole", description: "A role of the orb's own." }),
+  )
+  .max(MAX_ROLES)
+  .meta({ description: "Roles of the orb's own, beside user, admin and owner." });
+
+/** Returns the roles of a document by id. */
+export function rolesOf(roles: z.output<typeof rolesSchema> | undefined): OrbRoles {
+  return new Map(roles?.map((role) => [role.id, role.extends ?? "user"]));
+}
 
 function callers(description: string) {
   return z
-    .array(z.enum(CALLERS))
+    .array(z.string().regex(ROLE_ID, "must be public, user, own, admin, owner or a role of the orb"))
     .min(1)
-    .max(CALLERS.length)
+    .max(CALLERS.length + MAX_ROLES)
     .refine((list) => new Set(list).size === list.length, {
       error: "must not name a caller twice",
       params: { code: "duplicate" },
@@ -25,17 +72,19 @@ function callers(description: string) {
     .meta({ description });
 }
 
+const SHORT_READERS = ["public", "user", "own", "admin"] as const;
+
 export const accessSchema = z
   .strictObject({
     read: z
       .union(
-        [z.enum(["public", "user", "own", "admin"]), callers("Who may read published entries.")],
+        [z.enum(SHORT_READERS), callers("Who may read published entries.")],
         "must be public, user, own or admin, or a list of callers",
       )
       .optional()
       .meta({
         description:
-          "public: everyone; user: signed-in users; own: its creator; admin: admins. Or a list of these and owner. Default: public for CONTENT and CONFIG, else admin.",
+          "public: everyone; user: signed-in users; own: its creator; admin: admins. Or a list of these, owner and roles of the orb. Default: public for CONTENT and CONFIG, else admin.",
       }),
     write: z.enum(["user", "admin", "owner"]).optional().meta({
       description: "user: users can create entries and change their own; admin; owner. Default: admin.",
@@ -97,31 +146,44 @@ export interface Grant {
   least: BuiltInRole;
   /** Whether signed-in users may do it to the entries that they created. */
   own: boolean;
+  /** Roles of the orb that may do it to every entry, although what they extend may not. */
+  roles: readonly string[];
 }
 
 /** Who may do each action on the entries of a schema. */
 export type SchemaAccess = Readonly<Record<Action, Grant>>;
 
-function compileGrant(names: readonly string[]): Grant {
-  const own = names.includes("own");
-  // Admins may do to every entry what its creator may do.
-  const all = own ? [...names, "admin"] : names;
-  return { least: BUILT_IN_ROLES.find((role) => all.includes(role)) ?? "owner", own };
+/** Returns the lowest built-in role that has the rights of every holder of a role, and of every creator. */
+function above(name: string, roles: OrbRoles): BuiltInRole {
+  if (name === "own") return "admin";
+  const extended = roles.get(name);
+  if (extended === undefined) return BUILT_IN_ROLES.find((role) => role === name) ?? "owner";
+  return extended === "user" ? "admin" : "owner";
 }
 
-export function compileAccess(lists: AccessLists): SchemaAccess {
+function compileGrant(names: readonly string[], roles: OrbRoles): Grant {
+  const enough = names.map((name) => above(name, roles));
   return {
-    read: compileGrant(lists.read),
-    create: compileGrant(lists.create),
-    update: compileGrant(lists.update),
-    publish: compileGrant(lists.publish),
-    delete: compileGrant(lists.delete),
+    least: BUILT_IN_ROLES.find((role) => enough.includes(role)) ?? "owner",
+    own: names.includes("own"),
+    roles: names.filter((name) => roles.has(name)),
+  };
+}
+
+export function compileAccess(lists: AccessLists, roles: OrbRoles = NO_ROLES): SchemaAccess {
+  return {
+    read: compileGrant(lists.read, roles),
+    create: compileGrant(lists.create, roles),
+    update: compileGrant(lists.update, roles),
+    publish: compileGrant(lists.publish, roles),
+    delete: compileGrant(lists.delete, roles),
   };
 }
 
 /** Returns the least role that may do something, to its own entries at least. */
-export function lowestRole(grant: Grant): BuiltInRole {
-  return grant.own && grant.least !== "public" ? "user" : grant.least;
+export function lowestRole({ least, own, roles }: Grant): string {
+  if (least === "public" || least === "user") return least;
+  return own ? "user" : (roles[0] ?? least);
 }
 
 /** Access to entries whose schema the definition no longer has. */
@@ -141,6 +203,6 @@ export function shownAccess(
   const { read, ...writing } = lists;
   const short = Object.entries(WRITERS).find(([, meant]) => equal(meant, writing))?.[0];
   const [only = "", ...others] = read;
-  if (short === undefined || others.length > 0 || only === "owner") return lists;
+  if (short === undefined || others.length > 0 || !SHORT_READERS.some((name) => name === only)) return lists;
   return { read: only, write: short };
 }

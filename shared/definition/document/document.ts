@@ -1,6 +1,6 @@
 /** The orb document. Types, validation and OpenAPI schemas derive from these zod schemas. */
 import { z } from "zod";
-import { accessSchema } from "./access.ts";
+import { accessSchema, MAX_ROLES, rolesSchema } from "./access.ts";
 import { brandingSchema } from "./branding.ts";
 import { HOOK_LIMITS, hookSchema } from "./hooks.ts";
 import {
@@ -17,10 +17,11 @@ import {
   REF,
   SCHEMA_ID,
 } from "./ids.ts";
-import { textFlaw } from "./text.ts";
+import { words } from "./text.ts";
 
 export const LIMITS = {
   uses: 100,
+  roles: MAX_ROLES,
   handlers: 100,
   modules: 100,
   schemas: 100,
@@ -51,11 +52,6 @@ export const FIELD_TYPE_NAMES = [
 
 const reserved = (message: string) => ({ error: message, params: { code: "reserved" } });
 
-/** Text for people: no NUL character and no unpaired surrogate. */
-const words = z.string().refine((text) => textFlaw(text) === undefined, {
-  error: ({ input }) => textFlaw(String(input)) ?? "",
-  params: { code: "text" },
-});
 const label = words.min(1).max(200).meta({ description: "Name for people." });
 const description = words.max(5_000).meta({ description: "Description for people." });
 
@@ -219,6 +215,7 @@ export const orbDocumentSchema = z
       })
       .optional()
       .meta({ description: "Sessions of the orb's users." }),
+    roles: rolesSchema.optional(),
     uses: z
       .array(useSchema)
       .max(LIMITS.uses)

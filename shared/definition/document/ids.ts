@@ -3,6 +3,7 @@ import { SUBJECT_SPACES } from "../../store/subjects.ts";
 export const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
 export const SCHEMA_ID = /^[a-zA-Z][a-zA-Z0-9-]{0,62}$/;
+export const ROLE_ID = MODULE_ID;
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
 /** An entry id. It starts with a digit, so that URLs never confuse it with a schema id. */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;

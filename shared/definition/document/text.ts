@@ -1,6 +1,14 @@
+import { z } from "zod";
+
 /** Returns why a text cannot be stored, or undefined if it can. */
 export function textFlaw(text: string): string | undefined {
   if (text.includes("\u0000")) return "must not contain a NUL character";
   if (!text.isWellFormed()) return "must not contain half of a surrogate pair";
   return undefined;
 }
+
+/** Text for people: no NUL character and no unpaired surrogate. */
+export const words = z.string().refine((text) => textFlaw(text) === undefined, {
+  error: ({ input }) => textFlaw(String(input)) ?? "",
+  params: { code: "text" },
+});

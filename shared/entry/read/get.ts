@@ -103,18 +103,26 @@ function variantOf(
   ];
 }
 
+/**
+ * Returns the answer to a write. Callers who may not read drafts, because they may only delete entries, get no values
+ * of an entry that they did not just create.
+ */
 export function presentWritten(
+  actor: Actor,
   orb: OrbContext,
   schema: CompiledSchema,
   snapshot: EntrySnapshot,
   choice: Choice,
 ): GetResult {
   const languages = new Set<string>();
+  const { createdBy, operation } = snapshot;
+  const { access } = schema;
+  const shows = operation === "create" || mayWith(actor, orb.compiled, "readDraft", { access, createdBy });
   const seen: VisibleEntry = {
     schema,
     address: addressOf(schema, snapshot.id),
     head: snapshot,
-    shown: maskedRevision(schema, snapshot),
+    shown: shows ? maskedRevision(schema, snapshot) : { ...snapshot, values: {} },
     newest: snapshot.revision,
   };
   const entry = presentEntry(seen, { choice }, languages);

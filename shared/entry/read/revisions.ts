@@ -1,5 +1,6 @@
 import type { Actor } from "../../access/actor.ts";
-import { isOwn, may, mayOperate, principalIn, refusal, requireScope } from "../../access/authorize.ts";
+import { isOwn, may, mayOperate, principalIn, requireScope } from "../../access/authorize.ts";
+import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import { type Operation, patch } from "../../definition/document/diff.ts";

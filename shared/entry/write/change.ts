@@ -10,8 +10,9 @@
  * - After `validTo`, the entry counts as unpublished. The next write appends that revision before the new one.
  */
 import type { Actor } from "../../access/actor.ts";
-import { isOwn, may, principalIn, refusal, requireMay, requireScope } from "../../access/authorize.ts";
+import { isOwn, may, principalIn, requireMay, requireScope } from "../../access/authorize.ts";
 import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
+import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import type { Deps } from "../../deps.ts";

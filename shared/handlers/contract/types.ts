@@ -29,7 +29,10 @@ interface Described {
 /** The caller as services see it. Tokens and cookies are never passed on. */
 export interface Caller {
   sub: string;
+  /** Built-in role: the caller's own, or the one that its role of the orb extends. */
   role: Exclude<Role, "public">;
+  /** Role of the orb's own that the caller has, if any. */
+  orbRole?: string;
 }
 
 export interface LocalCall {

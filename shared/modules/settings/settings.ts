@@ -1,7 +1,8 @@
 /** User settings and application settings. Each is an entry whose id is derived from its owner. */
 import { type Actor, accountOf, actorId } from "../../access/actor.ts";
-import { atLeast, type Principal, principalIn, refusal } from "../../access/authorize.ts";
+import { maySettings, type Principal, principalIn } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
+import { refusal } from "../../access/refusals.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { validateValues } from "../../definition/validate.ts";
@@ -55,10 +56,14 @@ async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Prom
   return derivedId(["settings", schema.home.schema, ...whose]);
 }
 
-/** Rejects callers without access. Users may access their own settings, admins those of the application. */
-function requireScope({ actor, role }: Principal, scope: SettingsScope): void {
-  if (!atLeast(role, scope === "application" ? "admin" : "user"))
-    throw refusal(actor, scope === "application" ? "admin" : "user");
+/** Rejects callers without access. */
+function requireScope(
+  caller: Principal,
+  action: "read" | "update",
+  { schema: { access }, scope }: SettingsTarget,
+): void {
+  if (!maySettings(caller, action, { access, scope }))
+    throw refusal(caller.actor, scope === "application" ? "admin" : "user");
 }
 
 function withDefaults(
@@ -87,7 +92,7 @@ export async function getSettings(
   caller: Principal,
   target: SettingsTarget,
 ): Promise<SettingsView> {
-  requireScope(caller, target.scope);
+  requireScope(caller, "read", target);
   requireCovered(caller.scope, "read");
   const { live, schema } = target;
   const entry = await loadEntry(deps, live.orb, await settingsId(caller.actor, target), schema);
@@ -105,7 +110,7 @@ export async function setSettings(
   given: Readonly<Record<string, unknown>>,
 ): Promise<SettingsView> {
   const { actor } = caller;
-  requireScope(caller, first.scope);
+  requireScope(caller, "update", first);
   const id = await settingsId(actor, first);
   const write = async (attempt: number) => {
     const target = attempt === 0 ? first : await renewedTarget(deps, actor, first);
@@ -133,8 +138,10 @@ async function renewedTarget(
   { live: { orb }, schema, scope }: SettingsTarget,
 ): Promise<SettingsTarget> {
   const live = await requireUsing(deps, orb, "settings.set");
-  requireScope(principalIn(actor, orb, live.compiled), scope);
-  return { live, schema: schemaOf(live, "SETTINGS", { module: schema.module, schema: schema.id }), scope };
+  const found = schemaOf(live, "SETTINGS", { module: schema.module, schema: schema.id });
+  const target: SettingsTarget = { live, schema: found, scope };
+  requireScope(principalIn(actor, orb, live.compiled), "update", target);
+  return target;
 }
 
 /** Merges values into the stored ones. Required fields may be missing, because clients set settings one by one. */

@@ -1,6 +1,7 @@
 import { actorId } from "../../access/actor.ts";
-import { atLeast, type Principal, refusal } from "../../access/authorize.ts";
+import { mayListRecords, type Principal } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
+import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -67,7 +68,7 @@ export async function listTransactions(
   const { actor, role, scope } = caller;
   if (role === "public") throw refusal(actor);
   requireCovered(scope, "read");
-  const everybody = atLeast(role, "admin");
+  const everybody = mayListRecords(caller, schema.access);
   const own = actorId(actor);
   if (!everybody && query.by !== undefined && query.by !== own) throw refusal(actor, "admin");
   const owner = everybody ? query.by : own;

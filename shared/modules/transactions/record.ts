@@ -1,5 +1,6 @@
 import { accountOf, actorId } from "../../access/actor.ts";
-import { type Principal, principalIn, refusal, requireMay } from "../../access/authorize.ts";
+import { type Principal, principalIn, requireMay } from "../../access/authorize.ts";
+import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";

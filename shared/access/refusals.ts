@@ -1,0 +1,35 @@
+/** Errors for callers without access. `authorize.ts` decides who has it. */
+import { AppError } from "../kernel/errors.ts";
+import type { Actor, Role } from "./actor.ts";
+
+/** A role that an error message can ask for. */
+export type Needed = Exclude<Role, "public"> | "platform admin";
+
+/**
+ * Returns the error for a caller without access: 401 if signing in could give access, otherwise 403.
+ * @param needed the lowest role that has access, if it is known
+ * @param others roles of the orb that have access too
+ */
+export function refusal(actor: Actor, needed?: Needed, others: readonly string[] = []): AppError {
+  if (actor.kind === "anonymous") {
+    const as = needed === "platform admin" ? " as a platform admin" : "";
+    return new AppError("unauthenticated", "authentication_required", `This needs you to be signed in${as}.`);
+  }
+  const why =
+    needed === undefined
+      ? ""
+      : needed === "platform admin"
+        ? " It is for platform admins."
+        : ` It needs the role ${[...others, needed].join(" or ")}.`;
+  return new AppError("forbidden", "forbidden", `You may not do this.${why}`);
+}
+
+/**
+ * Returns the error for a valid token whose realm (set of accounts) has no access. It is 403, because clients sign out
+ * their user at 401.
+ */
+export function realmRefusal(realm: string, accepted: readonly string[]): AppError {
+  const names = accepted.length === 0 ? "another realm" : `the realm ${accepted.join(" or ")}`;
+  const detail = `The token is valid, but it is of the realm ${realm}. Send a token of ${names}.`;
+  return new AppError("forbidden", "other_realm", detail);
+}

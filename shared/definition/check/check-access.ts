@@ -1,0 +1,34 @@
+/** Finds access rules that name no caller, and roles that appear twice. */
+import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
+import { isObject } from "../../kernel/json.ts";
+import { ACTIONS, CALLERS } from "../document/access.ts";
+import { ROLE_ID } from "../document/ids.ts";
+import { type Bag, type LooseDocument, ownProperty, texts } from "./loose.ts";
+
+export function checkAccess(document: LooseDocument, faults: Faults): void {
+  const roles = new Set<string>();
+  for (const { path, value } of document.roles) {
+    if (roles.has(value)) faults.add(path, "duplicate", "is already the id of another role");
+    roles.add(value);
+  }
+  for (const module of document.modules) {
+    for (const schema of module.schemas) checkLists(schema.raw, schema.path, roles, faults);
+  }
+}
+
+function checkLists(raw: Bag, path: string, roles: ReadonlySet<string>, faults: Faults): void {
+  const access = ownProperty(raw, "access");
+  if (!isObject(access)) return;
+  for (const action of ACTIONS) {
+    for (const { path: place, value } of texts(ownProperty(access, action), `${path}/access/${action}`)) {
+      // The shape of the document decides about names that no role can have.
+      if (CALLERS.includes(value) || roles.has(value) || !ROLE_ID.test(value)) continue;
+      const known = joinNames([...CALLERS, ...[...roles].map((role) => clip(role))]);
+      faults.add(
+        place,
+        "unknown_role",
+        `must be one of ${known}. Add the role to roles, or correct its name.`,
+      );
+    }
+  }
+}
