@@ -342,6 +342,36 @@ describe("a schema that is renamed from kebab-case to CamelCase", () => {
   });
 });
 
+test("a rename amid writes loses none that was answered, and stores none twice", async () => {
+  const orb = "amid";
+  const [before, after] = [`/api/${orb}/catalog/product-variant`, `/api/${orb}/catalog/ProductVariant`];
+  await ok("POST", "/api/admin/orbs?publish=true", KEBAB(orb));
+  const renamed = documentOf(orb, "ProductVariant");
+  const writes = Array.from({ length: 40 }, async (_, sku) => {
+    const body = { values: { sku: String(sku) } };
+    const headers = { "idempotency-key": `sku-${sku}` };
+    const old = await call("POST", before, body, headers);
+    const made = old.status === 404 ? await call("POST", after, body, headers) : old;
+    return { sku: String(sku), status: made.status, id: made.body.id as string };
+  });
+  const [answers] = await Promise.all([
+    Promise.all(writes),
+    ok("PUT", `/api/admin/orbs/${orb}?publish=true`, renamed),
+  ]);
+  // A second attempt meets the old path or the new one, whichever is live by now.
+  for (const answer of answers.filter(({ status }) => status === 404)) {
+    const headers = { "idempotency-key": `sku-${answer.sku}` };
+    const made = await call("POST", after, { values: { sku: answer.sku } }, headers);
+    Object.assign(answer, { status: made.status, id: made.body.id });
+  }
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  const { items } = await ok("GET", `${after}?revision=latest&limit=200`);
+  const stored = items.map(
+    ({ id, values }: { id: string; values: { sku: string } }) => `${id} ${values.sku}`,
+  );
+  expect(stored.sort()).toEqual(answers.map(({ id, sku }) => `${id} ${sku}`).sort());
+});
+
 test("a schema with another name in subjects is another schema", async () => {
   const orb = "variants";
   await ok("POST", "/api/admin/orbs?publish=true", documentOf(orb, "ProductVariant"));
