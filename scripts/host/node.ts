@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { createApp } from "../../functions/app.ts";
 import { readSettings } from "../../functions/env.ts";
-import { TITLES } from "../../functions/http/problem.ts";
+import { problemText } from "../../functions/http/problem.ts";
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import type { AppEnv, Host } from "../../functions/request/context.ts";
 import { consoleLog } from "../../functions/request/log.ts";
@@ -61,7 +61,6 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
 const HOST_NAME = /^[\w.:[\]-]*$/;
 
 function refuse(response: ServerResponse, status: 400 | 503, code: string, detail: string): void {
-  const problem = { type: `urn:problem:${code}`, title: TITLES[status], status, detail, code };
   response.writeHead(status, {
     ...SECURITY_HEADERS,
     "content-type": "application/problem+json",
@@ -69,7 +68,7 @@ function refuse(response: ServerResponse, status: 400 | 503, code: string, detai
     connection: "close",
     ...(status === 503 ? { "retry-after": "1" } : {}),
   });
-  response.end(JSON.stringify(problem));
+  response.end(problemText(status, code, detail));
 }
 
 async function listen(server: Server, port: number, host: string): Promise<void> {
