@@ -2,18 +2,12 @@
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { takeOrbReader, takeReader } from "../../shared/quotas/readers.ts";
+import { callerOf, readerOf, requireReadable } from "../../shared/streams/caller.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { parseQuery, single } from "../../shared/streams/protocol/query.ts";
 import { Hub } from "../../shared/streams/read/hub.ts";
 import { toResponse } from "../../shared/streams/response.ts";
-import {
-  callerOf,
-  listStreams,
-  readerOf,
-  requireReadable,
-  STREAM_VARY,
-  serveStream,
-} from "../../shared/streams/serve.ts";
+import { listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

@@ -1,10 +1,8 @@
 /** Answers requests for streams. The caller must already be authenticated, and the host sends the answer. */
-import { type Actor, actorId } from "../access/actor.ts";
-import type { Deps } from "../deps.ts";
-import { AppError, unavailable } from "../kernel/errors.ts";
+import { unavailable } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { matchesTag } from "../kernel/tags.ts";
-import type { Store } from "../store/types.ts";
+import { type Caller, requireReadable } from "./caller.ts";
 import { filterFor, getMapping, listMappings, type Mapping } from "./mappings/mapping.ts";
 import { servedMappings } from "./mappings/served.ts";
 import { arrayOf } from "./protocol/events.ts";
@@ -15,17 +13,6 @@ import { waitFor } from "./read/long-poll.ts";
 import type { StreamPage } from "./read/page.ts";
 import { Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
 import { beginningOf, checkRetained, type PageStart } from "./read/source.ts";
-
-export interface Caller {
-  /** Id of the account. It replaces `{userID}` in filters. */
-  userId: string;
-  /** Whether the caller is a platform admin, who may read more streams at the same time. */
-  admin: boolean;
-  /** When the token expires, in milliseconds since the epoch. */
-  expiresAt: number;
-  /** Without a session: may read only public mappings. */
-  anonymous?: boolean | undefined;
-}
 
 export interface StreamRequest {
   method: "GET" | "HEAD";
@@ -48,45 +35,6 @@ export type Answer =
       sent?: () => void;
     }
   | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => Reader };
-
-function needsSession(): AppError {
-  return new AppError(
-    "unauthenticated",
-    "authentication_required",
-    "Streams need authentication. Send a bearer token or sign in. To use the session cookie of an orb with accounts of its own, add ?realm= with the orb's id.",
-  );
-}
-
-/** Returns the caller of a stream request. Throws 401 if the caller is anonymous. */
-export function callerOf(actor: Actor): Caller {
-  if (actor.kind !== "platform" && actor.kind !== "orb") throw needsSession();
-  return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: actor.exp * 1000 };
-}
-
-/** Milliseconds for which a ticket without a session is valid. */
-const ANONYMOUS_MS = 3_600_000;
-
-/** Returns the caller of an actor. Readers without a session are counted by their address. */
-export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<Caller> {
-  if (actor.kind !== "anonymous") return callerOf(actor);
-  const address = (await sha256(request.client)).slice(0, 22);
-  return {
-    userId: `address-${address}`,
-    admin: false,
-    expiresAt: clock.now() + ANONYMOUS_MS,
-    anonymous: true,
-  };
-}
-
-/** Admits anonymous readers only to public mappings. They cannot tell a private mapping from a missing one. */
-export async function requireReadable(store: Store, name: string, caller: Caller): Promise<void> {
-  if (caller.anonymous !== true) return;
-  const mapping = await getMapping(store, name).catch((error: unknown) => {
-    if (error instanceof AppError && error.kind === "not_found") throw needsSession();
-    throw error;
-  });
-  if (mapping.read !== "public") throw needsSession();
-}
 
 /** The content of every stream response depends on the caller. */
 export const STREAM_VARY = "Authorization, Cookie";
@@ -269,9 +217,9 @@ async function live(
 
 export async function serveStream(hub: Hub, request: StreamRequest, caller: Caller): Promise<Answer> {
   hub.requireConnection();
-  await requireReadable(hub.source.store, request.name, caller);
+  const known = await requireReadable(hub.source.store, request.name, caller);
   const query = parseQuery(request.params, request.header("last-event-id"));
-  const mapping = await getMapping(hub.source.store, request.name);
+  const mapping = known ?? (await getMapping(hub.source.store, request.name));
   const filter = filterFor(mapping, caller.userId);
   if (request.method === "HEAD") return head(hub, mapping);
   switch (query.mode) {

@@ -11,7 +11,7 @@ import { PLATFORM_REALM } from "../access/authorize.ts";
 import { readSession } from "../access/sessions.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
-import { type Caller, callerOf } from "./serve.ts";
+import { type Caller, callerOf } from "./caller.ts";
 
 /** Seconds within which a ticket must be used. */
 const LIFETIME = 60;
