@@ -28,7 +28,7 @@ const isReadyProbe = (url = "") => /^\/api\/health(\?(?!.*probe=live)|$)/.test(u
  * Stops a server without failing any request.
  *
  * First the server reports to the proxy's health check that it is not ready. It still answers every request, and
- * closes each connection after a response, so the proxy uses other hosts. Finally it accepts no more connections and
+ * closes each connection after a response, so the proxy uses other hosts. Finally it refuses new connections and
  * waits for the requests in progress.
  */
 export class Shutdown {

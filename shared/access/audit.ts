@@ -21,7 +21,7 @@ export type AuditAction =
   | "handler";
 
 export interface AuditEvent {
-  /** What the event belongs to: `platform`, `auth` (the shared accounts), or the id of an application. */
+  /** The accounts that the event concerns: `platform`, `auth` (the shared ones), or the id of an application. */
   realm: string;
   action: AuditAction;
   actor: Actor | { sub: string };

@@ -1,4 +1,4 @@
-/** Who reads a stream, and which streams readers without a session may read. */
+/** The callers of stream requests, and the streams that readers without a session may read. */
 import { type Actor, actorId } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";

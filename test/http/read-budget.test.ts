@@ -16,7 +16,7 @@ import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 /** An isolate at the edge has 128 MB of heap. workerd crashes beyond it, as it would at the edge. */
 process.env.MINIFLARE_WORKERD_V8_FLAGS = "--max-heap-size=128";
-/** The whole process may grow by no more: heap, byte arrays, sockets and responses. */
+/** Maximum growth of the whole process in bytes: heap, byte arrays, sockets and responses. */
 const PROCESS_BYTES = 128 * 1024 * 1024;
 const BOOKS = 240;
 /** As many as a list at a past time may hold. */

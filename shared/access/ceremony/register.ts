@@ -112,7 +112,7 @@ export async function register(
   return { session, account: active };
 }
 
-/** Records of an unfinished registration. Nobody can sign in with them yet. */
+/** Records of an unfinished registration. They do not allow a sign-in yet. */
 interface Pending {
   account: Versioned<AccountRecord>;
   credentialKey: string;

@@ -36,8 +36,8 @@ export interface Decision {
   validTo?: string | null;
   guards?: readonly Guard[];
   /**
-   * What happens to the published revision: `publish` replaces it with the new one, `withdraw` removes it, `keep`
-   * leaves it unchanged.
+   * The effect on the published revision: `publish` replaces it with the new one, `withdraw` removes it, `keep` leaves
+   * it unchanged.
    */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
