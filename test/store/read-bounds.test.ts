@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { listInvitations } from "../../shared/access/invitations.ts";
 import { keys, platformRealm } from "../../shared/access/realms.ts";
 import { listAdmins } from "../../shared/access/users.ts";
+import { findRevision, orbHead } from "../../shared/definition/stored/history.ts";
 import { createEntry } from "../../shared/entry/index.ts";
 import { getDefinition, listDefinitions } from "../../shared/library/definitions.ts";
 import { listOrbs } from "../../shared/orb/read.ts";
@@ -49,6 +50,23 @@ test("reads only the newest versions of definitions for a list, and finds an old
     expect(found.bytes).toBeLessThan(REQUEST_BYTES);
   }
   expect((await failureOf(getDefinition(deps, "modules", "grown", MANY + 1))).kind).toBe("not_found");
+});
+
+test("finds an old revision of an orb among many large ones", async () => {
+  await each(async (n) => {
+    const data = JSON.stringify({ v: 1, revision: n + 1, summary: [LARGE] });
+    await store.append(streams.platform, { subject: subjects.orbHistory("aged"), data });
+    // Other messages of the stream lie between two revisions.
+    await store.append(streams.platform, { subject: subjects.audit("platform", "orb"), data: "{}" });
+  });
+  const head = await orbHead(deps, "aged");
+  if (head === null) throw new Error("no revision");
+  for (const revision of [1, 20, MANY - 1]) {
+    const found = await measured((charged) => findRevision(charged, "aged", head, revision));
+    expect(found.result?.revision).toBe(revision);
+    expect(found.bytes).toBeLessThan(REQUEST_BYTES / 4);
+  }
+  expect(await findRevision(deps, "aged", head, MANY + 1)).toBeNull();
 });
 
 test("refuses to list definitions that are together too large", async () => {

@@ -1,6 +1,5 @@
 /** The history of an orb: one message per revision. The newest message determines the orb's state. */
 import type { Deps } from "../../deps.ts";
-import { READ_BYTES } from "../../store/budget.ts";
 import { NumberedLog } from "../../store/numbered-log.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency, StoredMessage } from "../../store/types.ts";
@@ -122,7 +121,7 @@ export function appendRecord(
   ]);
 }
 
-/** Finds a revision in the history by binary search over sequence numbers. */
+/** Finds a revision in the history, in a logarithmic number of small reads. */
 export async function findRevision(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -131,24 +130,8 @@ export async function findRevision(
 ): Promise<OrbHead | null> {
   if (revision === head.revision) return head;
   if (!Number.isSafeInteger(revision) || revision < 1 || revision > head.revision) return null;
-  let low = 1;
-  // Each later revision has its own message, so the revision is at least that many messages before the newest.
-  let high = head.seq - (head.revision - revision);
-  let guess = high;
-  while (low <= high) {
-    const page = await deps.store.scan(streams.platform, subjects.orbHistory(orb), {
-      fromSeq: guess,
-      limit: 1,
-      maxBytes: READ_BYTES,
-    });
-    const message = page.messages[0];
-    const found = message === undefined ? null : headOf(message);
-    if (found?.revision === revision) return found;
-    if (found !== null && found.revision < revision) low = found.seq + 1;
-    else high = guess - 1;
-    guess = Math.floor((low + high) / 2);
-  }
-  return null;
+  const found = await historyLog(deps, orb, head, (record) => record).find(revision);
+  return found?.value ?? null;
 }
 
 export interface EntryDefinition {
