@@ -84,6 +84,9 @@ export function describeOrb(
     ...(live.compiled.handlers.size === 0 ? [] : [["handlers", "Handlers of services."]]),
     ["sign-in", realm === null ? "The sign-in page." : "Registration and sign-in."],
     ...(realm === null ? [] : [["own account", "Account and passkeys of the signed-in user."]]),
+    ...(realm?.handlers.has("passkey") === true
+      ? [["recovery", "Recovery of users who lost their passkeys."]]
+      : []),
     ...(realm === null ? [] : [["users", "Users of the orb and their invitations."]]),
   ];
   for (const [subject, description = ""] of further)

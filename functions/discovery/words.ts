@@ -11,9 +11,11 @@ export const TAGS = [
   { name: "Discovery", description: "API description, published orbs, health and metrics." },
   { name: "Platform: sign-in", description: "Registration and sign-in of platform admins." },
   { name: "Platform: own account", description: "Account and passkeys of the signed-in platform admin." },
+  { name: "Platform: recovery", description: "Recovery of platform admins who lost their passkeys." },
   { name: "Platform: admins", description: "Platform admins and their invitations." },
   { name: "Users: sign-in", description: "Registration and sign-in in the shared realm." },
   { name: "Users: own account", description: "Account and passkeys of the signed-in user." },
+  { name: "Users: recovery", description: "Recovery of users who lost their passkeys." },
   { name: "Users: management", description: "Users of the shared realm and their invitations." },
   { name: "Orbs", description: "Definitions of applications: drafts, publication, revisions." },
   {

@@ -3,6 +3,7 @@ import { sharedRealm } from "../../shared/access/realms.ts";
 import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
 import { invitationRoutes } from "../realm/invitations.ts";
+import { recoveryRoutes } from "../realm/recovery.ts";
 import type { Scope } from "../realm/scope.ts";
 import { sessionRoutes } from "../realm/sessions.ts";
 import { bootstrapRoutes } from "./invitations.ts";
@@ -14,8 +15,13 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
     ...mounted,
     tags:
       mounted.name === "Orb"
-        ? { signin: "sign-in", account: "own account", people: "users" }
-        : { signin: "Users: sign-in", account: "Users: own account", people: "Users: management" },
+        ? { signin: "sign-in", account: "own account", recovery: "recovery", people: "users" }
+        : {
+            signin: "Users: sign-in",
+            account: "Users: own account",
+            recovery: "Users: recovery",
+            people: "Users: management",
+          },
     accounts: { noun: "user", roles: ["owner", "admin", "user"] },
   };
   const router = newRouter();
@@ -24,6 +30,7 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   router.route("/", invitationRoutes(scope));
   router.route("/", bootstrapRoutes(scope));
   router.route("/", userRoutes(scope));
+  router.route("/", recoveryRoutes(scope));
   router.route("/", accountRoutes(scope));
   router.route("/", sessionRoutes(scope));
   return router;

@@ -1,9 +1,10 @@
 import type { Context } from "hono";
 import { readAccount } from "../../shared/access/accounts.ts";
-import { admitBootstrap, ensureBootstrap } from "../../shared/access/bootstrap.ts";
-import { findInvitation, requireUsable } from "../../shared/access/invitations.ts";
+import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
+import { findInvitation } from "../../shared/access/invitations.ts";
 import { enforceRateLimit } from "../../shared/access/limits.ts";
 import { platformRealm, type Realm } from "../../shared/access/realms.ts";
+import { requireOpen } from "../../shared/access/recovery/usable.ts";
 import { isSignupOpen } from "../../shared/access/settings.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";
@@ -65,9 +66,8 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
     enforceRateLimit(deps, "invitation"),
   ]);
   try {
-    requireUsable(found, deps.clock.now());
-    if (found.value.bootstrap) await admitBootstrap(deps, realm);
-    return { kind: "register", role: found.value.role };
+    const { invitation, account } = await requireOpen(deps, realm, found);
+    return { kind: "register", role: invitation.value.role, recovers: account?.value.name ?? null };
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (told === undefined) throw error;

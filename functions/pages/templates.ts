@@ -10,7 +10,8 @@ export type PageState =
    * without an invitation.
    */
   | { kind: "login"; name: string | null; signup: boolean }
-  | { kind: "register"; role: string }
+  /** `recovers` is the name of the account that gets a passkey; null if the invitation creates an account. */
+  | { kind: "register"; role: string; recovers: string | null }
   /** A registration without an invitation. */
   | { kind: "signup" }
   /** No account exists yet, and the URL contains no invitation. */
@@ -58,6 +59,15 @@ function registerForm(realm: Realm, role?: string): Html {
       <p class="foot">Already have a passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
 }
 
+function recoverForm(realm: Realm, name: string): Html {
+  return html`
+      <p>Add a passkey to the account <strong>${name}</strong>. This device stores the passkey and unlocks it with your fingerprint, your face or your screen lock. All devices that are signed in to the account are signed out.</p>
+      <form id="form" action="" novalidate>
+        <button class="primary" type="submit" disabled>Create passkey</button>
+      </form>${said("enter")}
+      <p class="foot">Found your passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
+}
+
 /** @param signup whether the page offers a registration without an invitation */
 function loginForm(realm: Realm, signup: boolean): Html {
   const invited = html`Open the invitation that you were given.`;
@@ -85,7 +95,7 @@ function knownForm(realm: Realm, name: string): Html {
 function body(realm: Realm, state: PageState): Html {
   switch (state.kind) {
     case "register":
-      return registerForm(realm, state.role);
+      return state.recovers === null ? registerForm(realm, state.role) : recoverForm(realm, state.recovers);
     case "login":
       return state.name === null ? loginForm(realm, state.signup) : knownForm(realm, state.name);
     case "signup":

@@ -3,6 +3,7 @@ import { platformRealm } from "../../shared/access/realms.ts";
 import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
 import { invitationRoutes } from "../realm/invitations.ts";
+import { recoveryRoutes } from "../realm/recovery.ts";
 import type { Scope } from "../realm/scope.ts";
 import { sessionRoutes } from "../realm/sessions.ts";
 import { adminRoutes } from "./admins.ts";
@@ -14,7 +15,12 @@ import { settingsRoutes } from "./settings.ts";
 const scope: Scope = {
   prefix: "/api/_auth",
   name: "Platform",
-  tags: { signin: "Platform: sign-in", account: "Platform: own account", people: "Platform: admins" },
+  tags: {
+    signin: "Platform: sign-in",
+    account: "Platform: own account",
+    recovery: "Platform: recovery",
+    people: "Platform: admins",
+  },
   accounts: { noun: "platform admin", roles: ["owner"] },
   realm: () => platformRealm,
   attempt: bootstrapAccess,
@@ -27,6 +33,7 @@ export function platformAuthRoutes() {
   router.route("/", invitationRoutes(scope));
   router.route("/", adminRoutes(scope));
   router.route("/", settingsRoutes(scope));
+  router.route("/", recoveryRoutes(scope));
   router.route("/", accountRoutes(scope));
   router.route("/", sessionRoutes(scope));
   return router;

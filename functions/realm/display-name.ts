@@ -28,7 +28,7 @@ export function normalName(text: string): string {
 /** Returns what is wrong with a name; undefined if it is allowed. */
 export function nameFlaw(name: string): string | undefined {
   if (INVISIBLE.test(name)) return "must not contain invisible characters";
-  if (!VISIBLE.test(name)) return "must contain a letter, a digit or a symbol";
+  if (name !== "" && !VISIBLE.test(name)) return "must contain a letter, a digit or a symbol";
   const mixed = name.match(WORD)?.some((word) => ALIKE.filter((script) => script.test(word)).length > 1);
   return mixed === true
     ? "must not mix letters of several scripts, such as Latin and Cyrillic, in one word"

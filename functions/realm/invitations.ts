@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
-import { checkInvitation } from "../../shared/access/check-invitation.ts";
-import { createInvitation, revokeInvitation } from "../../shared/access/invitations.ts";
+import { createInvitation } from "../../shared/access/invitations.ts";
+import { checkInvitation } from "../../shared/access/recovery/usable.ts";
+import { revokeInvitation } from "../../shared/access/revocation.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";
 import { InvitationSchema, InvitationStateSchema, invitationResponse } from "./schemas.ts";
@@ -41,7 +42,7 @@ export function invitationRoutes(scope: Scope) {
     method: "get",
     path: `${prefix}/invitations/{code}`,
     operationId: `get${name}Invitation`,
-    summary: "Check an invitation",
+    summary: "Check an invitation or a recovery link",
     description: "404 if it is unknown; 410 if it was used or revoked, or has expired.",
     request: { params: withCode },
     responses: { 200: json("The invitation is valid", InvitationStateSchema) },
@@ -52,7 +53,7 @@ export function invitationRoutes(scope: Scope) {
     method: "delete",
     path: `${prefix}/invitations/{code}`,
     operationId: `revoke${name}Invitation`,
-    summary: "Revoke an unused invitation",
+    summary: "Revoke an unused invitation or recovery link",
     request: { params: withCode },
     responses: { 204: { description: "Revoked" } },
     problems: [401, 403, 404, 410, ...limited],

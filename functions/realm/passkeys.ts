@@ -24,7 +24,9 @@ export function ceremonyRoutes(scope: Scope) {
       ...common,
       path: `${prefix}/passkey/begin`,
       operationId: `begin${name}Passkey`,
-      summary: "Start a registration (with an invitation, or where sign-up is open) or a sign-in",
+      summary: "Start a registration, a recovery or a sign-in",
+      description:
+        "A registration with an invitation or where sign-up is open; a recovery with a recovery link; otherwise a sign-in.",
       request: { params, query: BeginQuery, body: jsonRequest(BeginSchema, false) },
     },
     complete: {
@@ -32,8 +34,8 @@ export function ceremonyRoutes(scope: Scope) {
       ...common,
       path: `${prefix}/passkey/complete`,
       operationId: `complete${name}Passkey`,
-      summary: "Complete the registration or sign-in",
-      description: "Also sets the realm's session cookie.",
+      summary: "Complete the registration, recovery or sign-in",
+      description: "Also sets the realm's session cookie. A recovery ends all other sessions of the account.",
     },
   };
 }
@@ -41,19 +43,18 @@ export function ceremonyRoutes(scope: Scope) {
 export async function beginCeremony(
   c: Context<AppEnv>,
   query: z.infer<typeof BeginQuery>,
-  { add, name, email, invite }: z.infer<typeof BeginSchema>,
+  { add, invite, ...given }: z.infer<typeof BeginSchema>,
 ) {
   refuseForeignOrigin(c);
   const { deps, realm } = c.var;
   const { publicKey, ...begun } =
     add === true
-      ? await beginAdding(deps, await identify(c, accountsOf(realm)), { realm, name, email })
+      ? await beginAdding(deps, await identify(c, accountsOf(realm)), { realm, ...given })
       : await begin(deps, {
           realm,
           invite: query.invite ?? invite,
           signup: query.signup === "true",
-          name,
-          email,
+          ...given,
         });
   return { ...begun, publicKey: optionsResponse(publicKey) };
 }

@@ -15,7 +15,8 @@ const displayName = z
   .min(1)
   .max(64)
   .regex(PRINTABLE, "must not contain control characters or half of a surrogate pair")
-  .refine((name) => nameFlaw(name) === undefined, {
+  // The rules above report the others.
+  .refine((name) => !PRINTABLE.test(name) || nameFlaw(name) === undefined, {
     error: ({ input }) => nameFlaw(String(input)) ?? "",
     params: { code: "text" },
   })
@@ -28,13 +29,24 @@ const role = z
   .string()
   .openapi({ description: "`owner`, `admin`, `user`, or a role of the orb", example: "user" });
 
+const Purpose = z.enum(["register", "recover"]).openapi({
+  description: "register: an invitation, which creates an account; recover: a recovery link",
+});
+
 export const InvitationSchema = z
   .object({
     token: z.string().openapi({ description: "The invitation code" }),
     status: z.enum(["active", "used", "expired", "revoked"]),
     createdAt: z.iso.datetime(),
-    expiresAt: z.iso.datetime().openapi({ description: "7 days after its creation" }),
-    role: role.openapi({ description: "The role that it grants" }),
+    expiresAt: z.iso
+      .datetime()
+      .openapi({ description: "7 days after its creation; 24 hours for a recovery link" }),
+    purpose: Purpose,
+    account: z
+      .string()
+      .nullable()
+      .openapi({ description: "Recovery link: id of the account that it recovers" }),
+    role: role.openapi({ description: "The role that it grants; recovery link: the role of the account" }),
     url: z.string().openapi({ description: "Sign-in page with the invitation" }),
     createdBy: z.string().openapi({
       description:
@@ -44,8 +56,8 @@ export const InvitationSchema = z
   .openapi("Invitation");
 
 export function invitationResponse(invitation: Invitation): z.infer<typeof InvitationSchema> {
-  const { token, status, createdAt, expiresAt, role, url, createdBy } = invitation;
-  return { token, status, createdAt, expiresAt, role, url, createdBy };
+  const { bootstrap: _, ...shown } = invitation;
+  return shown;
 }
 
 export const InvitationStateSchema = z
@@ -53,6 +65,11 @@ export const InvitationStateSchema = z
     status: z.literal("active"),
     expiresAt: z.iso.datetime(),
     role,
+    purpose: Purpose,
+    name: z
+      .string()
+      .nullable()
+      .openapi({ description: "Recovery link: name of the account that it recovers" }),
   })
   .openapi("InvitationState");
 
@@ -118,17 +135,28 @@ export const ProfileSchema = z.strictObject({
 });
 
 export const BeginSchema = z.strictObject({
-  invite: z.string().max(200).optional().openapi({ description: "Invitation code for a registration" }),
+  invite: z
+    .string()
+    .max(200)
+    .optional()
+    .openapi({ description: "Invitation code for a registration, or token of a recovery link" }),
   email: z.string().max(254).optional().openapi({
     description:
       "Registration: email of the new account. Sign-in: only the account with this email can complete it.",
   }),
   name: displayName.optional().openapi({ description: "Registration: name of the new account" }),
+  removePasskeys: z.boolean().optional().openapi({
+    description: "Recovery: true removes the account's other passkeys. They are kept by default.",
+  }),
   add: z.boolean().optional().openapi({ description: "true: adds a passkey to the signed-in account" }),
 });
 
 export const BeginQuery = z.strictObject({
-  invite: z.string().max(200).optional().openapi({ description: "Invitation code for a registration" }),
+  invite: z
+    .string()
+    .max(200)
+    .optional()
+    .openapi({ description: "Invitation code for a registration, or token of a recovery link" }),
   signup: z.enum(["true", "false"]).optional().openapi({
     description: "`true`: a registration without an invitation, where sign-up is open",
   }),

@@ -32,7 +32,7 @@ export interface Scope {
   /** Suffix that makes operation ids unique in the OpenAPI document. */
   name: "Platform" | "Shared" | "Orb";
   /** OpenAPI tags of the routes. In the document of an orb, the orb's id precedes them. */
-  tags: { signin: string; account: string; people: string };
+  tags: { signin: string; account: string; recovery: string; people: string };
   /** Noun for an account in messages, and the roles of accounts. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
-import { revokeOpenInvitations } from "../../shared/access/invitations.ts";
+import { revokeOpenInvitations } from "../../shared/access/revocation.ts";
 import { orbHead } from "../../shared/definition/stored/history.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { provision } from "../../shared/store/broker/provision.ts";

@@ -1,9 +1,10 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { Failure } from "./failure.ts";
 
-export interface Arguments<Name extends string, Flag extends string> {
+export interface Arguments<Name extends string, Flag extends string, Option extends string> {
   values: Record<Name, string>;
   flags: Record<Flag, boolean>;
+  options: Record<Option, string | undefined>;
 }
 
 /**
@@ -11,18 +12,25 @@ export interface Arguments<Name extends string, Flag extends string> {
  * @param usage one line, such as `npm run backup -- <folder>`
  * @param names required arguments, in order
  * @param flags optional flags, without the dashes
+ * @param options optional options with a value, without the dashes
  */
-export function readArguments<const Name extends string = never, const Flag extends string = never>(
+export function readArguments<
+  const Name extends string = never,
+  const Flag extends string = never,
+  const Option extends string = never,
+>(
   usage: string,
   names: readonly Name[] = [],
   flags: readonly Flag[] = [],
-): Arguments<Name, Flag> {
-  const options: ParseArgsOptionsConfig = Object.fromEntries(
-    ["help", ...flags].map((flag) => [flag, { type: "boolean" }]),
-  );
+  options: readonly Option[] = [],
+): Arguments<Name, Flag, Option> {
+  const known: ParseArgsOptionsConfig = Object.fromEntries([
+    ...["help", ...flags].map((flag) => [flag, { type: "boolean" }]),
+    ...options.map((option) => [option, { type: "string" }]),
+  ]);
   let given: ReturnType<typeof parseArgs>;
   try {
-    given = parseArgs({ options, allowPositionals: true, strict: true });
+    given = parseArgs({ options: known, allowPositionals: true, strict: true });
   } catch (error) {
     throw new Failure(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`);
   }
@@ -39,6 +47,10 @@ export function readArguments<const Name extends string = never, const Flag exte
     flags: Object.fromEntries(flags.map((flag) => [flag, given.values[flag] === true])) as Record<
       Flag,
       boolean
+    >,
+    options: Object.fromEntries(options.map((option) => [option, given.values[option]])) as Record<
+      Option,
+      string | undefined
     >,
   };
 }

@@ -19,8 +19,20 @@ export interface AccountRecord {
   /** Key of the invitation that created the account; null if it registered without one. */
   invitation: string | null;
   credentials: string[];
+  /** Hash of the recovery link that works. A link that its account does not name does not count. */
+  recovery?: string | undefined;
+  /** Recoveries that have work left to do. Every sign-in does it first. */
+  recovered?: Recovered[] | undefined;
   createdAt: string;
   updatedAt: string;
+}
+
+/** A recovery that has added a passkey to its account. */
+export interface Recovered {
+  /** Hash of the link that was used. */
+  link: string;
+  /** Ids of the passkeys that it removed; null if it kept them. */
+  removed: string[] | null;
 }
 
 export interface CredentialRecord {

@@ -9,6 +9,7 @@ export type AuditAction =
   | "signout"
   | "register"
   | "invitation"
+  | "recovery"
   | "passkey"
   | "user"
   | "role"

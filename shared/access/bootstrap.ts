@@ -58,7 +58,7 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
       if (status === "active" && (await hasValidCreator(deps, realm, known.value))) return known;
       await keepOld(deps, realm, { ...known.value, status: status === "active" ? "revoked" : status });
     }
-    const { token, record } = await newInvitation(deps, realm, by, "owner", true);
+    const { token, record } = await newInvitation(deps, realm, by, "owner", { bootstrap: true });
     const revision = await deps.store.kvPut(invitations, key, JSON.stringify(record), {
       expect: known?.revision ?? 0,
     });

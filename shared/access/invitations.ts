@@ -1,30 +1,21 @@
 /**
- * Invitations to register an account. Each is valid for 7 days and can be used once. The storage key is the hash of
- * the invitation's token, and the token is stored encrypted.
+ * Invitations to register an account, and recovery links, which add a passkey to an existing one. Each can be used
+ * once. The storage key is the hash of the token, and the token is stored encrypted.
  */
 
 import type { Deps } from "../deps.ts";
-import { AppError, notFound, writeConflict } from "../kernel/errors.ts";
+import { AppError, notFound } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { open, seal } from "../kernel/seal.ts";
-import { nullOnConflict } from "../store/pages.ts";
-import { buckets, isToken } from "../store/subjects.ts";
-import {
-  type AccountRecord,
-  listRecords,
-  readAccount,
-  readRecord,
-  recordPages,
-  recordsToRevoke,
-  replaceRecord,
-  type Versioned,
-} from "./accounts.ts";
+import { isToken } from "../store/subjects.ts";
+import { type AccountRecord, listRecords, readAccount, readRecord, type Versioned } from "./accounts.ts";
 import { type AccountRole, type Actor, actorId, builtInRole, system } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
 import { keys, platformRealm, type Realm, requireRole } from "./realms.ts";
 
 const INVITATION_SECONDS = 7 * 24 * 3600;
+const RECOVERY_SECONDS = 24 * 3600;
 
 export interface InvitationRecord {
   v: 1;
@@ -38,8 +29,10 @@ export interface InvitationRecord {
   createdAt: string;
   expiresAt: string;
   createdBy: string;
-  /** The account that was registered with the invitation. */
+  /** The account that used the invitation. */
   account: string | null;
+  /** The account that a recovery link recovers. Missing in invitations. */
+  recovers?: string;
 }
 
 export interface Invitation {
@@ -53,6 +46,9 @@ export interface Invitation {
   /** Id of the account that created the invitation, or `system`. */
   createdBy: string;
   bootstrap: boolean;
+  purpose: "register" | "recover";
+  /** The account that a recovery link recovers. */
+  account: string | null;
 }
 
 const binding = (realm: Realm, hash: string) => `invitation/${realm.name}/${hash}`;
@@ -71,11 +67,12 @@ export async function newInvitation(
   realm: Realm,
   by: Actor,
   role: AccountRole,
-  bootstrap: boolean,
+  { bootstrap = false, recovers }: { bootstrap?: boolean; recovers?: string } = {},
 ): Promise<{ token: string; record: InvitationRecord }> {
   const token = deps.randomToken(24);
   const hash = await sha256(token);
   const now = deps.clock.now();
+  const seconds = recovers === undefined ? INVITATION_SECONDS : RECOVERY_SECONDS;
   const record: InvitationRecord = {
     v: 1,
     hash,
@@ -84,9 +81,10 @@ export async function newInvitation(
     status: "active",
     bootstrap,
     createdAt: new Date(now).toISOString(),
-    expiresAt: new Date(now + INVITATION_SECONDS * 1000).toISOString(),
+    expiresAt: new Date(now + seconds * 1000).toISOString(),
     createdBy: actorId(by),
     account: null,
+    ...(recovers === undefined ? {} : { recovers }),
   };
   return { token, record };
 }
@@ -107,6 +105,8 @@ export async function describeInvitation(
     url: invitationUrl(deps, realm, token),
     createdBy: record.createdBy,
     bootstrap: record.bootstrap,
+    purpose: record.recovers === undefined ? "register" : "recover",
+    account: record.recovers ?? null,
   };
 }
 
@@ -120,7 +120,7 @@ export async function createInvitation(
   requireInRealm(actor, realm, "invitations.write");
   requireRole(realm, role);
   requireInRealm(actor, realm, "invitations.write", role);
-  const { record } = await newInvitation(deps, realm, actor, role, false);
+  const { record } = await newInvitation(deps, realm, actor, role);
   await Promise.all([
     deps.store.kvPut(realm.buckets.invitations, keys.invitation(realm, record.hash), JSON.stringify(record), {
       expect: 0,
@@ -152,6 +152,12 @@ export async function findInvitation(
   return bootstrap?.value.hash === hash ? bootstrap : null;
 }
 
+const ENDED = {
+  used: "was already used. Ask for a new one, or sign in.",
+  expired: "has expired. Ask for a new one.",
+  revoked: "was revoked. Ask for a new one.",
+} as const;
+
 /** Throws 404 or 410 if the invitation cannot be used. */
 export function requireUsable(
   found: Versioned<InvitationRecord> | null,
@@ -163,16 +169,19 @@ export function requireUsable(
       "This invitation is not valid. Check that you copied the whole address, or ask for a new one.",
     );
   const status = statusOf(found.value, now);
-  if (status === "active") return;
-  const words = {
-    used: "This invitation was already used. Ask for a new one, or sign in.",
-    expired: "This invitation has expired. Ask for a new one.",
-    revoked: "This invitation was revoked. Ask for a new one.",
-  };
-  throw new AppError("gone", `invitation_${status}`, words[status]);
+  if (status !== "active") throw invitationEnded(status, found.value);
 }
 
-function mayGrant(realm: Realm, account: AccountRecord | undefined, role: AccountRole): boolean {
+/** Returns the 410 for an invitation or a recovery link that no longer works. */
+export function invitationEnded(
+  status: keyof typeof ENDED,
+  { recovers }: Pick<InvitationRecord, "recovers">,
+): AppError {
+  const what = recovers === undefined ? "invitation" : "recovery link";
+  return new AppError("gone", `invitation_${status}`, `This ${what} ${ENDED[status]}`);
+}
+
+export function mayGrant(realm: Realm, account: AccountRecord | undefined, role: AccountRole): boolean {
   if (account?.status !== "active") return false;
   const [by, granted] = [account.role, role].map((name) => builtInRole(name, realm.roles));
   return by !== undefined && mayInRealm(by, "invitations.write", granted);
@@ -192,81 +201,6 @@ export async function hasValidCreator(
     realm === platformRealm ? null : readAccount(deps, platformRealm, createdBy),
   ]);
   return operator?.value.status === "active" || mayGrant(realm, own?.value, role);
-}
-
-export function invitationRevoked(): AppError {
-  return new AppError("gone", "invitation_revoked", "This invitation was revoked. Ask for a new one.");
-}
-
-/**
- * Revokes the invitations of an account that its new role no longer allows.
- * @param before the account's previous role
- */
-export async function revokeInvitationsOf(
-  deps: Deps,
-  actor: Actor,
-  realm: Realm,
-  before: AccountRole,
-  account: AccountRecord,
-): Promise<void> {
-  // Most accounts were never allowed to invite.
-  if (!mayInRealm(builtInRole(before, realm.roles), "invitations.write")) return;
-  if (mayGrant(realm, account, "owner")) return;
-  const { invitations } = realm.buckets;
-  for await (const page of recordsToRevoke<InvitationRecord>(deps, invitations, keys.all(realm))) {
-    for (const found of page) {
-      const { createdBy, role, status, hash } = found.value;
-      if (createdBy !== account.id || status !== "active" || mayGrant(realm, account, role)) continue;
-      // A conflict means that another request has just used or revoked the invitation.
-      if ((await nullOnConflict(revoke(deps, invitations, found))) === null) continue;
-      await audit(deps, { realm: realm.name, action: "invitation", actor, target: hash, detail: "revoked" });
-    }
-  }
-}
-
-/**
- * Revokes every open invitation after a restore, because the backup may contain some that were revoked later.
- * @returns how many were open
- */
-export async function revokeOpenInvitations(deps: Deps): Promise<number> {
-  let revoked = 0;
-  for (const bucket of [buckets.platformInvitations, buckets.orbInvitations]) {
-    for await (const page of recordPages<InvitationRecord>(deps, bucket, ">")) {
-      for (const found of page) {
-        if (statusOf(found.value, deps.clock.now()) !== "active") continue;
-        await revoke(deps, bucket, found);
-        revoked++;
-      }
-    }
-  }
-  return revoked;
-}
-
-const revoke = (deps: Deps, bucket: string, found: Versioned<InvitationRecord>) =>
-  replaceRecord(deps, bucket, found, { ...found.value, status: "revoked" });
-
-export async function revokeInvitation(
-  deps: Deps,
-  actor: Actor,
-  input: { realm: Realm; code: string },
-): Promise<void> {
-  const { realm, code } = input;
-  requireInRealm(actor, realm, "invitations.write", "user");
-  const found = await findInvitation(deps, realm, code);
-  requireUsable(found, deps.clock.now());
-  requireInRealm(actor, realm, "invitations.write", found.value.role);
-  if ((await nullOnConflict(revoke(deps, realm.buckets.invitations, found))) === null) {
-    // Another request has just used or revoked the invitation. Throw the error that says which.
-    requireUsable(await findInvitation(deps, realm, code), deps.clock.now());
-    throw writeConflict();
-  }
-  await audit(deps, {
-    realm: realm.name,
-    action: "invitation",
-    actor,
-    target: found.value.hash,
-    detail: "revoked",
-  });
 }
 
 /** Error messages give this advice when there are too many invitations for one request. */

@@ -15,9 +15,10 @@ import type { AccountRole, Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { requireInRealm, requireOperator, requireOwn } from "./authorize.ts";
 import { isEffective } from "./bootstrap.ts";
-import { type InvitationRecord, revokeInvitationsOf, statusOf } from "./invitations.ts";
+import { type InvitationRecord, statusOf } from "./invitations.ts";
 import { keys, platformRealm, type Realm, requireRole } from "./realms.ts";
 import { refusal } from "./refusals.ts";
+import { closeRecoveryLink, revokeInvitationsOf } from "./revocation.ts";
 import { endSessions } from "./sessions.ts";
 
 export async function ownAccount(
@@ -97,12 +98,21 @@ export async function changeUser(
     requireInRealm(actor, realm, "users.write", role);
   }
   let before: AccountRole = "user";
+  let link: string | undefined;
   const changed = await changeAccount(deps, realm, id, (account) => {
     requireInRealm(actor, realm, "users.write", account.role);
     before = account.role;
-    return { ...account, role: role ?? account.role, status: status ?? account.status };
+    link = account.recovery;
+    return {
+      ...account,
+      role: role ?? account.role,
+      status: status ?? account.status,
+      // Another role may need more rights to recover.
+      recovery: undefined,
+    };
   });
   await endSessions(deps, realm.name, id);
+  if (link !== undefined) await closeRecoveryLink(deps, realm, link, "revoked");
   await revokeInvitationsOf(deps, actor, realm, before, changed);
   await audit(deps, {
     realm: realm.name,
@@ -132,6 +142,7 @@ export async function removeUser(
 async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRecord): Promise<void> {
   await endSessions(deps, realm.name, account.id);
   await revokeInvitationsOf(deps, actor, realm, account.role, account);
+  if (account.recovery !== undefined) await closeRecoveryLink(deps, realm, account.recovery, "revoked");
   await Promise.all(
     account.credentials.map(async (credential) =>
       deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, credential), { ttl: 60 }),

@@ -132,6 +132,7 @@ const REALM_ROUTES: readonly [
   ["passkey", "GET", "users", "admin"],
   ["passkey", "PUT", "users/{id}", "admin"],
   ["passkey", "DELETE", "users/{id}", "admin"],
+  ["passkey", "POST", "users/{id}/recovery", "admin"],
   ["invitations", "POST", "invitations", "admin"],
   ["invitations", "GET", "invitations", "admin"],
   ["invitations", "GET", "invitations/{code}", "public"],

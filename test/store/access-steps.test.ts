@@ -5,9 +5,9 @@ import { authenticate } from "../../shared/access/authenticate.ts";
 import { bootstrapRealm, ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { begin, beginAdding } from "../../shared/access/ceremony/begin.ts";
 import { complete } from "../../shared/access/ceremony/complete.ts";
-import { checkInvitation } from "../../shared/access/check-invitation.ts";
 import { createInvitation, listInvitations } from "../../shared/access/invitations.ts";
 import { keys, platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
+import { checkInvitation } from "../../shared/access/recovery/usable.ts";
 import { type Completed, endSession } from "../../shared/access/sessions.ts";
 import {
   changeUser,

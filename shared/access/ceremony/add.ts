@@ -1,6 +1,5 @@
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../../deps.ts";
-import { AppError } from "../../kernel/errors.ts";
 import {
   type AccountRecord,
   type CredentialRecord,
@@ -11,7 +10,7 @@ import {
 import { audit } from "../audit.ts";
 import { keys, type Realm } from "../realms.ts";
 import { type Completed, endSessions, readSession, sessionFor, startSession } from "../sessions.ts";
-import { PASSKEY_LIMIT } from "./begin.ts";
+import { requireRoom } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
@@ -44,14 +43,10 @@ export async function add(
     createCredential(deps, realm, key, credential),
   ]);
   const listed = (current: AccountRecord): AccountRecord => {
+    // A recovery has not ended the sessions yet, and this may be one of them.
+    if (current.recovered !== undefined) throw passkeyRefused();
     if (current.status !== "active" || current.role !== role) throw passkeyRefused();
-    if (current.credentials.length >= PASSKEY_LIMIT) {
-      throw new AppError(
-        "conflict",
-        "too_many_passkeys",
-        `An account has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`,
-      );
-    }
+    requireRoom(current);
     return { ...current, credentials: [...current.credentials, credential.id] };
   };
   const unlisted = (current: AccountRecord): AccountRecord => ({

@@ -12,10 +12,10 @@ import { type AccountRecord, readAccount, readCredential } from "../accounts.ts"
 import { type Actor, anonymous } from "../actor.ts";
 import { audit } from "../audit.ts";
 import { requireOwn } from "../authorize.ts";
-import { admitBootstrap } from "../bootstrap.ts";
-import { findInvitation, requireUsable } from "../invitations.ts";
+import { findInvitation } from "../invitations.ts";
 import { countSignup, enforceRateLimit } from "../limits.ts";
 import { generatedName, newAccountId, type Realm, relyingParty } from "../realms.ts";
+import { requireOpen } from "../recovery/usable.ts";
 import { refusal } from "../refusals.ts";
 import { requireOpenSignup } from "../settings.ts";
 import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.ts";
@@ -23,6 +23,13 @@ import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.t
 /** EdDSA, ES256 and RS256: every authenticator supports one of them. */
 export const ALGORITHMS = [-8, -7, -257];
 export const PASSKEY_LIMIT = 20;
+
+/** Throws 409 if the account has as many passkeys as it may have. */
+export function requireRoom({ credentials }: Pick<AccountRecord, "credentials">): void {
+  if (credentials.length < PASSKEY_LIMIT) return;
+  const detail = `An account has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`;
+  throw new AppError("conflict", "too_many_passkeys", detail);
+}
 
 /** WebAuthn options for the browser. The browser must send the session id back with its response. */
 export interface CeremonyStart {
@@ -42,11 +49,13 @@ export interface BeginInput {
   name?: string | undefined;
   /** Email of the new account. A sign-in with it succeeds only for the account that has it. */
   email?: string | undefined;
+  /** Recovery: whether the account's other passkeys are removed. */
+  removePasskeys?: boolean | undefined;
 }
 
 /**
- * Begins a registration if there is an invitation or the caller asks to sign up, otherwise a sign-in without a
- * username.
+ * Begins a registration if there is an invitation or the caller asks to sign up, a recovery if the invitation is a
+ * recovery link, otherwise a sign-in without a username.
  */
 export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
@@ -58,15 +67,27 @@ export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
 
 /** Rejects properties of a new account when the request does not create an account. */
 function refuseAccount(given: Pick<BeginInput, "name" | "email">): void {
-  const faults = Object.entries(given).flatMap(([name, value]): Fault[] => {
-    const message = "belongs to a registration. Send it with an invitation or with signup=true.";
-    return value === undefined ? [] : [{ path: `/${name}`, code: "not_a_registration", message }];
-  });
+  const message = "belongs to a registration. Send it with an invitation or with signup=true.";
+  refuse(given, { path: "", code: "not_a_registration", message });
+}
+
+/** Rejects properties of a recovery when the request does not recover an account. */
+function refuseRecovery({ removePasskeys }: BeginInput): void {
+  const message = "belongs to a recovery. Send it with a recovery link.";
+  refuse({ removePasskeys }, { path: "", code: "not_a_recovery", message });
+}
+
+function refuse(given: object, fault: Fault): void {
+  const faults = Object.entries(given).flatMap(([name, value]): Fault[] =>
+    value === undefined ? [] : [{ ...fault, path: `/${name}` }],
+  );
   if (faults.length > 0) throw invalid(faults);
 }
 
-async function beginLogin(deps: Deps, { realm, name, email }: BeginInput): Promise<CeremonyStart> {
+async function beginLogin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
+  const { realm, name, email } = input;
   refuseAccount({ name });
+  refuseRecovery(input);
   await enforceRateLimit(deps, "begin");
   const publicKey = await generateAuthenticationOptions({
     rpID: relyingParty(deps.config).id,
@@ -90,9 +111,9 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   const { realm } = input;
   // A registration stores the email. A sign-in ignores it, so any text is accepted there.
   const [found] = await Promise.all([findInvitation(deps, realm, invite), enforceRateLimit(deps, "begin")]);
+  let open: Awaited<ReturnType<typeof requireOpen>>;
   try {
-    requireUsable(found, deps.clock.now());
-    if (found.value.bootstrap) await admitBootstrap(deps, realm);
+    open = await requireOpen(deps, realm, found);
   } catch (error) {
     if (error instanceof AppError && (error.kind === "gone" || error.kind === "not_found")) {
       await audit(deps, {
@@ -105,7 +126,10 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
     }
     throw error;
   }
-  const invitation = { key: found.key, hash: found.value.hash };
+  const { key, value } = open.invitation;
+  const invitation = { key, hash: value.hash };
+  if (open.account !== null) return beginRecovery(deps, input, open.account.value, invitation);
+  refuseRecovery(input);
   return registration(deps, realm, newAccount(deps, input), {
     purpose: "register",
     invitation,
@@ -118,8 +142,22 @@ function newAccount(deps: Deps, { name, email }: BeginInput): Described {
   return { id, name: name ?? generatedName(id), email: email ?? null, credentials: [] };
 }
 
+function beginRecovery(
+  deps: Deps,
+  { realm, name, email, removePasskeys: removes = false }: BeginInput,
+  account: AccountRecord,
+  invitation: { key: string; hash: string },
+): Promise<CeremonyStart> {
+  refuseAccount({ name, email });
+  if (!removes) requireRoom(account);
+  // The device may hold a passkey that is about to be removed. It must be able to create another one.
+  const known = removes ? { ...account, credentials: [] } : account;
+  return registration(deps, realm, known, { purpose: "recover", invitation, session: null, removes });
+}
+
 async function beginSignup(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   const { realm, invite } = input;
+  refuseRecovery(input);
   if (invite !== undefined) {
     const message = "must not be sent together with an invitation. Send one of them.";
     throw invalid([{ path: "/signup", code: "exclusive", message }]);
@@ -130,22 +168,14 @@ async function beginSignup(deps: Deps, input: BeginInput): Promise<CeremonyStart
   return registration(deps, realm, newAccount(deps, input), bound);
 }
 
-export async function beginAdding(
-  deps: Deps,
-  actor: Actor,
-  { realm, name, email }: BeginInput,
-): Promise<CeremonyStart> {
+export async function beginAdding(deps: Deps, actor: Actor, input: BeginInput): Promise<CeremonyStart> {
+  const { realm, name, email } = input;
   requireOwn(actor, realm.name, "passkeys.write");
   refuseAccount({ name, email });
+  refuseRecovery(input);
   const [account] = await Promise.all([readAccount(deps, realm, actor.sub), enforceRateLimit(deps, "begin")]);
   if (account === null) throw refusal(actor);
-  if (account.value.credentials.length >= PASSKEY_LIMIT) {
-    throw new AppError(
-      "conflict",
-      "too_many_passkeys",
-      `An account has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`,
-    );
-  }
+  requireRoom(account.value);
   return registration(deps, realm, account.value, {
     purpose: "add",
     invitation: null,
@@ -157,7 +187,7 @@ async function registration(
   deps: Deps,
   realm: Realm,
   account: Described,
-  bound: Pick<Challenge, "purpose" | "invitation" | "session">,
+  bound: Pick<Challenge, "purpose" | "invitation" | "session" | "removes">,
 ): Promise<CeremonyStart> {
   const known = await Promise.all(account.credentials.map((id) => readCredential(deps, realm, id)));
   const publicKey = await generateRegistrationOptions({

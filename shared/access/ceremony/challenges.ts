@@ -17,14 +17,16 @@ const REMEMBER_SECONDS = CHALLENGE_SECONDS * 2;
 
 export interface Challenge {
   realm: string;
-  purpose: "login" | "register" | "signup" | "add";
+  purpose: "login" | "register" | "signup" | "add" | "recover";
   /** Base64url, as in WebAuthn. */
   challenge: string;
   invitation: { key: string; hash: string } | null;
-  /** Id of the new account, or of the account that adds a passkey. */
+  /** Id of the new account, or of the account that gets a passkey. */
   account: string | null;
   /** Id of the session that adds a passkey. When the session ends, the challenge becomes invalid. */
   session: string | null;
+  /** Recovery: whether the account's other passkeys are removed. */
+  removes?: boolean | undefined;
   name: string | null;
   /** Email of the new account. For a sign-in: the email that the account must have. */
   email: string | null;

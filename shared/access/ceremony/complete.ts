@@ -8,12 +8,13 @@ import type { Completed } from "../sessions.ts";
 import { add } from "./add.ts";
 import { type Challenge, consumeChallenge, openChallenge } from "./challenges.ts";
 import { login } from "./login.ts";
+import { recover } from "./recover.ts";
 import { register } from "./register.ts";
 import { signUp } from "./signup.ts";
 import { passkeyRefused } from "./verify.ts";
 
 /** The ceremonies that create a passkey. */
-const CREATING = { register, signup: signUp, add } as const;
+const CREATING = { register, signup: signUp, add, recover } as const;
 
 export interface CompleteInput {
   realm: Realm;
@@ -46,7 +47,7 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
     if (REFUSALS.has(code)) {
       await audit(deps, {
         realm: realm.name,
-        action: challenge.purpose === "login" ? "signin" : "register",
+        action: ACTIONS[challenge.purpose],
         actor: { sub: challenge.account ?? "anonymous" },
         outcome: "refused",
         detail: code,
@@ -66,6 +67,15 @@ async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   await enforceRateLimit(deps, "complete");
   await consumed;
 }
+
+/** The actions under which the audit log records refused ceremonies. */
+const ACTIONS = {
+  login: "signin",
+  register: "register",
+  signup: "register",
+  add: "register",
+  recover: "recovery",
+} as const;
 
 const REFUSALS: ReadonlySet<string> = new Set([
   "passkey_refused",

@@ -16,6 +16,7 @@ import {
 import { audit } from "../audit.ts";
 import { isEffective } from "../bootstrap.ts";
 import type { Realm } from "../realms.ts";
+import { finishRecoveries } from "../recovery/finish.ts";
 import { type Completed, endSession, sessionFor, startSession } from "../sessions.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
@@ -62,6 +63,7 @@ export async function login(
     );
   }
 
+  await finishRecoveries(deps, realm, usable);
   const [session] = await Promise.all([
     startSession(deps, sessionFor(realm, usable, credential.value.id)),
     rememberUse(deps, realm, credential, used),

@@ -13,7 +13,7 @@ import {
 } from "../accounts.ts";
 import { audit } from "../audit.ts";
 import { hasOwner } from "../bootstrap.ts";
-import { hasValidCreator, type InvitationRecord, invitationRevoked, requireUsable } from "../invitations.ts";
+import { hasValidCreator, type InvitationRecord, invitationEnded, requireUsable } from "../invitations.ts";
 import { generatedName, keys, type Realm } from "../realms.ts";
 import { type Completed, endSession, type StartedSession, sessionFor, startSession } from "../sessions.ts";
 import type { Challenge } from "./challenges.ts";
@@ -54,6 +54,8 @@ export async function register(
         );
   const verified = await verifyNew(deps, challenge, response);
   requireUsable(invitation, deps.clock.now());
+  // A recovery link registers no account.
+  if (invitation.value.recovers !== undefined) throw passkeyRefused();
   if (invitation.value.bootstrap && (await hasOwner(deps, realm))) {
     throw new AppError(
       "gone",
@@ -133,7 +135,7 @@ async function writePending(
     startSession(deps, sessionFor(realm, account, credential.id)),
     createCredential(deps, realm, credentialKey, credential),
     hasValidCreator(deps, realm, invitation).then((vouched) => {
-      if (!vouched) throw invitationRevoked();
+      if (!vouched) throw invitationEnded("revoked", invitation);
     }),
   ]);
   const [first, second, third, fourth] = written;
