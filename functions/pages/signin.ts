@@ -39,17 +39,18 @@ export function byName(c: Context<AppEnv>): Response | null {
   return c.redirect(`${known.origin}${asked.pathname}${asked.search}`, 302);
 }
 
+/** Words for invitations and for recovery links. */
 const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>> = {
   invitation_not_found: [
-    "This invitation is not valid",
+    "This link is not valid",
     "Check that you copied the whole address, or ask for a new one.",
   ],
-  invitation_used: [
-    "This invitation was already used",
-    "Each invitation works once. Ask for a new one, or sign in.",
+  invitation_used: ["This link was already used", "Each link works once. Ask for a new one, or sign in."],
+  invitation_expired: [
+    "This link has expired",
+    "Invitations work for 7 days, links to get back into an account for 24 hours. Ask for a new one.",
   ],
-  invitation_expired: ["This invitation has expired", "Invitations are valid for 7 days. Ask for a new one."],
-  invitation_revoked: ["This invitation was revoked", "Ask the person who invited you for a new one."],
+  invitation_revoked: ["This link was revoked", "Ask the person who gave it to you for a new one."],
 };
 
 const CLOSED: PageState = {
@@ -67,7 +68,9 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   ]);
   try {
     const { invitation, account } = await requireOpen(deps, realm, found);
-    return { kind: "register", role: invitation.value.role, recovers: account?.value.name ?? null };
+    return account === null
+      ? { kind: "register", role: invitation.value.role }
+      : { kind: "recover", name: account.value.name };
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (told === undefined) throw error;

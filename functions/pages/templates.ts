@@ -10,8 +10,9 @@ export type PageState =
    * without an invitation.
    */
   | { kind: "login"; name: string | null; signup: boolean }
-  /** `recovers` is the name of the account that gets a passkey; null if the invitation creates an account. */
-  | { kind: "register"; role: string; recovers: string | null }
+  | { kind: "register"; role: string }
+  /** A recovery link adds a passkey to the account of this name. */
+  | { kind: "recover"; name: string }
   /** A registration without an invitation. */
   | { kind: "signup" }
   /** No account exists yet, and the URL contains no invitation. */
@@ -29,6 +30,8 @@ function title(state: PageState): string {
   switch (state.kind) {
     case "register":
       return "Create your passkey";
+    case "recover":
+      return "Get back into your account";
     case "signup":
       return "Create an account";
     case "bootstrap":
@@ -61,8 +64,13 @@ function registerForm(realm: Realm, role?: string): Html {
 
 function recoverForm(realm: Realm, name: string): Html {
   return html`
-      <p>Add a passkey to the account <strong>${name}</strong>. This device stores the passkey and unlocks it with your fingerprint, your face or your screen lock. All devices that are signed in to the account are signed out.</p>
+      <p>This link is for the account <strong>${name}</strong>. Create a new passkey for it on this device. It signs you in, and signs out every other device.</p>
       <form id="form" action="" novalidate>
+        <fieldset>
+          <legend>Passkeys that the account already has</legend>
+          <label class="check"><input type="radio" name="old" value="keep" checked> <span>Keep <span class="hint">if you may find them again</span></span></label>
+          <label class="check"><input type="radio" name="old" value="remove"> <span>Remove <span class="hint">if they were stolen, or are gone for good</span></span></label>
+        </fieldset>
         <button class="primary" type="submit" disabled>Create passkey</button>
       </form>${said("enter")}
       <p class="foot">Found your passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
@@ -95,7 +103,9 @@ function knownForm(realm: Realm, name: string): Html {
 function body(realm: Realm, state: PageState): Html {
   switch (state.kind) {
     case "register":
-      return state.recovers === null ? registerForm(realm, state.role) : recoverForm(realm, state.recovers);
+      return registerForm(realm, state.role);
+    case "recover":
+      return recoverForm(realm, state.name);
     case "login":
       return state.name === null ? loginForm(realm, state.signup) : knownForm(realm, state.name);
     case "signup":
@@ -152,7 +162,7 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 </head>
 <body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
   <main id="card">
-    ${mark}${enter}${script === nothing ? nothing : accountSection(realm, state.kind === "register" || state.kind === "signup")}
+    ${mark}${enter}${script === nothing ? nothing : accountSection(realm, state.kind !== "login")}
     <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
   </main>
 </body>

@@ -38,12 +38,12 @@ describe("unusable invitations", () => {
     await opened.page.goto(used.url);
     await createButton(opened.page).click();
     await signedIn(opened.page);
-    await state(used.url, "This invitation was already used", "invitation-used");
+    await state(used.url, "This link was already used", "invitation-used");
 
     const token = await adminToken(platform);
     const revoked = await invite();
     await call(platform, "DELETE", `/api/auth/invitations/${revoked.token}`, { token });
-    await state(revoked.url, "This invitation was revoked", "invitation-revoked");
+    await state(revoked.url, "This link was revoked", "invitation-revoked");
 
     const expired = await invite();
     const store = platform.operatorStore();
@@ -53,8 +53,8 @@ describe("unusable invitations", () => {
       record.expiresAt = new Date(Date.now() - 1000).toISOString();
       await store.kvPut(buckets.orbInvitations, entry.key, JSON.stringify(record));
     }
-    await state(expired.url, "This invitation has expired", "invitation-expired");
-    await state(`${signinUrl()}?invite=nobody`, "This invitation is not valid", "invitation-unknown");
+    await state(expired.url, "This link has expired", "invitation-expired");
+    await state(`${signinUrl()}?invite=nobody`, "This link is not valid", "invitation-unknown");
   });
 
   test("explains one that is revoked while the page is open", async () => {
@@ -65,7 +65,7 @@ describe("unusable invitations", () => {
       token: await adminToken(platform),
     });
     await createButton(opened.page).click();
-    await error(opened.page).filter({ hasText: "This invitation was revoked." }).waitFor();
+    await error(opened.page).filter({ hasText: "This link was revoked." }).waitFor();
   });
 });
 

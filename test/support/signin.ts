@@ -91,7 +91,7 @@ export async function invite(realm = "auth", role = "user"): Promise<{ url: stri
 
 /** The visible text of a page. */
 export const signedIn = (page: Page) => page.getByRole("heading", { name: "You are signed in" }).waitFor();
-export const error = (page: Page) => page.getByRole("alert");
+export const error = (page: Pick<Page, "getByRole">) => page.getByRole("alert");
 export const createButton = (page: Page) => page.getByRole("button", { name: "Create passkey" });
 export const signInButton = (page: Page) =>
   page.getByRole("button", { name: /Sign in with a passkey|Confirm with your passkey/ });

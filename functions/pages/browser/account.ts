@@ -1,25 +1,11 @@
 /** The page of a signed-in account. */
 import type { RealmApi, Session } from "./api.ts";
-import { byId, show } from "./dom.ts";
+import { copy } from "./copy.ts";
+import { byId, inputAt, show } from "./dom.ts";
 import { attempt, type Place, say, sayAt, speakAt, WAITING } from "./feedback.ts";
 import { addPasskey, showPasskeys } from "./passkeys.ts";
 import { showSessions } from "./sessions.ts";
 import { wordsFor } from "./words.ts";
-
-async function copy(token: string): Promise<void> {
-  speakAt("token");
-  try {
-    await navigator.clipboard.writeText(token);
-    say("status", "Copied. Anyone who has this token can act as you for 12 hours: keep it secret.");
-  } catch {
-    const field = byId("token");
-    if (!(field instanceof HTMLInputElement)) return;
-    field.value = token;
-    field.hidden = false;
-    field.select();
-    say("error", "The browser does not allow copying. Copy the token from the field, and keep it secret.");
-  }
-}
 
 /** Loads a part of the page. Its error appears in that part, and the other parts still work. */
 async function load(where: Place, part: () => Promise<void>): Promise<void> {
@@ -38,7 +24,10 @@ export function showAccount(api: RealmApi, session: Session, greeting: string): 
   show("enter", false);
   show("account", true);
   speakAt("token");
-  byId("copy")?.addEventListener("click", () => void copy(session.token));
+  byId("copy")?.addEventListener("click", () => {
+    const done = "Copied. Anyone who has this token can act as you for 12 hours: keep it secret.";
+    void copy("token", session.token, inputAt("token"), done, "the token");
+  });
   byId("add")?.addEventListener("click", () => void attempt("passkeys", () => addPasskey(api), WAITING));
   document.title = `Signed in · ${title}`;
   byId("account-title")?.focus();

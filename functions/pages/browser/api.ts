@@ -52,13 +52,20 @@ async function send(
     throw new Refused("network");
   }
   const answer = (await response.json().catch(() => ({}))) as Json;
-  if (!response.ok) throw new Refused(typeof answer.code === "string" ? answer.code : "unknown");
+  if (!response.ok)
+    throw new Refused(typeof answer.code === "string" ? answer.code : "unknown", response.status);
   return answer;
 }
 
 export type RealmApi = ReturnType<typeof realmApi>;
 
 const get = (path: string) => send(path, undefined, {}, "GET") as Promise<unknown>;
+/** Returns null if the answer is no list: a module of the orb has the path. */
+async function listAt<T>(path: string): Promise<T[] | null> {
+  const answer = await get(path);
+  return Array.isArray(answer) ? (answer as T[]) : null;
+}
+
 const remove = (path: string) => send(path, undefined, {}, "DELETE");
 
 export function realmApi(base: string) {
@@ -81,8 +88,9 @@ export function realmApi(base: string) {
   }
   return {
     beginLogin: () => begin<PublicKeyCredentialRequestOptionsJSON>({}),
-    beginRegistration: (body: { invite: string; name?: string } | { add: true }) =>
-      begin<PublicKeyCredentialCreationOptionsJSON>(body),
+    beginRegistration: (
+      body: { invite: string; name?: string } | { invite: string; removePasskeys: boolean } | { add: true },
+    ) => begin<PublicKeyCredentialCreationOptionsJSON>(body),
     beginSignup: (body: { name?: string }) =>
       begin<PublicKeyCredentialCreationOptionsJSON>(body, "?signup=true"),
     complete,
@@ -90,11 +98,7 @@ export function realmApi(base: string) {
     listPasskeys: async () => (await get(`${base}/passkeys`)) as Passkey[],
     renamePasskey: (id: string, name: string) => send(`${base}/passkeys/${id}`, { name }, {}, "PUT"),
     removePasskey: (id: string) => remove(`${base}/passkeys/${id}`),
-    /** Null if a module of the orb has the path. */
-    listSessions: async () => {
-      const answer = await get(`${base}/sessions`);
-      return Array.isArray(answer) ? (answer as SessionEntry[]) : null;
-    },
+    listSessions: () => listAt<SessionEntry>(`${base}/sessions`),
     endSession: (id: string) => remove(`${base}/sessions/${id}`),
     endOtherSessions: () => remove(`${base}/sessions`),
   };

@@ -1,5 +1,7 @@
 export const byId = (id: string) => document.getElementById(id);
 
+export const inputAt = (id: string) => byId(id) as HTMLInputElement | null;
+
 export function part<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   properties: Partial<HTMLElementTagNameMap[K]>,

@@ -1,7 +1,7 @@
 import type { RealmApi, SessionEntry } from "./api.ts";
 import { byId, minute, part, show, twice } from "./dom.ts";
 import { attempt, say } from "./feedback.ts";
-import { Refused } from "./words.ts";
+import { unlessGone } from "./words.ts";
 
 /** Sessions that the page lists. Older ones only count. */
 const SHOWN = 20;
@@ -21,7 +21,6 @@ export async function showSessions(api: RealmApi): Promise<void> {
   const list = byId("sessions");
   if (list === null) return;
   const sessions = await api.listSessions();
-  // An orb whose own module has the path of the sessions offers none.
   show("sessions-part", sessions !== null);
   if (sessions === null) return;
   const act = (work: () => Promise<unknown>, done: string) =>
@@ -44,15 +43,7 @@ export async function showSessions(api: RealmApi): Promise<void> {
       "Sign out",
       "Sign out now?",
       () => `${name}, ${began}`,
-      () =>
-        act(
-          () =>
-            api.endSession(session.id).catch((error: unknown) => {
-              // It has ended meanwhile.
-              if (!(error instanceof Refused && error.code === "session_not_found")) throw error;
-            }),
-          `${name} is signed out.`,
-        ),
+      () => act(() => api.endSession(session.id).catch(unlessGone), `${name} is signed out.`),
     );
     return part("li", {}, text, button);
   };

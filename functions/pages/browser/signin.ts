@@ -2,13 +2,18 @@
 import { browserSupportsWebAuthn, startAuthentication, startRegistration } from "@simplewebauthn/browser";
 import { showAccount } from "./account.ts";
 import { realmApi, type Session } from "./api.ts";
-import { byId, show } from "./dom.ts";
+import { byId, inputAt, show } from "./dom.ts";
 import { attempt, busy, say, WAITING } from "./feedback.ts";
 import { returnAddress, siteOf } from "./return.ts";
 
 const page = document.body.dataset;
 const api = realmApi(page.base ?? "");
 const query = new URLSearchParams(location.search);
+
+const GREETING: Record<string, string> = {
+  login: "Welcome back.",
+  recover: "Your new passkey works. All other devices were signed out.",
+};
 
 function signedIn(session: Session): void {
   const next = returnAddress();
@@ -19,15 +24,21 @@ function signedIn(session: Session): void {
   }
   // The invitation in the URL is used up, so a reload must not try it again.
   history.replaceState(null, "", location.pathname);
-  showAccount(api, session, page.state === "login" ? "Welcome back." : "Your passkey was created.");
+  showAccount(api, session, GREETING[page.state ?? ""] ?? "Your passkey was created.");
+}
+
+function beginNew() {
+  const name = inputAt("name")?.value.trim() ?? "";
+  const given = name === "" ? {} : { name };
+  const invite = query.get("invite") ?? "";
+  if (page.state === "signup") return api.beginSignup(given);
+  if (page.state !== "recover") return api.beginRegistration({ invite, ...given });
+  const removePasskeys = document.querySelector("[name=old][value=remove]:checked") !== null;
+  return api.beginRegistration({ invite, removePasskeys });
 }
 
 async function register(): Promise<void> {
-  const name = (byId("name") as HTMLInputElement | null)?.value.trim() ?? "";
-  const given = name === "" ? {} : { name };
-  const { sessionId, publicKey } = await (page.state === "signup"
-    ? api.beginSignup(given)
-    : api.beginRegistration({ invite: query.get("invite") ?? "", ...given }));
+  const { sessionId, publicKey } = await beginNew();
   const response = await startRegistration({ optionsJSON: publicKey });
   signedIn(await api.complete(sessionId, response));
 }

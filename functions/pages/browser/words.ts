@@ -2,18 +2,26 @@ import { WebAuthnError } from "@simplewebauthn/browser";
 
 export class Refused extends Error {
   readonly code: string;
-  constructor(code: string) {
+  readonly status: number;
+  /** @param status 0 without an answer */
+  constructor(code: string, status = 0) {
     super(code);
     this.code = code;
+    this.status = status;
   }
+}
+
+/** Ignores that an object is gone already. */
+export function unlessGone(error: unknown): void {
+  if (!(error instanceof Refused && error.status === 404)) throw error;
 }
 
 const SERVER: Record<string, string> = {
   invitation_not_found:
-    "This invitation is not valid. Check that you copied the whole address, or ask for a new one.",
-  invitation_used: "This invitation was already used. Ask for a new one, or sign in with your passkey.",
-  invitation_expired: "This invitation has expired. Ask for a new one.",
-  invitation_revoked: "This invitation was revoked. Ask for a new one.",
+    "This link is not valid. Check that you copied the whole address, or ask for a new one.",
+  invitation_used: "This link was already used. Ask for a new one, or sign in with your passkey.",
+  invitation_expired: "This link has expired. Ask for a new one.",
+  invitation_revoked: "This link was revoked. Ask for a new one.",
   session_expired: "That took too long. Please try again.",
   session_used: "This attempt was already used. Please try again.",
   session_not_found: "That took too long. Please try again.",
