@@ -12,6 +12,10 @@ const AuditSchema = z
     realm: z.string().openapi({ description: "`platform`, `auth` or an orb's id" }),
     action: z.string().openapi({ example: "signin" }),
     actor: z.string().openapi({ description: "Account id, `anonymous` or `system`" }),
+    through: z
+      .string()
+      .optional()
+      .openapi({ description: "Handler that acted for the account", example: "shop.order" }),
     target: z.string().nullable().openapi({ description: "Id of the object" }),
     outcome: z.enum(["ok", "refused"]),
     detail: z

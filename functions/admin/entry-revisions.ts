@@ -37,6 +37,10 @@ const RevisionItemSchema = z
     validTo: moment,
     at: z.iso.datetime(),
     by: z.string().openapi({ description: "Account id; `scheduler` if a validity window closed" }),
+    through: z.string().optional().openapi({
+      description: "Handler through which the account wrote the revision",
+      example: "shop.order",
+    }),
     opened: z
       .object({ at: z.iso.datetime(), by: z.string() })
       .optional()

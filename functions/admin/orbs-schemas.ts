@@ -112,7 +112,10 @@ export const RouteSchema = z
     path: z.string(),
     orb: z.string(),
     origin: z.enum(["crud", "handler", "signin"]),
-    role: z.string().openapi({ description: "The least role that may use it", example: "user" }),
+    role: z.string().openapi({
+      description: "The least role that may use it; `handler`: only handlers, for their callers",
+      example: "user",
+    }),
     handler: z.string().optional(),
   })
   .openapi("ActiveRoute");

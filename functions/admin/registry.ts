@@ -1,5 +1,6 @@
 /** Lists all handlers, shows whether a running service provides each of them, and removes registrations. */
 import { z } from "@hono/zod-openapi";
+import { ACTS } from "../../shared/definition/document/acts.ts";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { capturingStreams } from "../../shared/handlers/contract/subject.ts";
 import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/handlers/contract/types.ts";
@@ -28,6 +29,14 @@ const RegistrySchema = z
       .array(z.string())
       .optional()
       .openapi({ description: "Methods of these routes; GET by default" }),
+    acts: z
+      .array(z.enum(ACTS))
+      .optional()
+      .openapi({ description: "Acts that the handler requests: operations for its callers" }),
+    act: z
+      .enum(ACTS)
+      .optional()
+      .openapi({ description: "Act that another handler needs to call this one for its caller" }),
     input: schema.openapi({ description: "JSON Schema of the input" }),
     output: schema.openapi({ description: "JSON Schema of the output" }),
     status: z.enum(["available", "absent", "unknown", "faulty"]).openapi({

@@ -16,6 +16,7 @@ export const ROLE_DESCRIPTIONS: Record<string, string> = {
   own: "Signed-in users, what they created themselves",
   admin: "Admins of the orb",
   owner: "Owners of the orb",
+  handler: "Handlers of the orb, for their callers",
 };
 
 const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
@@ -31,9 +32,14 @@ const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
 };
 
 /** Returns the text that names the callers of a grant. */
-export function callersOf({ least, own, roles }: Grant): string {
+export function callersOf({ least, own, roles, handlers }: Grant): string {
   const further = least === "public" || least === "user" ? [] : [...(own ? ["own"] : []), ...roles];
-  const names = [...further, least].map((name) => ROLE_DESCRIPTIONS[name] ?? `The role \`${name}\``);
+  const names = [
+    ...[...further, ...(least === null ? [] : [least])].map(
+      (name) => ROLE_DESCRIPTIONS[name] ?? `The role \`${name}\``,
+    ),
+    ...handlers.map((name) => `The handler ${name}`),
+  ];
   return names
     .map((name, index) => (index === 0 ? name : name.charAt(0).toLowerCase() + name.slice(1)))
     .join("; ");

@@ -10,8 +10,8 @@ import {
 } from "../../shared/access/authenticate.ts";
 import { realmOf, requireScope, SHARED_REALM } from "../../shared/access/authorize.ts";
 import type { Operation } from "../../shared/access/credentials/operations.ts";
-import { refusal } from "../../shared/access/refusals.ts";
-import { verifyToken } from "../../shared/access/tokens.ts";
+import { handlerRefusal, refusal } from "../../shared/access/refusals.ts";
+import { isVerified } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Consistency } from "../../shared/store/types.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -55,14 +55,7 @@ export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
           isSessionCookie(config, name) ? [value] : [],
         )
       : [BEARER.exec(header)?.[1] ?? ""];
-  const checks = tokens.map(async (token) => {
-    try {
-      await verifyToken(config, token, clock.now());
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  const checks = tokens.map((token) => isVerified(config, token, clock.now()));
   return (await Promise.all(checks)).includes(true);
 }
 
@@ -94,8 +87,15 @@ export async function identify(
   const credentials = credentialsOf(c);
   const actor = await authenticate(c.get("deps"), credentials, want, consistency);
   if (credentials.bearer === undefined && actor.kind !== "anonymous") requireTrustedOrigin(c);
+  // A service that hands its credential to a web page must not give the page the handler's rights.
+  if (actor.kind === "handler" && fromBrowser(c)) throw handlerRefusal(actor);
   c.set("actor", actor);
   return actor;
+}
+
+/** Returns whether a web page sent the request. Browsers set these headers, and scripts cannot change them. */
+function fromBrowser(c: Context<AppEnv>): boolean {
+  return c.req.header("origin") !== undefined || c.req.header("sec-fetch-site") !== undefined;
 }
 
 export function actorFor(c: Context<AppEnv>, orb: string, usesAccess: boolean): Promise<Actor> {
@@ -110,7 +110,7 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
  * Starts to authenticate the caller while the orb's definition is read. Call the returned function once it is known.
  */
 export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
-  const early = identify(c, { platform: true, realms: [orb, SHARED_REALM] });
+  const early = identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb });
   // The promise is awaited later, so handle an early rejection here.
   early.catch(() => undefined);
   return async (usesAccess) => {

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { readAccount } from "../../shared/access/accounts.ts";
+import { actorId } from "../../shared/access/actor.ts";
 import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
 import { findInvitation } from "../../shared/access/invitations.ts";
 import { enforceRateLimit } from "../../shared/access/limits.ts";
@@ -96,7 +97,7 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   });
   if (actor !== null && actor.kind !== "anonymous") {
     // Read the account, because its name may have changed since the session began.
-    const account = await readAccount(deps, realm, actor.sub);
+    const account = await readAccount(deps, realm, actorId(actor));
     return { kind: "login", name: account?.value.name ?? null, signup: false };
   }
   if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) {

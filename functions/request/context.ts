@@ -1,10 +1,11 @@
 import type { Context, MiddlewareHandler } from "hono";
-import type { Actor } from "../../shared/access/actor.ts";
+import { type Actor, accountBehind, actorId, throughOf } from "../../shared/access/actor.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
 import type { Metric } from "../../shared/kernel/metrics.ts";
+import { actingFor } from "../../shared/modules/acting.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import { namesOf } from "./log.ts";
 
@@ -73,6 +74,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       newId: () => newId(Date.now()),
       randomToken,
       builtIn: BUILT_IN,
+      actingFor,
       afterwards: (work) => {
         pending.push(
           work.catch((error: unknown) =>
@@ -98,7 +100,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       status: c.res.status,
       started,
       orb: c.req.param("orbId"),
-      caller: actor === undefined || actor.kind === "anonymous" ? undefined : actor.sub,
+      actor,
     });
   };
 }
@@ -116,10 +118,12 @@ export function recordFinished(
     status: number;
     started: number;
     orb: string | undefined;
-    caller: string | undefined;
+    actor: Actor | undefined;
   },
 ): void {
-  const { method, route, status, started, orb, caller } = request;
+  const { method, route, status, started, orb, actor } = request;
+  const through = actor === undefined ? undefined : throughOf(actor);
+  const anonymous = actor === undefined || accountBehind(actor).kind === "anonymous";
   const durationMs = Date.now() - started;
   host.observe?.({ method, route, status, durationMs });
   log.info("request", {
@@ -128,7 +132,8 @@ export function recordFinished(
     status,
     durationMs,
     ...(orb === undefined ? {} : { orb }),
-    ...(caller === undefined ? {} : { caller }),
+    ...(anonymous ? {} : { caller: actorId(actor) }),
+    ...(through === undefined ? {} : { through }),
   });
 }
 

@@ -10,7 +10,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
 import { type FurtherHttpHandler, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
 import type { HttpHandler } from "../../shared/handlers/contract/types.ts";
-import { requireAuth } from "../../shared/handlers/dispatch.ts";
+import { requireCallable } from "../../shared/handlers/dispatch.ts";
 import { countCall } from "../../shared/quotas/quotas.ts";
 import { actorFor } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -58,7 +58,7 @@ export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHand
     const { usesAccess } = live.compiled;
     const actor = await actorFor(c, orb, usesAccess);
     const principal = principalIn(actor, orb, live.compiled);
-    requireAuth(found.handler.auth, principal);
+    requireCallable(found.handler, principal);
     await countCall(c.var.deps, actor, orb);
     return withoutMarkup(await found.run({ c, live, principal }));
   }

@@ -10,7 +10,7 @@ import {
   checkInput,
   invoke,
   type Resolved,
-  requireAuth,
+  requireCallable,
   resolveHandler,
 } from "../../shared/handlers/dispatch.ts";
 import { ServiceRefusal } from "../../shared/handlers/remote.ts";
@@ -64,7 +64,7 @@ const jwt: Middleware = async (call, next) => {
 };
 
 const role: Middleware = async (call, next) => {
-  requireAuth(call.resolved.handler.auth, call.principal);
+  requireCallable(call.resolved.handler, call.principal);
   return next();
 };
 

@@ -42,14 +42,14 @@ function latestOf({ c, live, schema, actor }: Reading): boolean {
   return latest;
 }
 
-/** Only owners may see decrypted values. */
+/** Only owners, and handlers that are granted this, may see decrypted values. */
 function revealOf({ c, live, schema, actor }: Reading): boolean {
   const reveal = c.req.query("reveal");
   if (reveal === undefined || reveal === "false") return false;
   if (reveal !== "true")
     throw invalidParameters([{ path: "/reveal", code: "invalid_value", message: "must be true or false" }]);
   const principal = principalIn(actor, live.orb, live.compiled);
-  requireMay(principal, "reveal", { access: schema.access, own: false });
+  requireMay(principal, "reveal", { access: schema.access, own: true });
   return true;
 }
 

@@ -158,7 +158,7 @@ export class ResponseCache {
       status,
       started,
       orb,
-      caller: undefined,
+      actor: undefined,
     });
     return true;
   }

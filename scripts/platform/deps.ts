@@ -1,6 +1,7 @@
 import { readSettings } from "../../functions/env.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
+import { actingFor } from "../../shared/modules/acting.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import type { Store } from "../../shared/store/types.ts";
 
@@ -18,6 +19,7 @@ export function scriptDeps(store: Store, variables: Record<string, string>): Han
     newId: () => newId(Date.now()),
     randomToken,
     builtIn: BUILT_IN,
+    actingFor,
     afterwards: (work) => void work.catch(silent),
   };
 }

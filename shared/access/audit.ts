@@ -1,7 +1,7 @@
 /** The audit log records who did what and when. It contains no secrets and no user content. */
 import type { Deps } from "../deps.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { type Actor, actorId } from "./actor.ts";
+import { type Actor, actorId, throughOf } from "./actor.ts";
 
 export type AuditAction =
   | "bootstrap"
@@ -40,6 +40,8 @@ export interface AuditRecord {
   realm: string;
   action: string;
   actor: string;
+  /** The handler that acted for the actor. */
+  through?: string | undefined;
   target: string | null;
   outcome: "ok" | "refused";
   detail: string | null;
@@ -50,16 +52,20 @@ export interface AuditRecord {
 
 /** Appends one record, and resolves when the broker has stored it. */
 export async function audit(deps: Deps, event: AuditEvent): Promise<void> {
+  const { actor } = event;
+  const through = "kind" in actor ? throughOf(actor) : undefined;
   const record: AuditRecord = {
     v: 1,
     at: new Date(deps.clock.now()).toISOString(),
     realm: event.realm,
     action: event.action,
-    actor: "kind" in event.actor ? actorId(event.actor) : event.actor.sub,
+    actor: "kind" in actor ? actorId(actor) : actor.sub,
+    through,
     target: event.target ?? null,
     outcome: event.outcome ?? "ok",
     detail: event.detail ?? null,
-    requestId: deps.request.requestId,
+    // A handler's record belongs to the request of its caller.
+    requestId: "kind" in actor && actor.kind === "handler" ? actor.requestId : deps.request.requestId,
     client: deps.request.client,
   };
   await deps.store.append(streams.platform, {

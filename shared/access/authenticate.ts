@@ -1,10 +1,10 @@
 import type { Deps } from "../deps.ts";
 import type { Consistency } from "../store/types.ts";
-import { type Actor, anonymous } from "./actor.ts";
+import { type Actor, anonymous, type DirectActor, type HandlerActor } from "./actor.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
-import { realmRefusal } from "./refusals.ts";
+import { handlerRefusal, realmRefusal } from "./refusals.ts";
 import { readSession } from "./sessions.ts";
-import { badToken, claimedRealm, verifyToken } from "./tokens.ts";
+import { badToken, claimedRealm, claimsHandler, verifyHandlerToken, verifyToken } from "./tokens.ts";
 
 export interface Credentials {
   /** Bearer token. If present, cookies are ignored. */
@@ -17,6 +17,8 @@ export interface Credentials {
 export interface AcceptedRealms {
   platform?: boolean;
   realms?: readonly string[];
+  /** Also accepts handlers that act for their callers in this orb. */
+  handlersOf?: string;
 }
 
 /** Returns the name of a session cookie. With the prefix `__Host-`, sibling subdomains cannot set the cookie. */
@@ -43,7 +45,12 @@ export async function authenticate(
   consistency: Consistency = "cached",
 ): Promise<Actor> {
   const realms = [...(want.realms ?? []), ...(want.platform === true ? [PLATFORM_REALM] : [])];
-  if (credentials.bearer !== undefined) return actorOf(deps, credentials.bearer, realms, consistency);
+  const { bearer } = credentials;
+  if (bearer !== undefined) {
+    return claimsHandler(bearer)
+      ? handlerOf(deps, bearer, want.handlersOf, consistency)
+      : actorOf(deps, bearer, realms, consistency);
+  }
   for (const realm of realms) {
     const cookie = credentials.cookies?.(cookieName(deps.config, realm));
     if (cookie === undefined || claimedRealm(cookie) !== realm) continue;
@@ -65,12 +72,35 @@ async function actorOf(
   jwt: string,
   realms: readonly string[],
   consistency: Consistency,
-): Promise<Actor> {
+): Promise<DirectActor> {
   const claims = await verifyToken(deps.config, jwt, deps.clock.now());
-  const { realm, sub, sid, exp } = claims;
+  const actor = await accountWith(deps, claims, consistency);
+  if (!realms.includes(claims.realm)) throw realmRefusal(claims.realm, realms);
+  return actor;
+}
+
+/** Returns the handler that acts for its caller. The caller's session must not have ended since the call. */
+async function handlerOf(
+  deps: Deps,
+  jwt: string,
+  accepted: string | undefined,
+  consistency: Consistency,
+): Promise<HandlerActor> {
+  const claims = await verifyHandlerToken(deps.config, jwt, deps.clock.now());
+  const { handler, orb, acts, requestId, caller, exp } = claims;
+  const account = caller === null ? anonymous : await accountWith(deps, { ...caller, exp }, consistency);
+  if (orb !== accepted) throw handlerRefusal(claims);
+  return { kind: "handler", handler, orb, acts, caller: account, requestId };
+}
+
+/** Returns the account of a session, with the role that the session has now. */
+async function accountWith(
+  deps: Deps,
+  { realm, sub, sid, exp }: { realm: string; sub: string; sid: string; exp: number },
+  consistency: Consistency,
+): Promise<DirectActor> {
   const session = await readSession(deps, realm, sub, sid, consistency);
   if (session === null) throw badToken();
-  if (!realms.includes(realm)) throw realmRefusal(realm, realms);
   const { name, email, role } = session;
   return realm === PLATFORM_REALM
     ? { kind: "platform", sub, sid, exp, name, email }

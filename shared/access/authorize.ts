@@ -1,7 +1,21 @@
 /** Decides what each role may do. An operation that no rule allows is forbidden. */
-import type { Action, Grant, OrbRoles, SchemaAccess } from "../definition/document/access.ts";
+import type { Action, Grant, SchemaAccess } from "../definition/document/access.ts";
+import { ACT_OF, type Act } from "../definition/document/acts.ts";
 import type { AppError } from "../kernel/errors.ts";
-import { type AccountRole, type Actor, actorId, anonymous, builtInRole, type Role } from "./actor.ts";
+import {
+  type AccountActor,
+  type AccountRole,
+  type Actor,
+  accountBehind,
+  actorId,
+  anonymous,
+  builtInRole,
+  type HandlerActor,
+  type OrbRights,
+  type RealmRights,
+  type Role,
+  scopesOf,
+} from "./actor.ts";
 import {
   type AccountOperation,
   covered,
@@ -15,7 +29,7 @@ import {
   type Scope,
   scopeIn,
 } from "./credentials/operations.ts";
-import { refusal } from "./refusals.ts";
+import { handlersOnly, missingAct, refusal } from "./refusals.ts";
 
 /** Name of the realm (set of accounts) that several applications share. */
 export const SHARED_REALM = "auth";
@@ -45,32 +59,24 @@ export interface Principal {
   orbRole?: string | undefined;
   /** What the caller's API token allows in this application. Missing without a token: the role alone decides. */
   scope?: Scope;
+  /** The handler that acts for the caller, and what the application grants it. */
+  acting?: { handler: string; acts: readonly Act[] };
 }
 
-/** What decides which rights an account has in an application. */
-export interface OrbRights {
-  usesAccess: boolean;
-  /** Roles of the application's own. */
-  roles: OrbRoles;
-}
-
-/** What decides which rights an account has in a realm (set of accounts). */
-export interface RealmRights {
-  name: string;
-  roles: OrbRoles;
-}
-
-type Rights = Pick<Principal, "role" | "orbRole">;
+/** The parts of a principal that decide. */
+type Rights = Omit<Principal, "actor">;
 
 /** An anonymous caller of any application. */
 export const PUBLIC: Principal = { actor: anonymous, role: "public" };
 
 /** Returns the rights of an actor in an application. */
-export function principalIn(actor: Actor, orb: string, { usesAccess, roles }: OrbRights): Principal {
+export function principalIn(actor: Actor, orb: string, rights: OrbRights): Principal {
+  if (actor.kind === "handler") return actingIn(actor, orb, rights);
+  const { usesAccess, roles } = rights;
   const realm = { name: realmOf(orb, usesAccess), roles };
   const role = roleInRealm(actor, realm);
   const own = actor.kind === "orb" && actor.realm === realm.name && roles.has(actor.role);
-  const token = tokenOf(actor);
+  const token = scopesOf(actor);
   return {
     actor,
     role,
@@ -79,8 +85,11 @@ export function principalIn(actor: Actor, orb: string, { usesAccess, roles }: Or
   };
 }
 
-function tokenOf(actor: Actor): readonly Scope[] | undefined {
-  return "token" in actor ? actor.token?.scopes : undefined;
+function actingIn(actor: HandlerActor, orb: string, rights: OrbRights): Principal {
+  const { handler, caller } = actor;
+  if (actor.orb !== orb) return { ...PUBLIC, actor };
+  const acts = (rights.grants.get(handler) ?? []).filter((act) => actor.acts.includes(act));
+  return { ...principalIn(caller, orb, rights), actor, acting: { handler, acts } };
 }
 
 /** Returns the application that a token must name to act on the accounts of a realm, or on its own account. */
@@ -93,7 +102,7 @@ export function orbOfRealm(realm: string): string {
  * @param orb the application; the platform itself if missing
  */
 export function requireScope(actor: Actor, operation: Operation, orb: string = EVERY_ORB): void {
-  const token = tokenOf(actor);
+  const token = scopesOf(actor);
   if (token !== undefined) requireCovered(scopeIn(token, orb), operation);
 }
 
@@ -121,6 +130,7 @@ const ALLOWED_BY: Record<Exclude<EntryOperation, "reveal">, readonly [Action, ..
   archive: ["delete"],
   restore: ["delete"],
   delete: ["delete"],
+  record: ["create"],
 };
 
 /** Returns the action of an access rule that an operation needs. To read drafts, `publish` is enough too. */
@@ -129,23 +139,26 @@ export function allowedBy(operation: EntryOperation): Action {
 }
 
 /**
- * Returns whether a caller may perform an operation on an entry.
+ * Returns whether a caller may perform an operation on an entry. A handler that acts for the caller also needs the act,
+ * and with it may reveal what the caller may read.
  * @param on.own whether the caller created the entry; false for `create` and for lists
  */
 export function may(
-  caller: Rights & Pick<Principal, "scope">,
+  caller: Rights,
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): boolean {
-  if (!covered(caller.scope, operation)) return false;
+  const { role, acting, scope } = caller;
+  if (!covered(scope, operation)) return false;
+  if (acting !== undefined && !acting.acts.includes(ACT_OF[operation])) return false;
   const granted = (action: Action) => permits(on.access[action], caller, on.own);
-  if (operation === "reveal") return caller.role === "owner" && granted("read");
+  if (operation === "reveal") return (role === "owner" || acting !== undefined) && granted("read");
   return Object.hasOwn(ALLOWED_BY, operation) && ALLOWED_BY[operation].some(granted);
 }
 
 function permits(grant: Grant, caller: Rights, own: boolean): boolean {
-  const { role } = caller;
-  return atLeast(role, grant.least) || (grant.own && own && atLeast(role, "user")) || isNamed(grant, caller);
+  if (grant.least !== null && atLeast(caller.role, grant.least)) return true;
+  return (grant.own && own && atLeast(caller.role, "user")) || isNamed(grant, caller);
 }
 
 /** Returns the roles of the orb that may perform an operation because an access rule names them. */
@@ -153,8 +166,9 @@ function namedBy(operation: Exclude<EntryOperation, "reveal">, access: SchemaAcc
   return [...new Set(ALLOWED_BY[operation].flatMap((action) => access[action].roles))];
 }
 
-function isNamed({ roles }: Grant, { orbRole }: Rights): boolean {
-  return orbRole !== undefined && roles.includes(orbRole);
+/** Returns whether an access rule names the caller's role of the orb, or the handler that acts for the caller. */
+function isNamed({ roles, handlers }: Grant, { orbRole = "", acting }: Rights): boolean {
+  return roles.includes(orbRole) || handlers.includes(acting?.handler ?? "");
 }
 
 /** Returns whether a caller may list the records of all accounts, not only its own. */
@@ -177,7 +191,7 @@ export function maySettings(
 
 /** Returns whether this user created an entry. Returns false for platform admins, who need no ownership. */
 export function isOwn(actor: Actor, createdBy: string): boolean {
-  return actor.kind === "orb" && actorId(actor) === createdBy;
+  return accountBehind(actor).kind === "orb" && actorId(actor) === createdBy;
 }
 
 export function mayWith(
@@ -195,7 +209,7 @@ function operates(actor: Actor, operation: PlatformOperation): boolean {
 
 /** @param orb the affected application; the platform itself if missing */
 export function mayOperate(actor: Actor, operation: PlatformOperation, orb: string = EVERY_ORB): boolean {
-  const token = tokenOf(actor);
+  const token = scopesOf(actor);
   const scope = token === undefined ? undefined : scopeIn(token, orb);
   return operates(actor, operation) && covered(scope, operation);
 }
@@ -226,6 +240,8 @@ export function entryRefusal(
   on: { access: SchemaAccess; own: boolean },
 ): AppError {
   const least = MEMBERS.find((role) => may({ role }, operation, on));
+  const { handlers } = on.access[allowedBy(operation)];
+  if (least === undefined && handlers.length > 0) return handlersOnly(handlers);
   const named = least === "user" || operation === "reveal" ? [] : namedBy(operation, on.access);
   return refusal(actor, least, named);
 }
@@ -236,9 +252,16 @@ export function requireMay(
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): void {
-  const { scope, ...rights } = principal;
-  if (!may(rights, operation, on)) throw entryRefusal(principal.actor, operation, on);
+  if (may(principal, operation, on)) return;
+  requireAct(principal, ACT_OF[operation]);
+  const { actor, scope, ...rights } = principal;
+  if (!may(rights, operation, on)) throw entryRefusal(actor, operation, on);
   requireCovered(scope, operation);
+}
+
+/** Throws 403 if a handler acts for the caller and is not granted the act. */
+export function requireAct({ acting }: Principal, act: Act): void {
+  if (acting !== undefined && !acting.acts.includes(act)) throw missingAct(acting.handler, act);
 }
 
 /**
@@ -249,9 +272,6 @@ export function requireOperator(actor: Actor, operation: PlatformOperation, orb?
   if (!operates(actor, operation)) throw refusal(actor, "platform admin");
   requireScope(actor, operation, orb);
 }
-
-/** An actor with an account. */
-type AccountActor = Extract<Actor, { kind: "platform" | "orb" }>;
 
 /** Throws 401 or 403 if the actor may not perform the operation on its own account. */
 export function requireOwn(

@@ -1,6 +1,6 @@
 /** Errors for callers without access. `authorize.ts` decides who has it. */
 import { AppError } from "../kernel/errors.ts";
-import type { Actor, Role } from "./actor.ts";
+import { type Actor, accountBehind, type HandlerActor, type Role } from "./actor.ts";
 
 /** A role that an error message can ask for. */
 export type Needed = Exclude<Role, "public"> | "platform admin";
@@ -11,7 +11,7 @@ export type Needed = Exclude<Role, "public"> | "platform admin";
  * @param others roles of the orb that have access too
  */
 export function refusal(actor: Actor, needed?: Needed, others: readonly string[] = []): AppError {
-  if (actor.kind === "anonymous") {
+  if (accountBehind(actor).kind === "anonymous") {
     const as = needed === "platform admin" ? " as a platform admin" : "";
     return new AppError("unauthenticated", "authentication_required", `This needs you to be signed in${as}.`);
   }
@@ -32,4 +32,22 @@ export function realmRefusal(realm: string, accepted: readonly string[]): AppErr
   const names = accepted.length === 0 ? "another realm" : `the realm ${accepted.join(" or ")}`;
   const detail = `The token is valid, but it is of the realm ${realm}. Send a token of ${names}.`;
   return new AppError("forbidden", "other_realm", detail);
+}
+
+/** Returns the error for a handler that acts for its caller without a grant. */
+export function missingAct(handler: string, act: string): AppError {
+  const detail = `The handler ${handler} is not granted the act ${act}. Request it in acts of the handler's registration, and grant it in uses of the orb's document.`;
+  return new AppError("forbidden", "missing_act", detail);
+}
+
+/** Returns the error for a caller without one of the handlers that an access rule names. Signing in would not help. */
+export function handlersOnly(handlers: readonly string[]): AppError {
+  const detail = `Only handlers may do this for their callers. Call ${handlers.join(" or ")} instead.`;
+  return new AppError("forbidden", "handlers_only", detail);
+}
+
+/** Returns the error for a handler's credential that is sent to another place than its orb's entries and handlers. */
+export function handlerRefusal({ handler, orb }: Pick<HandlerActor, "handler" | "orb">): AppError {
+  const detail = `The credential of the handler ${handler} is valid only for the entries and the built-in handlers of the orb ${orb}, and only from its service. Send another token.`;
+  return new AppError("forbidden", "handler_credential", detail);
 }

@@ -1,4 +1,13 @@
-import { type CryptoKey, decodeJwt, importJWK, type JWK, type JWTPayload, jwtVerify, SignJWT } from "jose";
+import {
+  type CryptoKey,
+  decodeJwt,
+  decodeProtectedHeader,
+  importJWK,
+  type JWK,
+  type JWTPayload,
+  jwtVerify,
+  SignJWT,
+} from "jose";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isToken } from "../store/subjects.ts";
@@ -8,6 +17,9 @@ import { PLATFORM_REALM } from "./authorize.ts";
 const ALGORITHM = "EdDSA";
 /** Allowed clock difference between hosts in seconds. */
 const TOLERANCE = 5;
+/** Header `typ` of each kind of token, so that no kind passes for another. */
+const SESSION_TYP = "JWT";
+const HANDLER_TYP = "handler+jwt";
 
 /** Claims of a verified token. `iat` and `exp` are seconds since the epoch. */
 export interface Claims {
@@ -19,6 +31,20 @@ export interface Claims {
   email: string;
   /** Set only for users of applications. The session, not the token, decides what the user may do. */
   role: AccountRole;
+  iat: number;
+  exp: number;
+}
+
+/** Claims of the credential with which a handler acts for its caller. */
+export interface HandlerClaims {
+  /** Full name: `<service>.<handler>`. */
+  handler: string;
+  orb: string;
+  acts: readonly string[];
+  /** Id of the request in which the caller called the handler. */
+  requestId: string;
+  /** Session of the caller; null for an anonymous caller. */
+  caller: { realm: string; sub: string; sid: string } | null;
   iat: number;
   exp: number;
 }
@@ -86,9 +112,18 @@ export async function issueToken(config: TokenConfig, claims: Claims): Promise<s
     realm === PLATFORM_REALM
       ? { sub, email, name, type: "platform", sid, iat, exp, iss: config.publicUrl }
       : { sub, orb: realm, role, name, type: "orb", sid, iat, exp, iss: config.publicUrl };
-  return new SignJWT(payload)
-    .setProtectedHeader({ alg: ALGORITHM, kid: keys.kid, typ: "JWT" })
-    .sign(keys.signing);
+  return sign(keys, payload, SESSION_TYP);
+}
+
+export async function issueHandlerToken(config: TokenConfig, claims: HandlerClaims): Promise<string> {
+  const { handler, orb, acts, requestId, caller, iat, exp } = claims;
+  const of = caller === null ? { sub: "anonymous" } : caller;
+  const payload = { ...of, type: "handler", handler, orb, acts: [...acts], requestId, iat, exp };
+  return sign(await keySet(config.jwtSigningKeys), { ...payload, iss: config.publicUrl }, HANDLER_TYP);
+}
+
+function sign({ kid, signing }: KeySet, payload: JWTPayload, typ: string): Promise<string> {
+  return new SignJWT(payload).setProtectedHeader({ alg: ALGORITHM, kid, typ }).sign(signing);
 }
 
 export function badToken(cause?: unknown): AppError {
@@ -125,6 +160,18 @@ async function payloadOf(config: TokenConfig, token: string, now: number): Promi
     if ((known.payload.exp ?? 0) > Math.floor(now / 1000) - TOLERANCE) return known.payload;
     verified.delete(token);
   }
+  const payload = await verifiedPayload(config, keys, token, now, SESSION_TYP);
+  verified.set(token, { keys, issuer: config.publicUrl, payload });
+  return payload;
+}
+
+async function verifiedPayload(
+  config: TokenConfig,
+  keys: KeySet,
+  token: string,
+  now: number,
+  typ: string,
+): Promise<JWTPayload> {
   const { payload } = await jwtVerify(
     token,
     (header) => {
@@ -135,13 +182,12 @@ async function payloadOf(config: TokenConfig, token: string, now: number): Promi
     {
       algorithms: [ALGORITHM],
       issuer: config.publicUrl,
-      typ: "JWT",
-      requiredClaims: ["sub", "iat", "exp", "sid", "type"],
+      typ,
+      requiredClaims: ["sub", "iat", "exp", "type", ...(typ === SESSION_TYP ? ["sid"] : [])],
       currentDate: new Date(now),
       clockTolerance: TOLERANCE,
     },
   );
-  verified.set(token, { keys, issuer: config.publicUrl, payload });
   return payload;
 }
 
@@ -169,4 +215,52 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
     iat,
     exp,
   };
+}
+
+/** Returns whether a bearer token claims to be the credential of a handler. */
+export function claimsHandler(token: string): boolean {
+  try {
+    return decodeProtectedHeader(token).typ === HANDLER_TYP;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Verifies the credential of a handler: signature, algorithm, issuer, lifetime and kind. The caller must check the orb
+ * and the session.
+ * @throws AppError unauthenticated `invalid_token`, with the same text for every reason
+ */
+export async function verifyHandlerToken(
+  config: TokenConfig,
+  token: string,
+  now: number,
+): Promise<HandlerClaims> {
+  // A handler uses a credential for a few requests at most, so it is not cached.
+  const keys = await keySet(config.jwtSigningKeys);
+  const payload = await verifiedPayload(config, keys, token, now, HANDLER_TYP).catch((error: unknown) => {
+    throw badToken(error);
+  });
+  const { type, handler, orb, acts, requestId, sub = "", realm, sid, iat = 0, exp = 0 } = payload;
+  const caller = sid === undefined ? null : { realm: text(realm), sub, sid: text(sid) };
+  if (type !== "handler" || !isToken(text(orb)) || !Array.isArray(acts)) throw badToken();
+  if (caller === null ? sub !== "anonymous" : !Object.values(caller).every(isToken)) throw badToken();
+  return {
+    handler: text(handler),
+    orb: text(orb),
+    acts: acts.filter((act) => typeof act === "string"),
+    requestId: text(requestId),
+    caller,
+    iat,
+    exp,
+  };
+}
+
+/** Returns whether a token of any kind has a valid signature and has not expired. Its session may have ended. */
+export async function isVerified(config: TokenConfig, token: string, now: number): Promise<boolean> {
+  const verify = claimsHandler(token) ? verifyHandlerToken : verifyToken;
+  return verify(config, token, now).then(
+    () => true,
+    () => false,
+  );
 }

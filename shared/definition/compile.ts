@@ -8,6 +8,7 @@ import {
   rolesOf,
   type SchemaAccess,
 } from "./document/access.ts";
+import type { Act } from "./document/acts.ts";
 import {
   DEFAULT_LANGUAGE,
   type FieldDefinition,
@@ -103,6 +104,8 @@ export interface CompiledOrb {
   readonly handlers: ReadonlyMap<string, string>;
   /** Full names of all handlers that the orb uses. */
   readonly handlerNames: ReadonlySet<string>;
+  /** Acts that the document grants to each handler, by its full name. */
+  readonly grants: ReadonlyMap<string, readonly Act[]>;
   /** Whether the orb has user accounts. */
   readonly usesAccess: boolean;
   /** Roles of the orb's own. */
@@ -138,6 +141,11 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
     });
   }
   const handlers = routesOf(document.uses);
+  const grants = new Map(
+    document.uses.flatMap(({ service, handlers, acts = [] }) =>
+      handlers.map((handler) => [`${service}.${handler}`, acts] as const),
+    ),
+  );
   return {
     id: document.id,
     document,
@@ -150,6 +158,7 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
     sessionTtl: document.session?.ttl ?? SESSION_TTL.default,
     handlers,
     handlerNames: new Set(handlers.values()),
+    grants,
     usesAccess,
     roles,
     schema(module, schema) {

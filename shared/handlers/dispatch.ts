@@ -1,14 +1,14 @@
 import { actorId } from "../access/actor.ts";
-import { atLeast, type Principal } from "../access/authorize.ts";
+import { atLeast, type Principal, requireAct } from "../access/authorize.ts";
 import { requireCovered } from "../access/credentials/operations.ts";
 import { refusal } from "../access/refusals.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
-import type { Deps } from "../deps.ts";
 import { AppError, invalid } from "../kernel/errors.ts";
 import { type FaultyEntry, isFaulty } from "./contract/entry.ts";
-import type { Caller, Handler, HandlerAuth, HandlerDeps } from "./contract/types.ts";
+import type { Caller, Handler, HandlerDeps } from "./contract/types.ts";
+import { credentialFor, handlerActor } from "./credential.ts";
 import { getHandler } from "./registry.ts";
-import { askRemote, checkSpeculatively, type SpeculativeCheck } from "./remote.ts";
+import { askRemote, checkSpeculatively, type RemoteRequest, type SpeculativeCheck } from "./remote.ts";
 import { compileJsonSchema, type JsonSchema } from "./schema/json-schema.ts";
 
 function faulty(cause: string): AppError {
@@ -23,7 +23,10 @@ export interface Resolved {
 }
 
 /** Finds a handler that an orb uses. Its service may have removed the registration since. */
-export async function resolveHandler(deps: HandlerDeps, name: string): Promise<Resolved> {
+export async function resolveHandler(
+  deps: Pick<HandlerDeps, "store" | "log" | "builtIn">,
+  name: string,
+): Promise<Resolved> {
   const guess = checkSpeculatively(deps, name);
   const entry: Handler | FaultyEntry | null = await getHandler(deps, name);
   if (entry === null) {
@@ -41,11 +44,25 @@ export async function resolveHandler(deps: HandlerDeps, name: string): Promise<R
   return { handler: entry, guess };
 }
 
-export function requireAuth(auth: HandlerAuth, { actor, role, scope }: Principal): void {
+/** Throws 401 or 403 if the caller may not call the handler. A handler may call only built-in ones for its caller. */
+export function requireCallable(handler: Handler, principal: Principal): void {
+  const { actor, role, acting, scope } = principal;
   requireCovered(scope, "call");
-  if (auth === "None") return;
-  const least = auth === "AdminRequired" ? "admin" : "user";
+  if (acting !== undefined) {
+    if (handler.kind !== "local" || handler.act === undefined) throw nested(acting.handler, handler.name);
+    requireAct(principal, handler.act);
+    // A schema can let a handler record for anonymous callers, so the verb decides.
+    if (handler.act === "transactions:record") return;
+  }
+  if (handler.auth === "None") return;
+  const least = handler.auth === "AdminRequired" ? "admin" : "user";
   if (!atLeast(role, least)) throw refusal(actor, least);
+}
+
+/** A chain of services could hide from an orb's owner which service acts for its users. */
+function nested(handler: string, called: string): AppError {
+  const words = `The handler ${handler} cannot call ${called} for its caller, because that is not a built-in handler. Call it without the credential, or let the client call it.`;
+  return new AppError("forbidden", "nested_call", words);
 }
 
 /** Returns the caller as services see it, or null for an anonymous caller. */
@@ -64,13 +81,15 @@ export function checkInput(schema: JsonSchema | undefined, input: unknown): void
 
 /** Calls a handler. Authorize the caller and validate the input first. */
 export async function invoke(
-  deps: Deps,
+  deps: HandlerDeps,
   { handler, guess }: Resolved,
   call: { live: LiveOrb; principal: Principal; input: unknown; idempotencyKey?: string | undefined },
 ): Promise<unknown> {
   const { live, principal, input, idempotencyKey } = call;
   if (handler.kind === "local") {
-    return handler.run({ deps, live, principal, input: input as Record<string, unknown>, idempotencyKey });
+    const acting = deps.actingFor(deps, live, handlerActor(deps, live, handler, principal));
+    const given = input as Record<string, unknown>;
+    return handler.run({ deps, live, principal, input: given, idempotencyKey, acting });
   }
   if (handler.kind === "http") {
     throw new AppError(
@@ -80,6 +99,13 @@ export async function invoke(
     );
   }
   const caller = callerOf(principal);
-  const request = { orbId: live.orb, handler: handler.name, input: input ?? null, caller };
+  const credential = await credentialFor(deps, live, handler, principal);
+  const request: RemoteRequest = {
+    orbId: live.orb,
+    handler: handler.name,
+    input: input ?? null,
+    caller,
+    ...(credential === undefined ? {} : { credential }),
+  };
   return askRemote(deps, handler, request, { guess, idempotencyKey });
 }

@@ -53,11 +53,33 @@ export function capturedFault(
   return { path, code: "faulty_handler", message: words };
 }
 
-/** Finds handlers that are unknown, invalid, or on a subject whose messages a stream stores. */
-export async function usesFaults(
-  deps: Lookup,
-  uses: readonly { service: string; handlers: readonly string[] }[],
-): Promise<Fault[]> {
+interface Use {
+  service: string;
+  handlers: readonly string[];
+  acts?: readonly string[] | undefined;
+}
+
+/** Finds acts that a document grants although none of the handlers requests them. */
+function actsFaults(uses: readonly Use[], found: ReadonlyMap<string, Handler | FaultyEntry | null>): Fault[] {
+  return uses.flatMap(({ service, handlers, acts = [] }, i) => {
+    const entries = handlers.map((handler) => found.get(`${service}.${handler}`) ?? null);
+    // Another fault reports these handlers. Their requests are not known.
+    if (entries.some((entry) => entry === null || isFaulty(entry))) return [];
+    const requested = new Set<string>(
+      entries.flatMap((entry) => (entry === null || isFaulty(entry) ? [] : (entry.acts ?? []))),
+    );
+    return acts.flatMap((act, j): Fault[] => {
+      if (requested.has(act)) return [];
+      const message = `is requested by none of these handlers of ${service}. Remove it, or add it to acts of a registration.`;
+      return [{ path: `/uses/${i}/acts/${j}`, code: "unrequested_act", message }];
+    });
+  });
+}
+
+/**
+ * Finds handlers that are unknown, invalid, or on a subject whose messages a stream stores, and grants without effect.
+ */
+export async function usesFaults(deps: Lookup, uses: readonly Use[]): Promise<Fault[]> {
   const wanted = uses.flatMap((use, i) =>
     use.handlers.map((handler, j) => ({
       name: `${use.service}.${handler}`,
@@ -66,8 +88,9 @@ export async function usesFaults(
   );
   const entries = await Promise.all(wanted.map(({ name }) => getHandler(deps, name)));
   const captured = await capturingStreams(deps.store, subjectsOf(entries));
-  return wanted.flatMap(({ name, path }, index): Fault[] => {
-    const entry = entries[index] ?? null;
+  const found = new Map(wanted.map(({ name }, index) => [name, entries[index] ?? null] as const));
+  const faults = wanted.flatMap(({ name, path }): Fault[] => {
+    const entry = found.get(name) ?? null;
     if (entry === null) {
       return [
         {
@@ -89,6 +112,7 @@ export async function usesFaults(
     const stream = entry.kind === "nats" ? captured.get(entry.subject) : undefined;
     return entry.kind !== "nats" || stream === undefined ? [] : [capturedFault(path, entry, stream)];
   });
+  return [...faults, ...actsFaults(uses, found)];
 }
 
 export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): string[] {

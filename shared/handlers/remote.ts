@@ -4,7 +4,7 @@ import { AppError, type ErrorKind, type Fault } from "../kernel/errors.ts";
 import { tooDeep } from "../kernel/json.ts";
 import type { Reply } from "../store/types.ts";
 import { requireUncaptured } from "./contract/subject.ts";
-import { ANSWER_LIMIT, type Caller, type RemoteHandler } from "./contract/types.ts";
+import { ANSWER_LIMIT, type Caller, type HandlerCredential, type RemoteHandler } from "./contract/types.ts";
 import { compileJsonSchema } from "./schema/json-schema.ts";
 
 const MAX_WORDS = 500;
@@ -16,6 +16,8 @@ export interface RemoteRequest {
   hook?: string;
   input: unknown;
   caller: Caller | null;
+  /** Present if the orb grants the handler acts that it requests. */
+  credential?: HandlerCredential;
 }
 
 const KINDS: Record<number, ErrorKind> = {

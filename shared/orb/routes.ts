@@ -24,7 +24,10 @@ export interface ActiveRoute {
   path: string;
   orb: string;
   origin: RouteOrigin;
-  /** The least role that may use the route, for its own entries at least. It may be one of the orb's own. */
+  /**
+   * The least role that may use the route, for its own entries at least. It may be one of the orb's own. `handler`: only
+   * handlers, for their callers.
+   */
   role: string;
   handler?: string;
 }

@@ -1,5 +1,5 @@
 /** Limits how much accounts and orbs may use. Platform admins are exempt, because they import and repair data. */
-import { type Actor, accountOf } from "../access/actor.ts";
+import { type Actor, accountBehind, accountOf } from "../access/actor.ts";
 import { clientNetwork } from "../access/limits.ts";
 import type { Deps } from "../deps.ts";
 import { sha256 } from "../kernel/ids.ts";
@@ -20,12 +20,12 @@ export interface Spender {
 }
 
 export function isCounted(actor: Actor): boolean {
-  return actor.kind === "orb" || actor.kind === "anonymous";
+  return ["orb", "anonymous"].includes(accountBehind(actor).kind);
 }
 
 /** Returns the actor's account, or the network address of an anonymous caller. */
 export async function spenderOf(deps: Deps, actor: Actor): Promise<Spender> {
-  if (actor.kind !== "anonymous")
+  if (accountBehind(actor).kind !== "anonymous")
     return { scope: "account", key: `account.${accountOf(actor).replace("/", ".")}` };
   return { scope: "client", key: `client.${await sha256(clientNetwork(deps.request.client))}` };
 }

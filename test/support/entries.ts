@@ -6,6 +6,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
+import { actingFor } from "../../shared/modules/acting.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { buckets } from "../../shared/store/subjects.ts";
@@ -81,6 +82,7 @@ export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}
     newId: () => newId(Date.now()),
     randomToken,
     builtIn: BUILT_IN,
+    actingFor,
     afterwards: (promise) => {
       work.push(promise);
       promise.catch(() => undefined);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { Actor, Role } from "../../shared/access/actor.ts";
+import type { Actor, DirectActor, HandlerActor, OrbRights, Role } from "../../shared/access/actor.ts";
 import {
   may,
   mayInRealm,
   mayOperate,
-  type OrbRights,
   principalIn,
+  requireInRealm,
   requireMay,
 } from "../../shared/access/authorize.ts";
 import {
@@ -29,7 +29,9 @@ import {
 } from "../../shared/definition/document/access.ts";
 
 const ROLES: Role[] = ["public", "user", "admin", "owner"];
-const WRITES = ENTRY_OPERATIONS.filter((operation) => !["read", "create", "reveal"].includes(operation));
+const WRITES = ENTRY_OPERATIONS.filter(
+  (operation) => !["read", "create", "record", "reveal"].includes(operation),
+);
 
 /** Expected permissions in the order public, user, admin, owner, for entries of others and for own ones. */
 type Row = [others: string, own: string];
@@ -67,7 +69,7 @@ const mutable = (lists: Record<string, readonly string[]>) =>
 /** The operations that each action allows. Drafts and revisions are for those who update or publish. */
 const OPERATIONS: Record<Action, readonly EntryOperation[]> = {
   read: ["read"],
-  create: ["create"],
+  create: ["create", "record"],
   update: ["update", "readDraft", "readRevisions"],
   publish: ["publish", "unpublish", "readDraft", "readRevisions"],
   delete: ["delete", "archive", "restore"],
@@ -82,6 +84,7 @@ describe("entry permissions: role × operation × access × ownership", () => {
         test(`read ${read}, write ${write}, ${own ? "own entry" : "entry of another user"}`, () => {
           expect(row("read", access, own)).toBe(READ[read][column]);
           expect(row("create", access, own)).toBe(CREATE[write][column]);
+          expect(row("record", access, own)).toBe(CREATE[write][column]);
           expect(row("reveal", access, own)).toBe("nnny");
           for (const operation of WRITES) expect(row(operation, access, own)).toBe(CHANGE[write][column]);
         });
@@ -138,7 +141,7 @@ describe("entry permissions: role × operation × access × ownership", () => {
   });
 
   test("forbids unknown operations, roles and access values", () => {
-    const grant = { least: "everybody", own: false, roles: [] };
+    const grant = { least: "everybody", own: false, roles: [], handlers: [] };
     const access = { read: grant, create: grant, update: grant, publish: grant, delete: grant };
     for (const operation of ENTRY_OPERATIONS)
       expect(row(operation, access as SchemaAccess, true)).toBe("nnnn");
@@ -165,8 +168,8 @@ describe("roles in an orb", () => {
     ["editor", "user"],
     ["chief", "admin"],
   ]);
-  const own = { usesAccess: true, roles };
-  const shared = { usesAccess: false, roles: NO_ROLES };
+  const own = { usesAccess: true, roles, grants: new Map() };
+  const shared = { usesAccess: false, roles: NO_ROLES, grants: new Map() };
   test.each<[string, Actor, OrbRights, Role]>([
     ["an anonymous caller", anonymous, own, "public"],
     ["an anonymous caller, shared realm", anonymous, shared, "public"],
@@ -260,4 +263,63 @@ test("lets admins manage users, and only owners manage admins and owners", () =>
       ]);
     }
   }
+});
+
+describe("handlers that act for a caller", () => {
+  const grants = new Map([["shop.order", ["entries:read", "entries:write", "entries:reveal"] as const]]);
+  const orb = { usesAccess: true, roles: NO_ROLES, grants };
+  const handler = (caller: DirectActor, acts: string[], more: object = {}): HandlerActor => ({
+    kind: "handler",
+    handler: "shop.order",
+    orb: "shop",
+    acts,
+    caller,
+    requestId: "r",
+    ...more,
+  });
+  const all = ["entries:read", "entries:write", "entries:publish", "entries:reveal", "transactions:record"];
+  const access = compileAccess(
+    accessLists("CONTENT", {
+      access: { read: ["user"], create: ["handler:shop.order"], update: ["own"], publish: ["admin"] },
+    }),
+  );
+  const allowed = (actor: HandlerActor, own = false) => {
+    const principal = principalIn(actor, "shop", orb);
+    return ENTRY_OPERATIONS.filter((operation) => may(principal, operation, { access, own }));
+  };
+
+  test("have what the caller, the credential and the orb allow, and what the schema allows them", () => {
+    const user = member("shop", "user") as DirectActor;
+    expect(allowed(handler(user, all))).toEqual(["read", "create", "reveal"]);
+    expect(allowed(handler(user, all), true)).toEqual([
+      "read",
+      "readDraft",
+      "readRevisions",
+      "create",
+      "update",
+      "reveal",
+    ]);
+    expect(allowed(handler(user, ["entries:read"]), true)).toEqual(["read", "readDraft", "readRevisions"]);
+    expect(allowed(handler(user, []), true)).toEqual([]);
+    expect(allowed(handler({ kind: "anonymous" }, all), true)).toEqual(["create"]);
+    expect(allowed(handler(user, all, { handler: "shop.other" }), true)).toEqual([]);
+  });
+
+  test("have no rights of their own in a realm, on the platform, or in another orb", () => {
+    const actor = handler(operator as DirectActor, all);
+    expect(principalIn(actor, "bank", orb)).toEqual({ actor, role: "public" });
+    expect(principalIn(actor, "shop", orb).role).toBe("owner");
+    for (const operation of PLATFORM_OPERATIONS) expect(mayOperate(actor, operation)).toBe(false);
+    for (const realm of ["shop", "auth", "platform"]) {
+      expect(() => requireInRealm(actor, { name: realm, roles: NO_ROLES }, "users.read")).toThrow("may not");
+    }
+  });
+
+  test("alone satisfy an access rule that names them", () => {
+    const on = { access, own: true };
+    for (const role of ROLES) expect(may({ role }, "create", on)).toBe(false);
+    const owner = principalIn(member("shop", "owner"), "shop", orb);
+    expect(() => requireMay(owner, "create", on)).toThrow("Call shop.order instead");
+    expect(() => requireMay(principalIn(anonymous, "shop", orb), "create", on)).toThrow("shop.order");
+  });
 });

@@ -52,7 +52,7 @@ const member = (realm: string, role: "owner" | "user", ...scopes: Scope[]): Acto
   token: { id: "t", scopes },
 });
 
-const uses = { usesAccess: true, roles: NO_ROLES };
+const uses = { usesAccess: true, roles: NO_ROLES, grants: new Map() };
 const rights = (name: string) => ({ name, roles: NO_ROLES });
 const rule = (read: "public" | "user" | "admin", write: "user" | "owner") =>
   compileAccess(accessLists("CONTENT", { access: { read, write } }));

@@ -283,12 +283,12 @@ describe("compiled orbs", () => {
   });
 
   test("have default access", () => {
-    const admins = { least: "admin", own: false, roles: [] };
+    const admins = { least: "admin", own: false, roles: [], handlers: [] };
     const writes = { create: admins, update: admins, publish: admins, delete: admins };
-    const everyone = { least: "public", own: false, roles: [] };
+    const everyone = { least: "public", own: false, roles: [], handlers: [] };
     expect(orb.schema("catalog", "product")?.access).toEqual({ read: everyone, ...writes });
     expect(orb.schema("orders")?.access).toEqual({
-      read: { least: "admin", own: true, roles: [] },
+      read: { least: "admin", own: true, roles: [], handlers: [] },
       ...writes,
     });
     expect(orb.schema("orders")?.liveRole).toBe("admin");

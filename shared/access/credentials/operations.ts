@@ -30,6 +30,8 @@ export const ENTRY_OPERATIONS = [
   "restore",
   "delete",
   "reveal",
+  /** Creates a record of a TRANSACTIONS module. */
+  "record",
 ] as const;
 export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
 
@@ -105,6 +107,7 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   publish: PUBLISH,
   unpublish: PUBLISH,
   reveal: MANAGE,
+  record: WRITE,
 
   "orbs.list": READ,
   "orbs.read": READ,

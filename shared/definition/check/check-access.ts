@@ -1,7 +1,7 @@
 /** Finds access rules that name no caller, and roles that appear twice. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { ACTIONS, CALLERS } from "../document/access.ts";
+import { ACTIONS, CALLERS, handlersIn } from "../document/access.ts";
 import { ROLE_ID } from "../document/ids.ts";
 import { type Bag, type LooseDocument, ownProperty, texts } from "./loose.ts";
 
@@ -11,16 +11,28 @@ export function checkAccess(document: LooseDocument, faults: Faults): void {
     if (roles.has(value)) faults.add(path, "duplicate", "is already the id of another role");
     roles.add(value);
   }
+  const handlers = new Set(
+    document.uses.flatMap((use) => use.handlers.map(({ value }) => `${use.service}.${value}`)),
+  );
   for (const module of document.modules) {
-    for (const schema of module.schemas) checkLists(schema.raw, schema.path, roles, faults);
+    for (const schema of module.schemas) checkLists(schema.raw, schema.path, { roles, handlers }, faults);
   }
 }
 
-function checkLists(raw: Bag, path: string, roles: ReadonlySet<string>, faults: Faults): void {
+/** Names of a document that its access rules can use. */
+interface Named {
+  roles: ReadonlySet<string>;
+  /** Full names of the handlers in `uses`. */
+  handlers: ReadonlySet<string>;
+}
+
+function checkLists(raw: Bag, path: string, { roles, handlers }: Named, faults: Faults): void {
   const access = ownProperty(raw, "access");
   if (!isObject(access)) return;
   for (const action of ACTIONS) {
     for (const { path: place, value } of texts(ownProperty(access, action), `${path}/access/${action}`)) {
+      if (!handlersIn([value]).every((handler) => handlers.has(handler)))
+        faults.add(place, "unknown_handler", "must name a handler that is listed in uses");
       // The shape of the document decides about names that no role can have.
       if (CALLERS.includes(value) || roles.has(value) || !ROLE_ID.test(value)) continue;
       const known = joinNames([...CALLERS, ...[...roles].map((role) => clip(role))]);

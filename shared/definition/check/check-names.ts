@@ -108,6 +108,7 @@ function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults)
       );
     }
     listed.add(service);
+    noDuplicates(use.acts, "is listed twice", faults);
     for (const { value, path } of use.handlers) {
       const others = services.get(value) ?? [];
       const accounts = usesAccess && service !== "access" && isRealmSegment(value);

@@ -51,7 +51,7 @@ export interface LooseDocument {
   markets: Placed[];
   /** Ids of the orb's own roles. */
   roles: Placed[];
-  uses: { path: string; service: string | undefined; handlers: Placed[] }[];
+  uses: { path: string; service: string | undefined; handlers: Placed[]; acts: Placed[] }[];
   hooks: LooseHook[];
   modules: LooseModule[];
 }
@@ -70,6 +70,7 @@ export function readLoosely(input: unknown): LooseDocument {
       path,
       service: text(ownProperty(value, "service")),
       handlers: texts(ownProperty(value, "handlers"), `${path}/handlers`),
+      acts: texts(ownProperty(value, "acts"), `${path}/acts`),
     })),
     hooks: items(ownProperty(orb, "hooks"), "/hooks").map(({ path, value }) => ({
       path,

@@ -12,14 +12,14 @@ export type BuiltInRole = (typeof BUILT_IN_ROLES)[number];
 export const ACTIONS = ["read", "create", "update", "publish", "delete"] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** The callers that every access rule can name, beside the roles of the orb. */
+/** The callers that every access rule can name, beside the roles and handlers of the orb. */
 export const CALLERS: readonly string[] = ["public", "user", "own", "admin", "owner"];
 
 /** Most roles of one orb. */
 export const MAX_ROLES = 50;
 
 /** Names that no role of an orb can have, because they mean something else in access rules and descriptions. */
-const RESERVED: ReadonlySet<string> = new Set([...CALLERS, "platform", "anonymous", "system"]);
+const RESERVED: ReadonlySet<string> = new Set([...CALLERS, "platform", "anonymous", "system", "handler"]);
 
 /** The built-in roles whose rights a role of an orb can have beside those that name it. */
 export const EXTENDED = ["user", "admin"] as const;
@@ -60,11 +60,21 @@ export function rolesOf(roles: z.output<typeof rolesSchema> | undefined): OrbRol
   return new Map(roles?.map((role) => [role.id, role.extends ?? "user"]));
 }
 
+/** Most handlers that one list of callers can name. */
+const MAX_HANDLERS = 20;
+/** `handler:<service>.<handler>`: the handler, for whichever caller. */
+const HANDLER = /^handler:[^.]+\.[^.]+$/;
+
+const caller = z.string().refine((name) => ROLE_ID.test(name) || HANDLER.test(name), {
+  error: "must be public, user, own, admin, owner, a role of the orb, or handler:<service>.<handler>",
+  params: { code: "format" },
+});
+
 function callers(description: string) {
   return z
-    .array(z.string().regex(ROLE_ID, "must be public, user, own, admin, owner or a role of the orb"))
+    .array(caller)
     .min(1)
-    .max(CALLERS.length + MAX_ROLES)
+    .max(CALLERS.length + MAX_ROLES + MAX_HANDLERS)
     .refine((list) => new Set(list).size === list.length, {
       error: "must not name a caller twice",
       params: { code: "duplicate" },
@@ -142,12 +152,14 @@ export function accessLists(
 
 /** Who may do something, in the one form that decisions use. */
 export interface Grant {
-  /** The lowest built-in role that may do it to every entry. Higher ones may too. */
-  least: BuiltInRole;
+  /** The lowest built-in role that may do it to every entry. Higher ones may too. Null: only the handlers may. */
+  least: BuiltInRole | null;
   /** Whether signed-in users may do it to the entries that they created. */
   own: boolean;
   /** Roles of the orb that may do it to every entry, although what they extend may not. */
   roles: readonly string[];
+  /** Full names of handlers that may do it to every entry when they act for a caller. */
+  handlers: readonly string[];
 }
 
 /** Who may do each action on the entries of a schema. */
@@ -161,10 +173,18 @@ function above(name: string, roles: OrbRoles): BuiltInRole {
   return extended === "user" ? "admin" : "owner";
 }
 
+/** Returns the full names of the handlers in a list of callers. */
+export function handlersIn(names: readonly string[]): string[] {
+  return names.flatMap((name) => (name.startsWith("handler:") ? [name.slice("handler:".length)] : []));
+}
+
 function compileGrant(names: readonly string[], roles: OrbRoles): Grant {
-  const enough = names.map((name) => above(name, roles));
+  const handlers = handlersIn(names);
+  const others = names.filter((name) => !name.startsWith("handler:"));
+  const enough = others.map((name) => above(name, roles));
   return {
-    least: BUILT_IN_ROLES.find((role) => enough.includes(role)) ?? "owner",
+    least: BUILT_IN_ROLES.find((role) => enough.includes(role)) ?? null,
+    handlers,
     own: names.includes("own"),
     roles: names.filter((name) => roles.has(name)),
   };
@@ -180,9 +200,9 @@ export function compileAccess(lists: AccessLists, roles: OrbRoles = NO_ROLES): S
   };
 }
 
-/** Returns the least role that may do something, to its own entries at least. */
+/** Returns the least role that may do something, to its own entries at least; `handler` if only handlers may. */
 export function lowestRole({ least, own, roles }: Grant): string {
-  if (least === "public" || least === "user") return least;
+  if (least === null || least === "public" || least === "user") return least ?? "handler";
   return own ? "user" : (roles[0] ?? least);
 }
 
@@ -191,7 +211,7 @@ export const ADMINS_ONLY = compileAccess({ read: ADMIN, ...WRITERS.admin });
 
 /** Returns the readers of a schema's live copies. All of them may read every entry. */
 export function liveRoleOf({ read }: SchemaAccess): "public" | "user" | "admin" {
-  return read.least === "owner" ? "admin" : read.least;
+  return read.least === null || read.least === "owner" ? "admin" : read.least;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The orb document. Types, validation and OpenAPI schemas derive from these zod schemas. */
 import { z } from "zod";
 import { accessSchema, MAX_ROLES, rolesSchema } from "./access.ts";
+import { ACTS } from "./acts.ts";
 import { brandingSchema } from "./branding.ts";
 import { HOOK_LIMITS, hookSchema } from "./hooks.ts";
 import {
@@ -168,6 +169,15 @@ const useSchema = z
       .min(1)
       .max(LIMITS.handlers)
       .meta({ description: "Names of its handlers.", example: ["passkey"] }),
+    acts: z
+      .array(z.enum(ACTS))
+      .max(ACTS.length)
+      .optional()
+      .meta({
+        description:
+          "Operations that these handlers may do for their callers. A handler gets the acts that its registration also requests.",
+        example: ["transactions:record"],
+      }),
   })
   .meta({ id: "OrbUse", description: "Handlers of one service that the orb uses." });
 

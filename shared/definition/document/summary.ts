@@ -50,12 +50,19 @@ function fieldChanges(from: FieldDefinition, to: FieldDefinition, place: string,
 }
 
 function uses(from: OrbDocument, to: OrbDocument, lines: string[]): void {
-  const names = (document: OrbDocument) =>
+  const handlers = (document: OrbDocument) =>
     document.uses.flatMap((use) => use.handlers.map((handler) => `${use.service}.${handler}`));
-  const before = new Set(names(from));
-  const after = new Set(names(to));
-  for (const name of before) if (!after.has(name)) lines.push(`no longer uses ${name}`);
-  for (const name of after) if (!before.has(name)) lines.push(`uses ${name}`);
+  const grants = (document: OrbDocument) =>
+    document.uses.flatMap(({ service, acts = [] }) => acts.map((act) => `${act} to ${service}`));
+  for (const [names, verb] of [
+    [handlers, "use"],
+    [grants, "grant"],
+  ] as const) {
+    const before = new Set(names(from));
+    const after = new Set(names(to));
+    for (const name of before) if (!after.has(name)) lines.push(`no longer ${verb}s ${name}`);
+    for (const name of after) if (!before.has(name)) lines.push(`${verb}s ${name}`);
+  }
 }
 
 function hooks(from: OrbDocument, to: OrbDocument, lines: string[]): void {

@@ -52,6 +52,8 @@ export interface EntryView {
 export interface EntrySnapshot extends EntryView {
   v: 1;
   operation: EntryOperation;
+  /** The handler through which the author wrote this revision. */
+  through?: string | undefined;
   /** Sequence of the published revision in the log. Null if this is the published revision, or there is none. */
   publishedSeq: number | null;
   /** `validFrom` and `validTo` of the published revision, which decide whether it is visible. */
@@ -134,6 +136,7 @@ export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
     liveClaims: null,
     updatedAt: head.liveTo,
     updatedBy: SCHEDULER,
+    through: undefined,
   };
 }
 

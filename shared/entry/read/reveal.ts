@@ -1,6 +1,6 @@
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
-import { principalIn, requireMay } from "../../access/authorize.ts";
+import { isOwn, principalIn, requireMay } from "../../access/authorize.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
@@ -14,7 +14,7 @@ import { openEverything } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, type StoredValue } from "../model/snapshot.ts";
 
 /**
- * Decrypts the sensitive values of a revision for a platform admin. Writes an audit record first, and fails if it
+ * Decrypts the sensitive values of a revision for an owner, or for a handler that is granted this. Writes an audit record first, and fails if it
  * cannot. The response must not be cached.
  * @param input.past whether to include values of fields that the definition no longer has
  */
@@ -25,9 +25,9 @@ export async function revealValues(
 ): Promise<Record<string, StoredValue>> {
   const { orb, address, snapshot, past } = input;
   const schema = schemaOf(orb.compiled, address);
-  // An owner sees entries of every schema, so access makes no difference.
   const access = schema?.access ?? ADMINS_ONLY;
-  requireMay(principalIn(actor, orb.orb, orb.compiled), "reveal", { access, own: false });
+  const on = { access, own: isOwn(actor, snapshot.createdBy) };
+  requireMay(principalIn(actor, orb.orb, orb.compiled), "reveal", on);
   await audit(deps, {
     realm: orb.orb,
     action: "reveal",

@@ -26,6 +26,8 @@ export interface RevisionItem {
    */
   at: string;
   by: string;
+  /** The handler through which the author wrote the revision. */
+  through?: string;
   /** When the revision became visible at `validFrom`. Omitted if it was visible at once. */
   opened?: { at: string; by: string };
 }
@@ -78,6 +80,7 @@ function item(snapshot: EntrySnapshot, now: number): RevisionItem {
     validTo: snapshot.validTo,
     at: snapshot.updatedAt,
     by: snapshot.updatedBy,
+    ...(snapshot.through === undefined ? {} : { through: snapshot.through }),
     ...(opened && liveFrom !== null ? { opened: { at: liveFrom, by: SCHEDULER } } : {}),
   };
 }

@@ -1,5 +1,5 @@
 /** Converts what an operation such as update or publish has decided into the messages of one write. */
-import { type Actor, actorId } from "../../access/actor.ts";
+import { type Actor, actorId, throughOf } from "../../access/actor.ts";
 import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
@@ -88,6 +88,7 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
     liveTo: null,
     updatedAt: at,
     updatedBy: actorId(actor),
+    through: throughOf(actor),
     values: decision.values ?? base.values,
     claims: decision.claims ?? held.claims,
     liveClaims: null,

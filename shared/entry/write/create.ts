@@ -1,4 +1,4 @@
-import { type Actor, actorId } from "../../access/actor.ts";
+import { type Actor, actorId, throughOf } from "../../access/actor.ts";
 import { principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { schemaToken } from "../../definition/document/home.ts";
@@ -125,6 +125,7 @@ export async function planNew(
     createdBy: actorId(actor),
     updatedAt: at,
     updatedBy: actorId(actor),
+    through: throughOf(actor),
     values,
     claims,
     liveClaims: null,

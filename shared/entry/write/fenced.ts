@@ -71,6 +71,7 @@ async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, 
     validTo: before.validTo,
     updatedAt: new Date(deps.clock.now()).toISOString(),
     updatedBy: PLATFORM,
+    through: undefined,
     values: before.values,
     defRevision: before.defRevision,
   };

@@ -1,5 +1,6 @@
 /** Validates registrations of handlers, because any client of the broker can write one. */
 import { z } from "zod";
+import { ACTS } from "../../definition/document/acts.ts";
 import { HANDLER_PART } from "../../definition/document/ids.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
@@ -23,6 +24,10 @@ const registryEntrySchema = z
       .max(TIMEOUT.max)
       .optional()
       .meta({ description: `Milliseconds to wait for the response (${TIMEOUT.default}).` }),
+    acts: z.array(z.enum(ACTS)).max(ACTS.length).optional().meta({
+      description:
+        "Acts that the handler requests: operations for its callers. The orb's document grants them.",
+    }),
   })
   .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
 
@@ -74,7 +79,7 @@ export function readEntry(
     addZodIssues(faults, parsed.error.issues, value);
     return faulty();
   }
-  const { name, description, auth, subject, timeoutMs, input, output } = parsed.data;
+  const { name, description, auth, subject, timeoutMs, acts, input, output } = parsed.data;
   if (name !== key) faults.add("/name", "key", "must be equal to the key");
   const wrong = subjectFault(subject, split?.service);
   if (wrong !== undefined) faults.add("/subject", "subject", wrong);
@@ -94,6 +99,7 @@ export function readEntry(
     auth,
     subject,
     timeoutMs: timeoutMs ?? TIMEOUT.default,
+    ...(acts === undefined ? {} : { acts }),
     ...(input === undefined ? {} : { input: input as JsonSchema }),
     ...(output === undefined ? {} : { output: output as JsonSchema }),
   };

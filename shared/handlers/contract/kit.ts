@@ -3,9 +3,10 @@
  * requests before it stops.
  * It works with connections of the npm packages `nats` and `nats.ws` but depends on neither.
  */
+import type { Act } from "../../definition/document/acts.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { type Check, compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
-import { ANSWER_LIMIT, type Caller, type HandlerAuth, SERVICES } from "./types.ts";
+import { ANSWER_LIMIT, type Caller, type HandlerAuth, type HandlerCredential, SERVICES } from "./types.ts";
 
 export interface KitHeaders {
   get(name: string): string;
@@ -42,6 +43,15 @@ export interface KitCall {
   traceparent: string | undefined;
   /** The caller's key for a repeated request. A handler can use it to execute the request only once. */
   idempotencyKey: string | undefined;
+  /** Credential for the API. Undefined if the orb grants the handler no act. */
+  credential: HandlerCredential | undefined;
+  /**
+   * Calls the orb's API as the caller, through this handler. Returns the JSON of the response.
+   * @param path below `/api/{orbId}`, such as `/call/record`
+   * @throws ServiceError with the status and the code of a rejection. If the handler lets it pass, it reaches the
+   *   caller.
+   */
+  api(method: string, path: string, body?: unknown): Promise<unknown>;
 }
 
 export interface KitHandler {
@@ -51,6 +61,8 @@ export interface KitHandler {
   output?: JsonSchema;
   /** Milliseconds that the platform waits for a response. */
   timeoutMs?: number;
+  /** Acts that the handler requests: operations for its callers. */
+  acts?: Act[];
   /** Subject to listen on. Default: `svc.<service>.<handler>`. */
   subject?: string;
   /** Returns a JSON value. Throw a {@link ServiceError} to reject the request. */
@@ -158,9 +170,10 @@ function subjectOf({ name, handler }: Bound): string {
 /** Registers a handler. Skips a registration that is up to date, so that instances do not overwrite each other. */
 async function register<H extends KitHeaders>(connection: KitConnection<H>, each: Bound): Promise<void> {
   const { name, handler } = each;
-  const { description, auth, input, output, timeoutMs } = handler;
+  const { description, auth, input, output, timeoutMs, acts } = handler;
   const subject = subjectOf(each);
-  const entry = JSON.stringify({ name, description, auth, kind: "nats", subject, input, output, timeoutMs });
+  const told = { name, description, auth, kind: "nats", subject, input, output, timeoutMs, acts };
+  const entry = JSON.stringify(told);
   const key = `$KV.handlers.${name}`;
   const now = await connection.request(`$JS.API.DIRECT.GET.KV_handlers.${key}`, new Uint8Array(0), {
     timeout: REGISTER_MS,
@@ -207,7 +220,7 @@ async function answer<H extends KitHeaders>(
 
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
-  const { orbId, handler, input, caller } = request;
+  const { orbId, handler, input, caller, credential } = request;
   // Another service registered the same subject, so the platform has not checked access to this handler.
   if (handler !== each.name) throw new ServiceError(404, "No such handler listens on this subject.");
   const faults = each.input?.(input) ?? [];
@@ -223,6 +236,8 @@ async function run(each: Bound, message: KitMessage, requestId: string | undefin
     requestId,
     traceparent,
     idempotencyKey,
+    credential,
+    api: (method, path, body) => callApi({ credential, requestId, traceparent }, method, path, body),
   });
   const wrong = each.output?.(result ?? null) ?? [];
   if (wrong.length > 0)
@@ -235,13 +250,48 @@ interface KitRequest {
   handler: string;
   input: unknown;
   caller: Caller | null;
+  credential: HandlerCredential | undefined;
+}
+
+async function callApi(
+  { credential, requestId, traceparent }: Pick<KitCall, "credential" | "requestId" | "traceparent">,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<unknown> {
+  if (credential === undefined)
+    throw new Error("the orb grants this handler nothing. Grant acts in uses of its document.");
+  const response = await fetch(`${credential.url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${credential.token}`,
+      ...(requestId === undefined ? {} : { "X-Request-Id": requestId }),
+      ...(traceparent === undefined ? {} : { traceparent }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const answer: unknown = response.status === 204 ? undefined : await response.json();
+  if (response.ok) return answer;
+  const { detail = `The platform answered ${response.status}.`, code, errors } = answer as Problem;
+  throw new ServiceError(response.status, detail, {
+    ...(code === undefined ? {} : { code }),
+    ...(errors === undefined ? {} : { errors }),
+  });
+}
+
+interface Problem {
+  detail?: string;
+  code?: string;
+  errors?: Fault[];
 }
 
 function parsed(data: Uint8Array): KitRequest {
   try {
     const value = JSON.parse(decoder.decode(data)) as Partial<KitRequest> | null;
     if (typeof value?.orbId === "string" && typeof value.handler === "string") {
-      return { orbId: value.orbId, handler: value.handler, input: value.input, caller: value.caller ?? null };
+      const { orbId, handler, input, caller = null, credential } = value;
+      return { orbId, handler, input, caller, credential };
     }
   } catch {
     // The error below reports it.

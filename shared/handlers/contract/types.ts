@@ -1,8 +1,10 @@
-import type { Role } from "../../access/actor.ts";
+import type { HandlerActor, Role } from "../../access/actor.ts";
 import type { Principal } from "../../access/authorize.ts";
+import type { Act } from "../../definition/document/acts.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import type { JsonSchema } from "../schema/json-schema.ts";
+import type { Acting } from "./acting.ts";
 
 export const HANDLER_AUTH = ["None", "AuthRequired", "AdminRequired"] as const;
 export type HandlerAuth = (typeof HANDLER_AUTH)[number];
@@ -24,6 +26,8 @@ interface Described {
   auth: HandlerAuth;
   input?: JsonSchema;
   output?: JsonSchema;
+  /** Acts that the handler requests: operations for its callers. An orb's document must grant them. */
+  acts?: Act[];
 }
 
 /** The caller as services see it. Tokens and cookies are never passed on. */
@@ -35,18 +39,33 @@ export interface Caller {
   orbRole?: string;
 }
 
+/** Lets a service act for its caller. The message's body holds it, because the broker can trace headers. */
+export interface HandlerCredential {
+  /** Bearer token of the HTTP API. */
+  token: string;
+  acts: Act[];
+  /** ISO 8601. */
+  expiresAt: string;
+  /** Address of the orb's API: `https://…/api/{orbId}`. */
+  url: string;
+}
+
 export interface LocalCall {
   deps: Deps;
   live: LiveOrb;
   principal: Principal;
   input: Record<string, unknown>;
   idempotencyKey?: string | undefined;
+  /** Acts for the caller as far as the orb grants it. */
+  acting: Acting;
 }
 
 /** A handler whose code is part of this process. */
 export interface LocalHandler extends Described {
   kind: "local";
   input: JsonSchema;
+  /** Act that another handler needs to call this one for its caller. If missing, no handler can. */
+  act?: Act;
   run(call: LocalCall): Promise<unknown>;
 }
 
@@ -70,4 +89,6 @@ export type Handler = LocalHandler | RemoteHandler | HttpHandler;
 export interface HandlerDeps extends Deps {
   /** Built-in handlers. They are passed in, because they depend on this folder. */
   builtIn: readonly Handler[];
+  /** Makes the functions with which a handler in this process acts for its caller. */
+  actingFor: (deps: Deps, live: LiveOrb, actor: HandlerActor) => Acting;
 }

@@ -150,6 +150,7 @@ const RESULT = {
 export const rulesEvaluate: LocalHandler = {
   kind: "local",
   name: "rules.evaluate",
+  act: "rules:evaluate",
   description:
     "Runs the live rules (JsonLogic) of a RULES module over facts. Higher priority runs first; equal priorities run in order of age, oldest first.",
   auth: "AuthRequired",

@@ -32,6 +32,7 @@ function targetOf({ live, input }: LocalCall): SettingsTarget {
 export const settingsGet: LocalHandler = {
   kind: "local",
   name: "settings.get",
+  act: "settings:read",
   description:
     "Returns the caller's settings, with the schema's defaults. Admins can also read the application's settings.",
   auth: "AuthRequired",
@@ -47,6 +48,7 @@ export const settingsGet: LocalHandler = {
 export const settingsSet: LocalHandler = {
   kind: "local",
   name: "settings.set",
+  act: "settings:write",
   description: "Sets the given fields and keeps the others. null resets a field to its default.",
   auth: "AuthRequired",
   input: {

@@ -1,6 +1,6 @@
 /** User settings and application settings. Each is an entry whose id is derived from its owner. */
-import { type Actor, accountOf, actorId } from "../../access/actor.ts";
-import { maySettings, type Principal, principalIn } from "../../access/authorize.ts";
+import { type Actor, accountOf, actorId, throughOf } from "../../access/actor.ts";
+import { maySettings, type Principal, principalIn, requireAct } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
@@ -140,7 +140,9 @@ async function renewedTarget(
   const live = await requireUsing(deps, orb, "settings.set");
   const found = schemaOf(live, "SETTINGS", { module: schema.module, schema: schema.id });
   const target: SettingsTarget = { live, schema: found, scope };
-  requireScope(principalIn(actor, orb, live.compiled), "update", target);
+  const caller = principalIn(actor, orb, live.compiled);
+  requireAct(caller, "settings:write");
+  requireScope(caller, "update", target);
   return target;
 }
 
@@ -230,6 +232,7 @@ async function change(
     liveTo: null,
     updatedAt: at,
     updatedBy: actorId(actor),
+    through: throughOf(actor),
     values: prepared.values,
     claims: prepared.claims,
     liveClaims: null,

@@ -156,6 +156,7 @@ function instant(input: Record<string, unknown>, name: "from" | "to"): string | 
 export const transactionsList: LocalHandler = {
   kind: "local",
   name: "transactions.list",
+  act: "transactions:read",
   description: "Lists records of a TRANSACTIONS module: the caller's own, or all of them for admins.",
   auth: "AuthRequired",
   input: {

@@ -1,5 +1,5 @@
 import { accountOf, actorId } from "../../access/actor.ts";
-import { type Principal, principalIn, requireMay } from "../../access/authorize.ts";
+import { type Principal, principalIn, requireAct, requireMay } from "../../access/authorize.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -28,9 +28,10 @@ export interface NewRecord {
 /** Rejects callers who may not create records. Every account may, unless the schema's `access` says who writes. */
 function requireWriter(caller: Principal, schema: CompiledSchema): void {
   const { write, create } = schema.definition.access ?? {};
-  if (caller.role === "public") throw refusal(caller.actor);
+  requireAct(caller, "transactions:record");
   if (write !== undefined || create !== undefined)
-    requireMay(caller, "create", { access: schema.access, own: true });
+    requireMay(caller, "record", { access: schema.access, own: true });
+  else if (caller.role === "public") throw refusal(caller.actor);
 }
 
 export async function recordTransaction(
@@ -113,6 +114,7 @@ function mismatch(): AppError {
 export const transactionsRecord: LocalHandler = {
   kind: "local",
   name: "transactions.record",
+  act: "transactions:record",
   description: "Appends a record to a TRANSACTIONS module. Records are never changed or removed.",
   auth: "AuthRequired",
   input: {

@@ -11,6 +11,8 @@ export interface RecordView {
   /** Time of creation by the platform's clock. */
   createdAt: string;
   createdBy: string;
+  /** The handler through which the account created the record. */
+  through?: string;
   values: Record<string, unknown>;
 }
 
@@ -21,9 +23,10 @@ export interface RecordSnapshot extends EntrySnapshot {
 }
 
 export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot): RecordView {
-  const { id, createdAt, createdBy, values } = snapshot;
+  const { id, createdAt, createdBy, through, values } = snapshot;
   const { module, id: schema } = definition;
-  return { id, module, schema, createdAt, createdBy, values: maskValues(values, definition) };
+  const by = through === undefined ? { createdBy } : { createdBy, through };
+  return { id, module, schema, createdAt, ...by, values: maskValues(values, definition) };
 }
 
 /** Returns the index messages that list a record under its owner. */
@@ -41,6 +44,7 @@ export const RECORD = {
     schema: { type: "string" },
     createdAt: { type: "string", format: "date-time" },
     createdBy: { type: "string" },
+    through: { type: "string", description: "Handler through which the account created the record." },
     values: { type: "object" },
   },
 } as const;

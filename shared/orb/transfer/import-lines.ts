@@ -42,6 +42,7 @@ const snapshot = z.strictObject({
   createdBy: z.string().max(200),
   updatedAt: instant,
   updatedBy: z.string().max(200),
+  through: z.string().max(200).optional(),
   values: z.record(z.string(), z.unknown()),
   /** HMAC of the request that created the entry, if the request had an idempotency key. */
   request: z.string().max(200).optional(),

@@ -1,0 +1,32 @@
+/**
+ * Acts: operations that a handler can do for its caller. A handler requests acts in its registration. The orb's document grants them in
+ * `uses`.
+ */
+export const ACTS = [
+  "entries:read",
+  "entries:write",
+  "entries:publish",
+  "entries:reveal",
+  "transactions:record",
+  "transactions:read",
+  "settings:read",
+  "settings:write",
+  "rules:evaluate",
+] as const;
+export type Act = (typeof ACTS)[number];
+
+/** The act that covers each operation on entries. `authorize.ts` decides by it. */
+export const ACT_OF = {
+  read: "entries:read",
+  readDraft: "entries:read",
+  readRevisions: "entries:read",
+  create: "entries:write",
+  update: "entries:write",
+  delete: "entries:write",
+  publish: "entries:publish",
+  unpublish: "entries:publish",
+  archive: "entries:publish",
+  restore: "entries:publish",
+  reveal: "entries:reveal",
+  record: "transactions:record",
+} as const satisfies Record<string, Act>;

@@ -1,0 +1,69 @@
+import type { HandlerActor } from "../access/actor.ts";
+import { principalIn } from "../access/authorize.ts";
+import type { CompiledSchema } from "../definition/compile.ts";
+import type { LiveOrb } from "../definition/live-orb.ts";
+import { requireLive } from "../definition/stored/live.ts";
+import type { Deps } from "../deps.ts";
+import {
+  createEntry,
+  entryView,
+  publishEntry,
+  type Target,
+  updateEntry,
+  type Written,
+} from "../entry/index.ts";
+import { choose } from "../entry/model/localize.ts";
+import { getEntry } from "../entry/read/get.ts";
+import type { Acting, EntryPlace } from "../handlers/contract/acting.ts";
+import { schemaOf } from "../handlers/contract/target.ts";
+import { notFound } from "../kernel/errors.ts";
+import { recordTransaction } from "./transactions/record.ts";
+
+/** Returns what a handler in this process can do for its caller. The verbs check each call. */
+export function actingFor(deps: Deps, live: LiveOrb, actor: HandlerActor): Acting {
+  const routed = ({ module, schema }: Omit<EntryPlace, "id">): CompiledSchema => {
+    const found = live.compiled.modules.get(module)?.routed === true;
+    const compiled = found ? live.compiled.schema(module, schema) : undefined;
+    if (compiled === undefined) throw notFound("schema");
+    return compiled;
+  };
+  const renew = () => requireLive(deps, live.orb);
+  const target = ({ id, ...place }: EntryPlace): Target => ({
+    orbId: live.orb,
+    orb: live,
+    id,
+    schema: routed(place),
+    renew,
+  });
+  const view = ({ snapshot }: Written, place: Omit<EntryPlace, "id">) => entryView(snapshot, routed(place));
+  return {
+    entries: {
+      async get({ id, ...place }, { latest = false, reveal = false } = {}) {
+        const schema = routed(place);
+        const query = { fields: undefined, expand: [] };
+        const choice = choose(schema, { locale: "*" });
+        const input = { orb: live, schema, id, choice, query, latest, reveal };
+        return (await getEntry(deps, actor, input)).entry;
+      },
+      async create({ values, publish, ...place }) {
+        const { module, id: schema } = routed(place);
+        const input = { orbId: live.orb, orb: live, module, schema, values, publish, renew };
+        return view(await createEntry(deps, actor, input), place);
+      },
+      async update({ values, publish, ifMatch, ...place }) {
+        const input = { ...target(place), values, publish, ifMatch };
+        return view(await updateEntry(deps, actor, input), place);
+      },
+      async publish({ ifMatch, ...place }) {
+        return view(await publishEntry(deps, actor, { ...target(place), ifMatch }), place);
+      },
+    },
+    transactions: {
+      async record({ values, key, ...place }) {
+        const schema = schemaOf(live, "TRANSACTIONS", place);
+        const principal = principalIn(actor, live.orb, live.compiled);
+        return (await recordTransaction(deps, principal, live, schema, { values, key })).record;
+      },
+    },
+  };
+}
