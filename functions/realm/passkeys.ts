@@ -26,7 +26,7 @@ export function ceremonyRoutes(scope: Scope) {
       operationId: `begin${name}Passkey`,
       summary: "Start a registration, a recovery or a sign-in",
       description:
-        "A registration with an invitation or where sign-up is open; a recovery with a recovery link; otherwise a sign-in.",
+        "A registration with an invitation or where sign-up is open; a recovery with a recovery link or a recovery code; otherwise a sign-in.",
       request: { params, query: BeginQuery, body: jsonRequest(BeginSchema, false) },
     },
     complete: {

@@ -1,9 +1,20 @@
 import { z } from "@hono/zod-openapi";
+import { createRecoveryCodes, recoveryCodesOf } from "../../shared/access/recovery/codes.ts";
 import { createRecovery } from "../../shared/access/recovery/links.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json } from "../http/schemas.ts";
 import { InvitationSchema, invitationResponse } from "./schemas.ts";
 import { pathParams, realmRoute, type Scope } from "./scope.ts";
+
+const StateSchema = z
+  .object({
+    remaining: z.int().openapi({ description: "Codes that work. Using one voids all.", example: 10 }),
+    createdAt: z.iso.datetime().nullable(),
+  })
+  .openapi("RecoveryCodesState");
+const CodesSchema = StateSchema.extend({
+  codes: z.array(z.string()).openapi({ example: ["K7QM-2XWB-9HTC-PD4R-VN3E-8JZL"] }),
+}).openapi("RecoveryCodes");
 
 /** Recovery of accounts whose passkeys are lost. */
 export function recoveryRoutes(scope: Scope) {
@@ -21,9 +32,41 @@ export function recoveryRoutes(scope: Scope) {
     responses: { 201: json("The recovery link", InvitationSchema) },
     problems: [401, 403, 404],
   });
-  return newRouter().openapi(create, async (c) => {
-    const { deps, actor, realm } = c.var;
-    const made = await createRecovery(deps, actor, { realm, id: c.req.valid("param").id });
-    return c.json(invitationResponse(made), 201);
+  const own = {
+    ...realmRoute(scope, "recovery", "passkey"),
+    tags: [scope.tags.recovery],
+    path: `${prefix}/recovery-codes`,
+    request: { params: z.object(pathParams(prefix)) },
+    problems: [401, 403] as const,
+  };
+  const state = defineRoute({
+    ...own,
+    method: "get",
+    operationId: `get${name}RecoveryCodes`,
+    summary: "Count the recovery codes of the signed-in account",
+    responses: { 200: json("How many are left", StateSchema) },
   });
+  const replace = defineRoute({
+    ...own,
+    method: "post",
+    operationId: `create${name}RecoveryCodes`,
+    summary: "Create ten recovery codes for the signed-in account",
+    description:
+      "Needs a session; an API token does not suffice. The codes replace earlier ones, and only this response contains them. Using one adds a passkey to the account and voids all.",
+    responses: { 201: json("The codes", CodesSchema) },
+  });
+  return newRouter()
+    .openapi(create, async (c) => {
+      const { deps, actor, realm } = c.var;
+      const made = await createRecovery(deps, actor, { realm, id: c.req.valid("param").id });
+      return c.json(invitationResponse(made), 201);
+    })
+    .openapi(state, async (c) => {
+      const { deps, actor, realm } = c.var;
+      return c.json(await recoveryCodesOf(deps, actor, realm), 200);
+    })
+    .openapi(replace, async (c) => {
+      const { deps, actor, realm } = c.var;
+      return c.json(await createRecoveryCodes(deps, actor, realm), 201, { "cache-control": "no-store" });
+    });
 }

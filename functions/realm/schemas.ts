@@ -145,6 +145,9 @@ export const BeginSchema = z.strictObject({
       "Registration: email of the new account. Sign-in: only the account with this email can complete it.",
   }),
   name: displayName.optional().openapi({ description: "Registration: name of the new account" }),
+  recoveryCode: z.string().max(64).optional().openapi({
+    description: "Recovery: a recovery code of the account, in upper or lower case, with or without hyphens",
+  }),
   removePasskeys: z.boolean().optional().openapi({
     description: "Recovery: true removes the account's other passkeys. They are kept by default.",
   }),

@@ -21,6 +21,8 @@ export interface AccountRecord {
   credentials: string[];
   /** Hash of the recovery link that works. A link that its account does not name does not count. */
   recovery?: string | undefined;
+  /** The set of recovery codes that works. */
+  codes?: { set: string; createdAt: string } | undefined;
   /** Recoveries that have work left to do. Every sign-in does it first. */
   recovered?: Recovered[] | undefined;
   createdAt: string;
@@ -29,8 +31,11 @@ export interface AccountRecord {
 
 /** A recovery that has added a passkey to its account. */
 export interface Recovered {
+  by: "link" | "codes";
   /** Hash of the link that was used. */
-  link: string;
+  link: string | null;
+  /** Set of recovery codes that is void. */
+  codes: string | null;
   /** Ids of the passkeys that it removed; null if it kept them. */
   removed: string[] | null;
 }

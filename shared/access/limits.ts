@@ -57,8 +57,7 @@ const HOUR_SECONDS = 3600;
 /** A long period allows a network as many sign-ups as this many short periods. */
 const LONG_SIGNUPS = 10;
 
-interface SignupLimit {
-  scope: "client" | "realm";
+interface CounterLimit {
   stream: typeof streams.quotas | typeof streams.longQuotas;
   key: string;
   rule: string;
@@ -66,19 +65,36 @@ interface SignupLimit {
   seconds: number;
 }
 
-/** Counts a sign-up with one request to the broker. @returns seconds until the next period if the limit is reached */
-async function countSignupIn(deps: Deps, limit: SignupLimit): Promise<number> {
+/** Counts an attempt with one request to the broker. @returns seconds until the next period if the limit is reached */
+async function countIn(deps: Deps, limit: CounterLimit): Promise<number> {
   if (limit.most === 0) return 0;
   const { number, left } = windowAt(deps.clock.now(), limit.seconds);
   const subject = subjects.quota(limit.stream, limit.rule, limit.key, number);
   return (await deps.store.count(limit.stream, subject, 1)) > limit.most ? left : 0;
 }
 
-function requireSignups({ scope }: SignupLimit, wait: number): void {
-  if (wait === 0) return;
+/**
+ * Counts an attempt of the client's network in a short and in a long period.
+ * @returns seconds until the end of the period whose limit is reached
+ */
+async function countNetwork(
+  deps: Deps,
+  rule: string,
+  short: { most: number; seconds: number },
+  long: { most: number; seconds: number },
+): Promise<number> {
+  const key = `client.${await sha256(clientNetwork(deps.request.client))}`;
+  const waits = await Promise.all([
+    countIn(deps, { ...short, key, rule, stream: streams.quotas }),
+    countIn(deps, { ...long, key, rule, stream: streams.longQuotas }),
+  ]);
+  return Math.max(...waits);
+}
+
+function tooManySignups(scope: "client" | "realm", wait: number): AppError {
   const whose = scope === "client" ? "your network address" : "this realm";
   const detail = `Too many accounts were registered from ${whose}. Try again later, or ask for an invitation.`;
-  throw new AppError("too_many", "too_many_signups", detail, { retryAfter: wait, data: { scope } });
+  return new AppError("too_many", "too_many_signups", detail, { retryAfter: wait, data: { scope } });
 }
 
 /**
@@ -87,29 +103,55 @@ function requireSignups({ scope }: SignupLimit, wait: number): void {
  */
 export async function countSignup(deps: Deps, realm: string): Promise<void> {
   const { networkSignups, realmSignups, windowSeconds, longWindowSeconds } = deps.config.quotas;
-  const network = {
-    scope: "client",
-    key: `client.${await sha256(clientNetwork(deps.request.client))}`,
-  } as const;
-  const limits: SignupLimit[] = [
-    { ...network, stream: streams.quotas, rule: "signups", most: networkSignups, seconds: windowSeconds },
-    {
-      ...network,
-      stream: streams.longQuotas,
-      rule: "signups",
-      most: networkSignups * LONG_SIGNUPS,
-      seconds: longWindowSeconds,
-    },
-  ];
-  const waits = await Promise.all(limits.map((limit) => countSignupIn(deps, limit)));
-  for (const [i, limit] of limits.entries()) requireSignups(limit, waits[i] ?? 0);
-  const whole: SignupLimit = {
-    scope: "realm",
+  const network = await countNetwork(
+    deps,
+    "signups",
+    { most: networkSignups, seconds: windowSeconds },
+    { most: networkSignups * LONG_SIGNUPS, seconds: longWindowSeconds },
+  );
+  if (network > 0) throw tooManySignups("client", network);
+  const whole = await countIn(deps, {
     stream: streams.longQuotas,
     key: `realm.${realm}`,
     rule: "signups",
     most: realmSignups,
     seconds: HOUR_SECONDS,
-  };
-  requireSignups(whole, await countSignupIn(deps, whole));
+  });
+  if (whole > 0) throw tooManySignups("realm", whole);
+}
+
+const DAY_SECONDS = 86_400;
+/** Recovery codes that a network may try. */
+export const CODES_PER_NETWORK = { minute: 10, day: 100 } as const;
+/** Recovery codes that all networks may try for one account per hour. */
+export const CODES_PER_ACCOUNT = 10;
+
+function requireCodeLimit(wait: number): void {
+  if (wait === 0) return;
+  const detail = "Too many recovery codes were tried. Try again later, or ask an admin for a recovery link.";
+  throw new AppError("too_many", "too_many_requests", detail, { retryAfter: wait });
+}
+
+/** Counts an attempt to use a recovery code, and throws 429 if the client's network has made too many. */
+export async function countCode(deps: Deps): Promise<void> {
+  const { minute, day } = CODES_PER_NETWORK;
+  const wait = await countNetwork(
+    deps,
+    "codes",
+    { most: minute, seconds: LIMIT_WINDOW_SECONDS },
+    { most: day, seconds: DAY_SECONDS },
+  );
+  requireCodeLimit(wait);
+}
+
+/** Counts an attempt to use a recovery code of an account, and throws 429 if there were too many. */
+export async function countCodeOf(deps: Deps, realm: string, account: string): Promise<void> {
+  const wait = await countIn(deps, {
+    stream: streams.longQuotas,
+    key: `account.${realm}.${account}`,
+    rule: "codes",
+    most: CODES_PER_ACCOUNT,
+    seconds: HOUR_SECONDS,
+  });
+  requireCodeLimit(wait);
 }

@@ -116,6 +116,8 @@ export const keys = {
     isToken(id)
       ? `${token(realm.name, "realm")}.${id}`
       : `${token(realm.name, "realm")}.long.${await sha256(id)}`,
+  /** Beside the passkeys. */
+  codes: (realm: Realm, set: string) => `${token(realm.name, "realm")}.codes.${token(set, "code")}`,
   all: (realm: Realm) => within(realm, "*"),
 } as const;
 

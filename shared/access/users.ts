@@ -143,6 +143,8 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   await endSessions(deps, realm.name, account.id);
   await revokeInvitationsOf(deps, actor, realm, account.role, account);
   if (account.recovery !== undefined) await closeRecoveryLink(deps, realm, account.recovery, "revoked");
+  if (account.codes !== undefined)
+    await deps.store.kvDelete(realm.buckets.credentials, keys.codes(realm, account.codes.set), { ttl: 60 });
   await Promise.all(
     account.credentials.map(async (credential) =>
       deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, credential), { ttl: 60 }),

@@ -132,6 +132,8 @@ const REALM_ROUTES: readonly [
   ["passkey", "GET", "sessions", "user"],
   ["passkey", "DELETE", "sessions", "user"],
   ["passkey", "DELETE", "sessions/{id}", "user"],
+  ["passkey", "GET", "recovery-codes", "user"],
+  ["passkey", "POST", "recovery-codes", "user"],
   ["passkey", "GET", "users", "admin"],
   ["passkey", "PUT", "users/{id}", "admin"],
   ["passkey", "DELETE", "users/{id}", "admin"],

@@ -16,7 +16,12 @@ beforeAll(async () => {
 afterAll(() => platform?.stop());
 // All tests share one client address. Clear the limits between them.
 beforeEach(async () => {
-  await platform.operatorStore().purge(streams.limits, "_limit.>");
+  const store = platform.operatorStore();
+  await Promise.all([
+    store.purge(streams.limits, "_limit.>"),
+    store.purge(streams.quotas, "_quota.>"),
+    store.purge(streams.longQuotas, "_quota.>"),
+  ]);
 });
 
 const as = (method: string, path: string, body?: unknown, by = token) =>
@@ -144,6 +149,64 @@ describe("a recovery link", () => {
     const again = await as("POST", `/api/lodge/users/${lost.id}/recovery`);
     const { done } = await recover("/api/lodge", again.body.token);
     expect(done.headers.get("set-cookie")).toContain("session_lodge=");
+  });
+});
+
+describe("recovery codes", () => {
+  const createCodes = (base: string, by: string) => as("POST", `${base}/recovery-codes`, undefined, by);
+  const beginBy = (base: string, recoveryCode: string, more: object = {}) =>
+    begin(platform, base, { body: { recoveryCode, ...more } });
+
+  test.each([SHARED, "/api/_auth", "/api/cabin"])("let an account of %s in again, once", async (base) => {
+    const document = { id: "cabin", uses: [{ service: "access", handlers: ["passkey", "invitations"] }] };
+    if (base === "/api/cabin") await as("POST", "/api/admin/orbs?publish=true", { ...document, modules: [] });
+    const { body } = await as("POST", `${base}/invitations`);
+    const lost = await register(platform, base, body.token);
+    const none = await as("GET", `${base}/recovery-codes`, undefined, lost.token);
+    expect(none).toMatchObject({ status: 200, body: { remaining: 0, createdAt: null } });
+    const made = await createCodes(base, lost.token);
+    expect(made).toMatchObject({ status: 201, body: { remaining: 10, codes: { length: 10 } } });
+    expect(made.headers.get("cache-control")).toContain("no-store");
+    const counted = await as("GET", `${base}/recovery-codes`, undefined, lost.token);
+    expect(counted.body).toEqual({ remaining: 10, createdAt: made.body.createdAt });
+
+    const [first, second] = made.body.codes;
+    const begun = await beginBy(base, first.toLowerCase(), { removePasskeys: true });
+    const device = new Authenticator(platform.origin);
+    const done = await complete(platform, base, begun.sessionId, device.create(begun.publicKey));
+    expect(done.status).toBe(200);
+    expect((await as("GET", `${base}/me`, undefined, lost.token)).status).toBe(401);
+    expect((await signIn(platform, base, device)).id).toBe(lost.id);
+    const again = await beginBy(base, second);
+    expect(again.answer).toMatchObject({ status: 401, body: { code: "recovery_code_refused" } });
+    const left = await as("GET", `${base}/recovery-codes`, undefined, done.body.token);
+    expect(left.body).toEqual({ remaining: 0, createdAt: null });
+  });
+
+  test("need a session, and are accepted as the only reason for a passkey", async () => {
+    for (const method of ["GET", "POST"])
+      expect((await call(platform, method, `${SHARED}/recovery-codes`)).status).toBe(401);
+    expect((await createCodes(SHARED, token)).status).toBe(403);
+    const code = "2222-2222-2222-2222-2222-2222";
+    for (const more of [{ invite: "abc" }, { name: "Ann" }]) {
+      const both = await beginBy(SHARED, code, more);
+      expect(both.answer.status).toBe("invite" in more ? 422 : 401);
+    }
+    const signup = await call(platform, "POST", `${SHARED}/passkey/begin?signup=true`, {
+      body: { recoveryCode: code },
+    });
+    expect(signup).toMatchObject({ status: 422, body: { errors: [{ code: "exclusive" }] } });
+  });
+
+  test("are refused with 429 after too many guesses of a network", async () => {
+    const codes: string[] = [];
+    for (let i = 0; i < 25; i++) {
+      const { answer } = await beginBy(SHARED, "2222-2222-2222-2222-2222-2222");
+      codes.push(answer.body.code);
+      if (answer.status === 429) expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    expect(codes.slice(-3)).toEqual(Array(3).fill("too_many_requests"));
+    expect(codes.filter((code) => code === "recovery_code_refused").length).toBeLessThan(21);
   });
 });
 

@@ -197,7 +197,7 @@ describe("names", () => {
   });
 
   test("a module cannot have the name of an account route", () => {
-    const names = ["users", "me", "signout", "sessions", "passkeys", "bootstrap"];
+    const names = ["users", "me", "signout", "sessions", "recovery-codes", "passkeys", "bootstrap"];
     const all = { modules: names.map((id) => ({ id, type: "CONTENT", schemas: [] })) };
     expect(faults({ id: "shop", ...all })).toEqual([]);
     const access = { service: "access", handlers: ["passkey"] };

@@ -15,6 +15,7 @@ import { requireOwn } from "../authorize.ts";
 import { findInvitation } from "../invitations.ts";
 import { countSignup, enforceRateLimit } from "../limits.ts";
 import { generatedName, newAccountId, type Realm, relyingParty } from "../realms.ts";
+import { findByCode } from "../recovery/codes.ts";
 import { requireOpen } from "../recovery/usable.ts";
 import { refusal } from "../refusals.ts";
 import { requireOpenSignup } from "../settings.ts";
@@ -49,18 +50,21 @@ export interface BeginInput {
   name?: string | undefined;
   /** Email of the new account. A sign-in with it succeeds only for the account that has it. */
   email?: string | undefined;
+  recoveryCode?: string | undefined;
   /** Recovery: whether the account's other passkeys are removed. */
   removePasskeys?: boolean | undefined;
 }
 
 /**
- * Begins a registration if there is an invitation or the caller asks to sign up, a recovery if the invitation is a
- * recovery link, otherwise a sign-in without a username.
+ * Begins a registration if there is an invitation or the caller asks to sign up, a recovery if there is a
+ * recovery link or code, otherwise a sign-in without a username.
  */
 export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
     throw invalid([{ path: "/email", code: "invalid_format", message: "must be an email address" }]);
   }
+  refuseSeveral(input);
+  if (input.recoveryCode !== undefined) return beginByCode(deps, input, input.recoveryCode);
   if (input.signup === true) return beginSignup(deps, input);
   return input.invite === undefined ? beginLogin(deps, input) : beginRegistration(deps, input, input.invite);
 }
@@ -73,7 +77,7 @@ function refuseAccount(given: Pick<BeginInput, "name" | "email">): void {
 
 /** Rejects properties of a recovery when the request does not recover an account. */
 function refuseRecovery({ removePasskeys }: BeginInput): void {
-  const message = "belongs to a recovery. Send it with a recovery link.";
+  const message = "belongs to a recovery. Send it with a recovery link or a recovery code.";
   refuse({ removePasskeys }, { path: "", code: "not_a_recovery", message });
 }
 
@@ -82,6 +86,15 @@ function refuse(given: object, fault: Fault): void {
     value === undefined ? [] : [{ ...fault, path: `/${name}` }],
   );
   if (faults.length > 0) throw invalid(faults);
+}
+
+/** Rejects a request that names several reasons for a new passkey. */
+function refuseSeveral({ invite, signup, recoveryCode }: BeginInput): void {
+  const given = Object.entries({ invite, recoveryCode, signup: signup === true ? signup : undefined });
+  const [, second] = given.filter(([, value]) => value !== undefined);
+  if (second === undefined) return;
+  const message = "must not be sent together with another reason to create a passkey. Send one of them.";
+  throw invalid([{ path: `/${second[0]}`, code: "exclusive", message }]);
 }
 
 async function beginLogin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
@@ -128,7 +141,8 @@ async function beginRegistration(deps: Deps, input: BeginInput, invite: string):
   }
   const { key, value } = open.invitation;
   const invitation = { key, hash: value.hash };
-  if (open.account !== null) return beginRecovery(deps, input, open.account.value, invitation);
+  if (open.account !== null)
+    return beginRecovery(deps, input, open.account.value, { invitation, codes: null });
   refuseRecovery(input);
   return registration(deps, realm, newAccount(deps, input), {
     purpose: "register",
@@ -142,26 +156,30 @@ function newAccount(deps: Deps, { name, email }: BeginInput): Described {
   return { id, name: name ?? generatedName(id), email: email ?? null, credentials: [] };
 }
 
+async function beginByCode(deps: Deps, input: BeginInput, code: string): Promise<CeremonyStart> {
+  const [{ account, set }] = await Promise.all([
+    findByCode(deps, input.realm, code),
+    enforceRateLimit(deps, "begin"),
+  ]);
+  return beginRecovery(deps, input, account.value, { invitation: null, codes: set });
+}
+
 function beginRecovery(
   deps: Deps,
   { realm, name, email, removePasskeys: removes = false }: BeginInput,
   account: AccountRecord,
-  invitation: { key: string; hash: string },
+  by: Pick<Challenge, "invitation" | "codes">,
 ): Promise<CeremonyStart> {
   refuseAccount({ name, email });
   if (!removes) requireRoom(account);
   // The device may hold a passkey that is about to be removed. It must be able to create another one.
   const known = removes ? { ...account, credentials: [] } : account;
-  return registration(deps, realm, known, { purpose: "recover", invitation, session: null, removes });
+  return registration(deps, realm, known, { purpose: "recover", ...by, session: null, removes });
 }
 
 async function beginSignup(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
-  const { realm, invite } = input;
+  const { realm } = input;
   refuseRecovery(input);
-  if (invite !== undefined) {
-    const message = "must not be sent together with an invitation. Send one of them.";
-    throw invalid([{ path: "/signup", code: "exclusive", message }]);
-  }
   await Promise.all([requireOpenSignup(deps, realm), enforceRateLimit(deps, "begin")]);
   await countSignup(deps, realm.name);
   const bound = { purpose: "signup", invitation: null, session: null } as const;
@@ -187,7 +205,7 @@ async function registration(
   deps: Deps,
   realm: Realm,
   account: Described,
-  bound: Pick<Challenge, "purpose" | "invitation" | "session" | "removes">,
+  bound: Pick<Challenge, "purpose" | "invitation" | "session" | "codes" | "removes">,
 ): Promise<CeremonyStart> {
   const known = await Promise.all(account.credentials.map((id) => readCredential(deps, realm, id)));
   const publicKey = await generateRegistrationOptions({

@@ -25,6 +25,8 @@ export interface Challenge {
   account: string | null;
   /** Id of the session that adds a passkey. When the session ends, the challenge becomes invalid. */
   session: string | null;
+  /** Recovery: the set of the recovery code. */
+  codes?: string | null | undefined;
   /** Recovery: whether the account's other passkeys are removed. */
   removes?: boolean | undefined;
   name: string | null;

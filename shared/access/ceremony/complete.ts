@@ -88,6 +88,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "invitation_expired",
   "invitation_revoked",
   "signup_closed",
+  "recovery_code_refused",
 ]);
 
 /** Returns the error for a response that does not fit the challenge. The challenge still counts as used. */

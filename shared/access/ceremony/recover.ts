@@ -6,11 +6,13 @@ import {
   type CredentialRecord,
   changeAccount,
   createCredential,
+  type Recovered,
   readAccount,
   readRecord,
 } from "../accounts.ts";
 import { hasValidCreator, type InvitationRecord, invitationEnded } from "../invitations.ts";
 import { keys, type Realm } from "../realms.ts";
+import { codeRefused, requireCodes } from "../recovery/codes.ts";
 import { finishRecoveries } from "../recovery/finish.ts";
 import { requireOpen, requireRecoverable } from "../recovery/usable.ts";
 import { type Completed, endSession, sessionFor, startSession } from "../sessions.ts";
@@ -18,16 +20,59 @@ import { requireRoom } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
+/** How the caller recovers the account: with a link or with a code. */
+interface Way {
+  by: Recovered["by"];
+  /** The account as it was read. */
+  account: AccountRecord;
+  /** Hash of the link. */
+  link: string | null;
+  /** Throws if the account does not accept this recovery. */
+  require: (account: AccountRecord | undefined) => void;
+  refused: () => AppError;
+  /** Whether the creator of a link may still manage the account. */
+  isValid: () => Promise<boolean>;
+}
+
+async function wayOf(deps: Deps, realm: Realm, sub: string, challenge: Challenge): Promise<Way> {
+  const { invitation: bound, codes = null } = challenge;
+  if (codes !== null) {
+    const found = await readAccount(deps, realm, sub);
+    const require = (account: AccountRecord | undefined) => requireCodes(account, codes);
+    require(found?.value);
+    if (found === null) throw codeRefused();
+    const isValid = () => Promise.resolve(true);
+    return { by: "codes", account: found.value, link: null, require, refused: codeRefused, isValid };
+  }
+  if (bound === null) throw passkeyRefused();
+  const record = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key);
+  const { invitation, account } = await requireOpen(deps, realm, record);
+  const link = invitation.value;
+  if (account?.value.id !== sub) throw passkeyRefused();
+  return {
+    by: "link",
+    account: account.value,
+    link: link.hash,
+    require: (current) => requireRecoverable(current, link),
+    refused: () => invitationEnded("revoked", link),
+    isValid: () => hasValidCreator(deps, realm, link),
+  };
+}
+
+/** Errors after which the account certainly does not list the passkey. Others leave that open. */
+const CERTAIN: ReadonlySet<string> = new Set(["gone", "conflict", "not_found", "unauthenticated"]);
+
 /**
- * Adds a passkey to the account of a recovery link.
+ * Adds a passkey to the account of a recovery link or a recovery code.
  *
- * 1. Mark the challenge as used, and check the link and its account.
+ * 1. Mark the challenge as used. Check the link or the code, and the account.
  * 2. Write the passkey, which no account lists yet.
- * 3. Change the account: list the passkey, drop the link, and name the work that is left. **This is the commit point**:
- *    of several uses, revocations and changes of the account, the first one wins.
- * 4. End all sessions, delete removed passkeys, close the link. Then start a session.
+ * 3. Change the account: list the passkey, drop the link or the codes, and name the work that is left. **This is the
+ *    commit point**: of several uses, revocations and changes of the account, the first one wins.
+ * 4. End all sessions, delete removed passkeys and void codes, close the link. Then start a session.
  *
- * A crash before step 3 leaves the link valid. After a crash later, the new passkey's first sign-in does step 4.
+ * A crash before step 3 leaves the link or the code valid. After a crash later, the new passkey's first sign-in does
+ * step 4.
  */
 export async function recover(
   deps: Deps,
@@ -36,34 +81,26 @@ export async function recover(
   response: RegistrationResponseJSON,
   admitted: Promise<unknown>,
 ): Promise<Completed> {
-  const { account: sub, invitation: bound, removes = false } = challenge;
-  if (sub === null || bound === null) throw passkeyRefused();
-  const [, found] = await Promise.all([
-    admitted,
-    readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
-  ]);
+  const { account: sub, removes = false } = challenge;
+  if (sub === null) throw passkeyRefused();
+  await admitted;
   const verified = await verifyNew(deps, challenge, response);
-  const { invitation, account } = await requireOpen(deps, realm, found);
-  if (account?.value.id !== sub) throw passkeyRefused();
-  const link = invitation.value;
-  const number = removes ? 1 : account.value.credentials.length + 1;
+  const way = await wayOf(deps, realm, sub, challenge);
+  const number = removes ? 1 : way.account.credentials.length + 1;
   const credential: CredentialRecord = { ...verified, account: sub, name: `Passkey ${number}` };
   const key = await keys.credential(realm, credential.id);
-  const [vouched] = await Promise.all([
-    hasValidCreator(deps, realm, link),
-    createCredential(deps, realm, key, credential),
-  ]);
+  const [isValid] = await Promise.all([way.isValid(), createCredential(deps, realm, key, credential)]);
   let changed: AccountRecord;
   try {
-    if (!vouched) throw invitationEnded("revoked", link);
+    if (!isValid) throw way.refused();
     changed = await changeAccount(deps, realm, sub, (current) =>
-      recovered(current, link, credential.id, removes),
+      recovered(current, way, credential.id, removes),
     );
   } catch (error) {
-    // Other errors leave open whether the account lists the passkey.
-    if (error instanceof AppError && ["gone", "conflict", "not_found"].includes(error.kind)) {
+    if (error instanceof AppError && CERTAIN.has(error.kind)) {
       await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
-      if (error.kind === "not_found") throw invitationEnded("revoked", link);
+      // The account was removed.
+      if (error.kind === "not_found") throw way.refused();
     }
     throw error;
   }
@@ -82,21 +119,27 @@ export async function recover(
 /** Returns the account after the recovery; null if an earlier attempt succeeded, but its response was lost. */
 function recovered(
   current: AccountRecord,
-  link: InvitationRecord,
+  way: Way,
   passkey: string,
   removes: boolean,
 ): AccountRecord | null {
   if (current.credentials.includes(passkey)) return null;
-  requireRecoverable(current, link);
+  way.require(current);
   if (!removes) requireRoom(current);
+  const { by, link } = way;
+  const voids = removes || by === "codes";
+  const work: Recovered = {
+    by,
+    link,
+    codes: voids ? (current.codes?.set ?? null) : null,
+    removed: removes ? current.credentials : null,
+  };
   return {
     ...current,
     status: "active",
     credentials: removes ? [passkey] : [...current.credentials, passkey],
-    recovery: undefined,
-    recovered: [
-      ...(current.recovered ?? []),
-      { link: link.hash, removed: removes ? current.credentials : null },
-    ],
+    recovery: by === "link" ? undefined : current.recovery,
+    codes: voids ? undefined : current.codes,
+    recovered: [...(current.recovered ?? []), work],
   };
 }

@@ -78,6 +78,7 @@ export const ACCOUNT_OPERATIONS = [
   "tokens.read",
   "tokens.write",
   "sessions",
+  "recovery",
 ] as const;
 export type AccountOperation = (typeof ACCOUNT_OPERATIONS)[number];
 
@@ -145,6 +146,7 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   "tokens.read": MANAGE,
   "tokens.write": MANAGE,
   sessions: "session",
+  recovery: "session",
 
   call: WRITE,
   stream: READ,

@@ -4,10 +4,11 @@ import { audit } from "../audit.ts";
 import { keys, type Realm } from "../realms.ts";
 import { closeRecoveryLink } from "../revocation.ts";
 import { endSessions } from "../sessions.ts";
+import { deleteSet } from "./codes.ts";
 
 /**
- * Does what the recoveries of an account have left to do: ends all its sessions, deletes removed passkeys and closes
- * used links. Each step can be repeated. Until all are done, the account names the work, so that the next sign-in does
+ * Does what the recoveries of an account have left to do: ends all its sessions, deletes removed passkeys and void
+ * codes, and closes used links. Each step can be repeated. Until all are done, the account names the work, so that the next sign-in does
  * it after a crash.
  */
 export async function finishRecoveries(
@@ -26,13 +27,15 @@ export async function finishRecoveries(
   );
 }
 
-async function finish(deps: Deps, realm: Realm, sub: string, { link, removed }: Recovered): Promise<void> {
-  const detail = removed === null ? "link_used_passkeys_kept" : "link_used_passkeys_removed";
+async function finish(deps: Deps, realm: Realm, sub: string, one: Recovered): Promise<void> {
+  const { by, link, codes, removed } = one;
+  const detail = `${by}_used_passkeys_${removed === null ? "kept" : "removed"}`;
   await Promise.all([
     ...(removed ?? []).map(async (id) =>
       deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, id), { ttl: 60 }),
     ),
-    closeRecoveryLink(deps, realm, link, "used"),
+    link === null ? undefined : closeRecoveryLink(deps, realm, link, "used"),
+    codes === null ? undefined : deleteSet(deps, realm, codes),
     audit(deps, { realm: realm.name, action: "recovery", actor: { sub }, target: sub, detail }),
   ]);
 }

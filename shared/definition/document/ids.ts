@@ -42,6 +42,7 @@ export const REALM_SEGMENTS = [
   "me",
   "signout",
   "sessions",
+  "recovery-codes",
 ] as const;
 
 /** Names of the handlers that the built-in service `access` provides. */

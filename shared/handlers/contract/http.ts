@@ -16,6 +16,7 @@ export const HTTP_HANDLERS = [
       "/me",
       "/signout",
       "/sessions",
+      "/recovery-codes",
       "/users",
     ],
   },

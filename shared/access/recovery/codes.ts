@@ -1,0 +1,166 @@
+/**
+ * Recovery codes, with which people who lost their passkeys add one without help. A code names its set, which leads to
+ * the account, and has a secret. The account names the set that works, so a set that no account names does not count.
+ */
+import { base64url } from "jose";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { sameSecret, sha256 } from "../../kernel/ids.ts";
+import { untilWritten } from "../../store/pages.ts";
+import { type AccountRecord, changeAccount, readAccount, readRecord, type Versioned } from "../accounts.ts";
+import type { Actor } from "../actor.ts";
+import { audit } from "../audit.ts";
+import { requireOwn } from "../authorize.ts";
+import { isEffective } from "../bootstrap.ts";
+import { countCode, countCodeOf } from "../limits.ts";
+import { keys, type Realm } from "../realms.ts";
+import { refusal } from "../refusals.ts";
+import { readSession } from "../sessions.ts";
+import { badToken } from "../tokens.ts";
+
+export const CODES = 10;
+/** 32 characters, so that each carries 5 bits. Without 0, O, 1 and I, which people confuse. */
+const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
+/** 40 bits: enough to find a set. */
+const SET_LENGTH = 8;
+/** 80 bits: too many to guess, so a hash without a salt suffices. */
+const SECRET_LENGTH = 16;
+const FORM = new RegExp(`^[${ALPHABET}]{${SET_LENGTH + SECRET_LENGTH}}$`);
+const GROUP = /.{4}(?=.)/g;
+
+interface CodesRecord {
+  v: 1;
+  account: string;
+  /** SHA-256 of the realm, the set and the secret of each code. */
+  hashes: string[];
+  createdAt: string;
+}
+
+export interface CodesState {
+  /** Codes that work. Using one voids all. */
+  remaining: number;
+  createdAt: string | null;
+}
+
+const letters = (deps: Deps, count: number) =>
+  Array.from(base64url.decode(deps.randomToken(count)), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
+
+const hashOf = (realm: Realm, set: string, secret: string) => sha256(`${realm.name}/${set}/${secret}`);
+
+/** Returns the same error for every code that does not work, so that callers learn nothing about accounts. */
+export function codeRefused(): AppError {
+  const detail = "This recovery code was not accepted. Check it, or ask an admin for a recovery link.";
+  return new AppError("unauthenticated", "recovery_code_refused", detail);
+}
+
+export async function recoveryCodesOf(deps: Deps, actor: Actor, realm: Realm): Promise<CodesState> {
+  requireOwn(actor, realm.name, "recovery");
+  const account = await readAccount(deps, realm, actor.sub);
+  if (account === null) throw refusal(actor);
+  const { codes } = account.value;
+  return { remaining: codes === undefined ? 0 : CODES, createdAt: codes?.createdAt ?? null };
+}
+
+/**
+ * Creates the recovery codes of the signed-in account, which replace earlier ones. Only this response contains them.
+ * The session must still exist afterwards, so that a stolen token of an ended session leaves no codes.
+ */
+export async function createRecoveryCodes(
+  deps: Deps,
+  actor: Actor,
+  realm: Realm,
+): Promise<CodesState & { codes: string[] }> {
+  requireOwn(actor, realm.name, "recovery");
+  const { sub, sid } = actor;
+  const createdAt = new Date(deps.clock.now()).toISOString();
+  const { set, secrets } = await writeSet(deps, realm, sub, createdAt);
+  let earlier: string | undefined;
+  await changeAccount(deps, realm, sub, (current) => {
+    // A recovery has not ended the sessions yet, and this may be one of them.
+    if (current.status !== "active" || current.recovered !== undefined) throw badToken();
+    earlier = current.codes?.set;
+    return { ...current, codes: { set, createdAt } };
+  });
+  if ((await readSession(deps, realm.name, sub, sid, "leader")) === null) {
+    await changeAccount(deps, realm, sub, (current) =>
+      current.codes?.set === set ? { ...current, codes: undefined } : null,
+    );
+    throw badToken();
+  }
+  await Promise.all([
+    earlier === undefined ? undefined : deleteSet(deps, realm, earlier),
+    audit(deps, { realm: realm.name, action: "recovery", actor, target: sub, detail: "codes_created" }),
+  ]);
+  const codes = secrets.map((secret) => `${set}${secret}`.replace(GROUP, "$&-"));
+  return { codes, remaining: codes.length, createdAt };
+}
+
+async function writeSet(
+  deps: Deps,
+  realm: Realm,
+  account: string,
+  createdAt: string,
+): Promise<{ set: string; secrets: string[] }> {
+  const secrets = Array.from({ length: CODES }, () => letters(deps, SECRET_LENGTH));
+  // Another set may have the same name already.
+  return untilWritten(async () => {
+    const set = letters(deps, SET_LENGTH);
+    const hashes = await Promise.all(secrets.map((secret) => hashOf(realm, set, secret)));
+    const record: CodesRecord = { v: 1, account, hashes, createdAt };
+    await deps.store.kvPut(realm.buckets.credentials, keys.codes(realm, set), JSON.stringify(record), {
+      expect: 0,
+    });
+    return { set, secrets };
+  });
+}
+
+export async function deleteSet(deps: Deps, realm: Realm, set: string): Promise<void> {
+  await deps.store.kvDelete(realm.buckets.credentials, keys.codes(realm, set), { ttl: 60 });
+}
+
+/** Throws 401 if the account does not accept codes of this set. */
+export function requireCodes(
+  account: AccountRecord | undefined,
+  set: string,
+): asserts account is AccountRecord {
+  if (account?.codes?.set !== set || account.status === "disabled") throw codeRefused();
+}
+
+/**
+ * Returns the account of a recovery code. Every attempt counts for the network, and for the account if its set exists.
+ * @throws AppError unauthenticated `recovery_code_refused`, with the same text for every reason
+ */
+export async function findByCode(
+  deps: Deps,
+  realm: Realm,
+  code: string,
+): Promise<{ account: Versioned<AccountRecord>; set: string }> {
+  await countCode(deps);
+  const plain = code.replaceAll(/[\s-]/g, "").toUpperCase();
+  const set = plain.slice(0, SET_LENGTH);
+  const found = FORM.test(plain)
+    ? await readRecord<CodesRecord>(deps, realm.buckets.credentials, keys.codes(realm, set))
+    : null;
+  if (found !== null) await countCodeOf(deps, realm.name, found.value.account);
+  const hash = await hashOf(realm, set, plain.slice(SET_LENGTH));
+  // Compare with every code, also if the set does not exist.
+  const hashes = found?.value.hashes ?? Array<string>(CODES).fill("");
+  const same = await Promise.all(hashes.map((known) => sameSecret(hash, known)));
+  const account = found === null ? null : await readAccount(deps, realm, found.value.account);
+  try {
+    if (account === null || !same.includes(true)) throw codeRefused();
+    requireCodes(account.value, set);
+    if (!(await isEffective(deps, realm, account.value))) throw codeRefused();
+    return { account, set };
+  } catch (error) {
+    await audit(deps, {
+      realm: realm.name,
+      action: "recovery",
+      actor: { sub: "anonymous" },
+      target: found?.value.account,
+      outcome: "refused",
+      detail: "recovery_code_refused",
+    });
+    throw error;
+  }
+}
