@@ -22,6 +22,8 @@ import { overviewRoutes } from "./discovery/overview.ts";
 import { PREFIXES } from "./http/prefixes.ts";
 import { onError } from "./http/problem.ts";
 import { answerUnmatched, newRouter } from "./http/router.ts";
+import { innerHost } from "./mcp/inner.ts";
+import { describeOrbMcp, mcpRoutes, orbMcp } from "./mcp/routes.ts";
 import { readToEnd } from "./middleware/body.ts";
 import { cors, securityHeaders } from "./middleware/headers.ts";
 import { sharedAuthRoutes } from "./orb-auth/index.ts";
@@ -92,6 +94,12 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   }
   own.route("/", routeListing());
   own.route("/", streamsRoutes());
+  let inner: App | undefined;
+  const sendInner = (request: Request, env: Record<string, unknown>) => {
+    inner ??= createApp(innerHost);
+    return inner.fetch(request, env);
+  };
+  own.route("/", mcpRoutes(sendInner));
 
   const access = orbAuth();
   runtime.use("/api/:orbId/*", (c, next) => {
@@ -104,6 +112,8 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   for (const definition of access.router.openAPIRegistry.definitions) {
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
+  runtime.use("/api/:orbId/mcp", orbMcp(sendInner));
+  describeOrbMcp(runtime);
   if (MOUNTED.length > 0) runtime.use("/api/:orbId/*", httpHandlers(MOUNTED));
   // Register these routes last, because their generic paths match every URL of an orb.
   runtime.route("/", runtimeRoutes());

@@ -111,7 +111,7 @@ export const RouteSchema = z
     method: z.string(),
     path: z.string(),
     orb: z.string(),
-    origin: z.enum(["crud", "handler", "signin"]),
+    origin: z.enum(["crud", "handler", "signin", "mcp"]),
     role: z.string().openapi({
       description: "The least role that may use it; `handler`: only handlers, for their callers",
       example: "user",

@@ -10,7 +10,7 @@ import type { Config } from "../../shared/deps.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { describedRoutes, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
 import type { Handler } from "../../shared/handlers/contract/types.ts";
-import { bothForms, entriesPath } from "../../shared/orb/routes.ts";
+import { bothForms, entriesPath, hidesMcp, MCP_SEGMENT } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
 import { handlerOperation, handlerSuffix, httpOperation } from "./calls.ts";
 import {
@@ -82,6 +82,7 @@ export function describeOrb(
   }
   const further = [
     ...(live.compiled.handlers.size === 0 ? [] : [["handlers", "Handlers of services."]]),
+    ["agents", "Tools of the Model Context Protocol."],
     ["sign-in", realm === null ? "The sign-in page." : "Registration and sign-in."],
     ...(realm === null ? [] : [["own account", "Account and passkeys of the signed-in user."]]),
     ...(realm?.handlers.has("passkey") === true
@@ -150,6 +151,7 @@ function textOf(...texts: (string | undefined)[]): string {
 function isServed(live: LiveOrb, path: string): boolean {
   const tail = path.slice("/api/{orbId}".length);
   if (tail === "/signin") return true;
+  if (tail === `/${MCP_SEGMENT}`) return !hidesMcp(live.compiled);
   const realm = orbRealm(live.document);
   const segment = tail.split("/")[1] ?? "";
   if (realm === null || hidesRealmSegment(live.document, segment)) return false;

@@ -25,5 +25,6 @@ export const TAGS = [
   { name: "Handlers", description: "The registry of handlers." },
   { name: "Streams", description: "Broker streams over HTTP, and which ones are served." },
   { name: "Definitions", description: "Message schemas and module templates." },
+  { name: "Agents", description: "Tools of the Model Context Protocol." },
   { name: "Audit", description: "Records of administrative actions." },
 ];

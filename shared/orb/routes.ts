@@ -17,7 +17,15 @@ import { describedRoutes } from "../handlers/contract/http.ts";
 import type { Handler, HandlerDeps } from "../handlers/contract/types.ts";
 import { listHandlers } from "../handlers/registry.ts";
 
-export type RouteOrigin = "crud" | "handler" | "signin";
+export type RouteOrigin = "crud" | "handler" | "signin" | "mcp";
+
+/** Path segment of the tools for agents. */
+export const MCP_SEGMENT = "mcp";
+
+/** Returns whether a module or handler of the orb has the path of the tools for agents, and hides them. */
+export function hidesMcp({ modules, handlers }: CompiledOrb): boolean {
+  return modules.has(MCP_SEGMENT) || handlers.has(MCP_SEGMENT);
+}
 
 export interface ActiveRoute {
   method: "GET" | "POST" | "PUT" | "DELETE";
@@ -39,11 +47,17 @@ export async function listRoutes(deps: HandlerDeps, actor: Actor): Promise<Activ
   return orbs.flatMap((live) => [
     ...signinRoutes(live),
     ...handlerRoutes(live.compiled, known),
+    ...mcpRoutes(live.compiled),
     ...[...live.compiled.modules.values()]
       .filter((module) => module.routed)
       .flatMap((module) => [...module.schemas.values()])
       .flatMap((schema) => entryRoutes(live.compiled, schema)),
   ]);
+}
+
+function mcpRoutes(orb: CompiledOrb): ActiveRoute[] {
+  const path = `/api/${orb.id}/${MCP_SEGMENT}`;
+  return hidesMcp(orb) ? [] : [{ method: "POST", path, orb: orb.id, origin: "mcp", role: "public" }];
 }
 
 /** Returns the URL path of a schema's entries. If the module has only one schema, the path omits the schema's name. */

@@ -27,6 +27,7 @@ const ROUTES: ReadonlySet<string> = new Set([
   "auth",
   "streams",
   "platform",
+  "mcp",
 ]);
 
 /** Reserved module ids, because every orb (application) has routes with these path segments. */

@@ -1,0 +1,129 @@
+/** The Model Context Protocol (Streamable HTTP, without sessions) for agents: all orbs, or one. */
+import { z } from "@hono/zod-openapi";
+import { createMcpHandler } from "@modelcontextprotocol/server";
+import type { Context, MiddlewareHandler } from "hono";
+import { createTransport } from "../../shared/client/transport.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
+import { parseExtras } from "../../shared/entry/query/query.ts";
+import { invalid } from "../../shared/kernel/errors.ts";
+import { hidesMcp } from "../../shared/orb/routes.ts";
+import type { OrbView } from "../discovery/overview-schemas.ts";
+import { faultsOf } from "../http/problem.ts";
+import { defineRoute, newRouter, type Router } from "../http/router.ts";
+import { json, jsonRequest } from "../http/schemas.ts";
+import { BODY_LIMIT, readJson } from "../middleware/body.ts";
+import type { AppEnv } from "../request/context.ts";
+import { innerFetch } from "./inner.ts";
+import { toolServer } from "./tools.ts";
+
+export type InnerSend = (request: Request, env: Record<string, unknown>) => Response | Promise<Response>;
+
+const message = z
+  .looseObject({
+    jsonrpc: z.literal("2.0"),
+    method: z.string(),
+    id: z.union([z.string(), z.int()]).optional().openapi({ description: "Missing for a notification" }),
+    params: z.looseObject({}).optional(),
+  })
+  .openapi("JsonRpcRequest");
+
+async function messageOf(c: Context<AppEnv>): Promise<unknown> {
+  const body = await readJson(c, true);
+  const { error } = message.safeParse(body);
+  if (error !== undefined) throw invalid(faultsOf(error, body));
+  return body;
+}
+
+/** Returns the JSON of a response, which is the text itself or the last of its server-sent events. */
+function jsonIn(text: string): string {
+  const data = text.split("\n").filter((line) => line.startsWith("data: "));
+  return data.at(-1)?.slice("data: ".length) ?? text;
+}
+
+async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefined): Promise<Response> {
+  c.var.deps.expires?.(0);
+  const { origin } = new URL(c.req.url);
+  const transport = createTransport({ url: origin, fetch: innerFetch(c, send), retries: 0 });
+  let view: OrbView | undefined;
+  if (orb !== undefined) {
+    const query = new URLSearchParams({ orb });
+    const response = await transport.send({ method: "GET", path: "/api/discovery", query, repeat: "safe" });
+    [view] = ((await response.json()) as { orbs: OrbView[] }).orbs;
+  }
+  // One handler for each request, because its tools use the caller's token. Streams of changes are not served.
+  const handler = createMcpHandler(() => toolServer({ transport, orb: view }), {
+    maxSubscriptions: 0,
+    maxRequestBodySize: BODY_LIMIT,
+    onerror: (error) => c.var.deps.log.warn("an agent's request failed", { error: String(error) }),
+  });
+  const { method } = c.req.raw;
+  const headers = new Headers(c.req.raw.headers);
+  // The response is never a stream, so clients that accept only JSON are welcome.
+  headers.set("accept", "application/json, text/event-stream");
+  const parsedBody = method === "POST" ? await messageOf(c) : undefined;
+  const response = await handler.fetch(new Request(c.req.url, { method, headers }), { parsedBody });
+  // The tool works while the body is read, and needs the connection of this request until the end.
+  if (response.body === null) return response;
+  return new Response(jsonIn(await response.text()), {
+    status: response.status,
+    headers: { "content-type": "application/json", "cache-control": "no-store" },
+  });
+}
+
+const reply = z.looseObject({ jsonrpc: z.literal("2.0") }).openapi("JsonRpcResponse");
+
+const described = {
+  method: "post" as const,
+  description:
+    "Model Context Protocol, Streamable HTTP without sessions. Send an API token or a session token as bearer; cookies are ignored. Without a token, tools have the rights of anonymous callers.",
+  tags: ["agents"],
+  security: [{ bearer: [] }, {}],
+  "x-role": "public",
+  "x-scope": [],
+};
+
+const responses = {
+  200: json("The response of the protocol", reply),
+  202: { description: "Accepted" },
+};
+
+/** The route for all orbs. */
+export function mcpRoutes(send: InnerSend) {
+  const route = defineRoute({
+    ...described,
+    tags: ["Agents"],
+    path: "/api/mcp",
+    operationId: "mcp",
+    summary: "Tools for agents",
+    request: { body: jsonRequest(message) },
+    responses,
+    problems: [401],
+  });
+  return newRouter().openapi(route, (c) => answer(c, send, undefined) as Promise<never>);
+}
+
+/** Adds the route of an orb to the OpenAPI description. */
+export function describeOrbMcp(router: Router): void {
+  const route = defineRoute({
+    ...described,
+    path: "/api/{orbId}/mcp",
+    operationId: "orbMcp",
+    summary: "Tools for agents",
+    request: { params: z.object({ orbId: z.string() }), body: jsonRequest(message) },
+    responses,
+    problems: [401, 404],
+  });
+  router.openAPIRegistry.registerPath(route);
+}
+
+/** The route of one orb. A module or handler of an older definition with the same name keeps its path. */
+export function orbMcp(send: InnerSend): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
+    const orb = c.req.param("orbId") ?? "";
+    const live = await liveOrb(c.var.deps, orb);
+    if (live === null || hidesMcp(live.compiled)) return next();
+    c.set("route", "/api/{orbId}/mcp");
+    parseExtras(new URL(c.req.url).searchParams, []);
+    return answer(c, send, orb);
+  };
+}

@@ -1,0 +1,236 @@
+/** The tools that an agent can call. Each sends requests to the platform's API, with the rights of the agent's token. */
+import { type CallToolResult, McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { type Collection, collection } from "../../shared/client/collection.ts";
+import { Problem } from "../../shared/client/problem.ts";
+import type { Transport } from "../../shared/client/transport.ts";
+import type { AnyOrbs, Fields, Mode, OrbTypes } from "../../shared/client/types.ts";
+import { VERSION } from "../../shared/kernel/version.ts";
+import type { OrbView } from "../discovery/overview-schemas.ts";
+
+/** Maximum characters of a result, so that it does not fill the context of a model. */
+const RESULT_LIMIT = 50_000;
+const PAGE = { default: 10, max: 50 } as const;
+
+const INSTRUCTIONS = `Orbs are applications with modules, schemas and entries. A collection is module/schema.
+Call describe first: it lists collections, fields and handlers. Writes create drafts, which readers do not see until
+publish_entry is called. Values of translatable fields are maps from language to value, unless you name a locale.`;
+
+type Entries = Collection<AnyOrbs, OrbTypes, Fields, Mode>;
+
+/** Where the tools work. */
+export interface Site {
+  transport: Transport;
+  /** The only orb; undefined on the route for all orbs. */
+  orb: OrbView | undefined;
+}
+
+function result(value: unknown): CallToolResult {
+  const text = JSON.stringify(value);
+  if (text.length > RESULT_LIMIT) {
+    const advice = `The result has ${text.length} characters, more than ${RESULT_LIMIT}. Ask for less: use limit, fields or filter.`;
+    return { content: [{ type: "text", text: advice }], isError: true };
+  }
+  return { content: [{ type: "text", text }] };
+}
+
+/** Returns what went wrong as text, so that the model can correct its call. */
+function failure(error: unknown): CallToolResult {
+  if (!(error instanceof Problem)) throw error;
+  const faults = error.errors.map(({ path, message }) => `${path} ${message}`);
+  const text = [`${error.message} (${error.code})`, ...faults].join("\n");
+  return { content: [{ type: "text", text }], isError: true };
+}
+
+async function answer(act: () => Promise<unknown>): Promise<CallToolResult> {
+  try {
+    return result(await act());
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+/** Returns the first members of an overview that a model needs to choose a collection. */
+const brief = ({ id, name, description, languages, markets, modules, handlers }: OrbView) => ({
+  id,
+  name,
+  description,
+  languages,
+  markets,
+  collections: modules.flatMap((module) =>
+    module.schemas.filter(({ href }) => href !== null).map((schema) => `${module.id}/${schema.id}`),
+  ),
+  handlers: handlers.map((handler) => handler.name),
+});
+
+/** Returns a schema that accepts one of the names, or any text if there are none. */
+function oneOf(names: readonly string[], description: string) {
+  const [first, ...others] = names;
+  const schema = first === undefined ? z.string() : z.enum([first, ...others]);
+  return schema.describe(description);
+}
+
+/** Creates the server for one request. On the route of an orb, the schemas of the tools name its collections. */
+export function toolServer({ transport, orb }: Site): McpServer {
+  const server = new McpServer(
+    { name: orb?.id ?? "composable-platform", version: VERSION },
+    { instructions: INSTRUCTIONS },
+  );
+  const known = orb === undefined ? undefined : brief(orb);
+  const inOrb = orb === undefined ? { orb: z.string().describe("Id of the orb") } : {};
+  const inCollection = {
+    ...inOrb,
+    collection: oneOf(known?.collections ?? [], "module/schema, such as catalog/product"),
+  };
+  const place = {
+    locale: z
+      .string()
+      .optional()
+      .describe("Language, such as en. Without it, values are maps of all languages"),
+    market: z.string().optional().describe("Market, such as US"),
+  };
+  const id = z.string().describe("Id of the entry");
+  const revision = z.int().min(1).describe("The newest revision that you have read");
+  const values = z.record(z.string(), z.unknown()).describe("Values by field name");
+
+  const idOf = (input: object) => orb?.id ?? String(Reflect.get(input, "orb"));
+  const entriesOf = (input: { collection: string }): Entries => {
+    const path = input.collection.split("/", 2).map(encodeURIComponent).join("/");
+    return collection(transport, `/api/${encodeURIComponent(idOf(input))}/${path}`, {}) as unknown as Entries;
+  };
+  const read = async <T>(path: string, query: Record<string, string> = {}): Promise<T> => {
+    const request = { method: "GET", path, query: new URLSearchParams(query), repeat: "safe" } as const;
+    return (await (await transport.send(request)).json()) as T;
+  };
+
+  server.registerTool(
+    "describe",
+    {
+      description:
+        "Lists orbs with their collections and handlers. For one orb, also the fields and their rules.",
+      inputSchema: z.strictObject(orb === undefined ? { orb: z.string().optional() } : {}),
+      annotations: { readOnlyHint: true },
+    },
+    (input) =>
+      answer(async () => {
+        const one = orb?.id ?? (Reflect.get(input, "orb") as string | undefined);
+        const query: Record<string, string> = one === undefined ? {} : { orb: one };
+        const { orbs } = await read<{ orbs: OrbView[] }>("/api/discovery", query);
+        return one === undefined ? orbs.map(brief) : orbs[0];
+      }),
+  );
+  server.registerTool(
+    "query_entries",
+    {
+      description:
+        'Lists entries. filter: {"price":{"gte":10},"state":"open"}; operators eq, ne, in, gt, gte, lt, lte, contains, startsWith, null.',
+      inputSchema: z.strictObject({
+        ...inCollection,
+        filter: z.record(z.string(), z.unknown()).optional(),
+        sort: z
+          .string()
+          .optional()
+          .describe("Field names, separated by commas. A leading - sorts in descending order"),
+        limit: z.int().min(1).max(PAGE.max).default(PAGE.default),
+        cursor: z.string().optional().describe("nextCursor of the page before"),
+        fields: z.array(z.string()).optional().describe("The only fields to return"),
+        expand: z.array(z.string()).optional().describe("Reference fields whose entries to include"),
+        count: z.boolean().optional().describe("Also return the total"),
+        ...place,
+      }),
+      annotations: { readOnlyHint: true },
+    },
+    (input) => answer(() => entriesOf(input).list(input as never)),
+  );
+  server.registerTool(
+    "get_entry",
+    {
+      description: "Reads one entry: the live revision, or with draft the newest one.",
+      inputSchema: z.strictObject({ ...inCollection, id, draft: z.boolean().default(false), ...place }),
+      annotations: { readOnlyHint: true },
+    },
+    ({ draft, ...input }) =>
+      answer(() =>
+        entriesOf(input).get(input.id, {
+          revision: draft ? "latest" : "published",
+          ...(input.locale === undefined ? {} : { locale: input.locale }),
+          ...(input.market === undefined ? {} : { market: input.market }),
+        }),
+      ),
+  );
+  server.registerTool(
+    "create_draft",
+    {
+      description: "Creates an entry as a draft. Readers see it after publish_entry.",
+      inputSchema: z.strictObject({ ...inCollection, values, ...place }),
+    },
+    (input) => answer(() => entriesOf(input).create(input.values as never, wishOf(input))),
+  );
+  server.registerTool(
+    "update_draft",
+    {
+      description:
+        "Writes a new draft of an entry. Keeps values that you do not name. Readers go on to see the live one.",
+      inputSchema: z.strictObject({ ...inCollection, id, revision, values, ...place }),
+      annotations: { idempotentHint: true },
+    },
+    (input) =>
+      answer(() =>
+        entriesOf(input).update(
+          { id: input.id, revision: input.revision },
+          input.values as never,
+          wishOf(input),
+        ),
+      ),
+  );
+  server.registerTool(
+    "publish_entry",
+    {
+      description: "Publishes the newest draft of an entry. Needs a token with the scope publish.",
+      inputSchema: z.strictObject({ ...inCollection, id, revision }),
+      annotations: { destructiveHint: true, idempotentHint: true },
+    },
+    (input) => answer(() => entriesOf(input).publish({ id: input.id, revision: input.revision })),
+  );
+  server.registerTool(
+    "entry_history",
+    {
+      description: "Lists the revisions of an entry, newest first. Needs a token of a platform admin.",
+      inputSchema: z.strictObject({
+        ...inOrb,
+        id,
+        limit: z.int().min(1).max(PAGE.max).default(PAGE.default),
+      }),
+      annotations: { readOnlyHint: true },
+    },
+    (input) =>
+      answer(() => {
+        const path = `/api/admin/orbs/${encodeURIComponent(idOf(input))}/entries/${encodeURIComponent(input.id)}/revisions`;
+        return read(path, { limit: String(input.limit), sort: "-revision" });
+      }),
+  );
+  server.registerTool(
+    "call_handler",
+    {
+      description: "Calls a handler of an orb. describe shows the JSON Schema of its input.",
+      inputSchema: z.strictObject({
+        ...inOrb,
+        handler: oneOf(known?.handlers ?? [], "service.handler"),
+        input: z.record(z.string(), z.unknown()).default({}),
+      }),
+      annotations: { openWorldHint: true },
+    },
+    (input) =>
+      answer(async () => {
+        const short = input.handler.slice(input.handler.indexOf(".") + 1);
+        const path = `/api/${encodeURIComponent(idOf(input))}/call/${encodeURIComponent(short)}`;
+        const sent = await transport.send({ method: "POST", path, body: input.input, repeat: "refused" });
+        return sent.json();
+      }),
+  );
+  return server;
+}
+
+function wishOf({ locale, market }: { locale?: string | undefined; market?: string | undefined }) {
+  return { ...(locale === undefined ? {} : { locale }), ...(market === undefined ? {} : { market }) };
+}

@@ -1,0 +1,189 @@
+/** Uses the tools for agents with the protocol's own client. */
+
+import { readFileSync } from "node:fs";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { beforeAll, describe, expect, test } from "vitest";
+import { adminToken, call } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+const shop = readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8");
+
+let platform: TestPlatform;
+let admin: string;
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  admin = await adminToken(platform);
+  const body: unknown = JSON.parse(shop);
+  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token: admin, body })).status).toBe(
+    201,
+  );
+});
+
+interface Agent extends AsyncDisposable {
+  client: Client;
+  /** Calls a tool and returns the text of its result. */
+  use(name: string, input: object): Promise<{ text: string; failed: boolean }>;
+}
+
+/** Connects an agent. Without a token it is an anonymous caller. */
+async function agent(path: string, token?: string): Promise<Agent> {
+  const client = new Client({ name: "test", version: "1.0.0" });
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${platform.origin}${path}`), { requestInit: { headers } }),
+  );
+  return {
+    client,
+    async use(name, input) {
+      const { content, isError } = await client.callTool({ name, arguments: { ...input } });
+      const [first] = content as { text: string }[];
+      return { text: first?.text ?? "", failed: isError === true };
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+const parsed = ({ text }: { text: string }) => JSON.parse(text) as Record<string, unknown>;
+
+test("describes the orbs, and names the collections of an orb in the schemas of its tools", async () => {
+  await using all = await agent("/api/mcp");
+  expect(parsed(await all.use("describe", {}))).toMatchObject([{ id: "shop", languages: ["en", "de"] }]);
+  await using one = await agent("/api/shop/mcp");
+  const { tools } = await one.client.listTools();
+  const query = tools.find(({ name }) => name === "query_entries");
+  expect(query?.inputSchema.properties?.collection).toMatchObject({
+    enum: ["catalog/category", "catalog/product", "news/article", "reviews/review", "shipping/carrier"],
+  });
+  expect(parsed(await one.use("describe", {}))).toMatchObject({ id: "shop" });
+});
+
+test("creates and updates a draft, which readers see only after it is published", async () => {
+  await using writer = await agent("/api/shop/mcp", admin);
+  await using reader = await agent("/api/shop/mcp");
+  const place = { collection: "catalog/category" };
+  const values = { title: { en: "Lamps" }, slug: "lamps" };
+  const made = parsed(await writer.use("create_draft", { ...place, values }));
+  expect(made).toMatchObject({ status: "SAVED", revision: 1 });
+  const { id } = made;
+  expect(await reader.use("get_entry", { ...place, id })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining("entry_not_found"),
+  });
+  const changed = await writer.use("update_draft", { ...place, id, revision: 1, values: { position: 3 } });
+  expect(parsed(changed)).toMatchObject({ revision: 2, values: { title: { en: "Lamps" }, position: 3 } });
+  expect(
+    await writer.use("update_draft", { ...place, id, revision: 1, values: { position: 4 } }),
+  ).toMatchObject({
+    failed: true,
+    text: expect.stringContaining("revision_mismatch"),
+  });
+  expect(parsed(await writer.use("publish_entry", { ...place, id, revision: 2 }))).toMatchObject({
+    status: "PUBLISHED",
+  });
+  expect(parsed(await reader.use("get_entry", { ...place, id, locale: "en" }))).toMatchObject({
+    values: { title: "Lamps", position: 3 },
+  });
+  const found = await reader.use("query_entries", { ...place, filter: { slug: "lamps" }, count: true });
+  expect(parsed(found)).toMatchObject({ items: [{ id }], total: 1 });
+  expect(parsed(await writer.use("entry_history", { id }))).toMatchObject({
+    items: [{ revision: 3 }, {}, {}],
+  });
+});
+
+test("calls a handler, and reports faults of its input", async () => {
+  await using caller = await agent("/api/shop/mcp", admin);
+  const values = { total: 5, currency: "EUR", items: ["lamp"] };
+  const recorded = await caller.use("call_handler", {
+    handler: "transactions.record",
+    input: { module: "orders", values },
+  });
+  expect(parsed(recorded)).toMatchObject({ values: { total: 5 } });
+  const refused = await caller.use("call_handler", {
+    handler: "transactions.record",
+    input: { module: "orders", values: { total: -5 } },
+  });
+  expect(refused).toMatchObject({
+    failed: true,
+    text: expect.stringMatching(/\/values\/currency is required/),
+  });
+});
+
+describe("has exactly the rights of the caller", () => {
+  test("refuses writes of anonymous callers", async () => {
+    await using reader = await agent("/api/shop/mcp");
+    const made = await reader.use("create_draft", {
+      collection: "catalog/category",
+      values: { title: { en: "X" }, slug: "x" },
+    });
+    expect(made).toMatchObject({ failed: true, text: expect.stringContaining("authentication_required") });
+    expect(await reader.use("entry_history", { id: "0" })).toMatchObject({ failed: true });
+  });
+
+  test("ignores cookies, so that a web page cannot use the session of its visitor", async () => {
+    const body = {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: {
+        name: "create_draft",
+        arguments: { collection: "catalog/category", values: { title: { en: "X" }, slug: "y" } },
+      },
+    };
+    const response = await fetch(`${platform.origin}/api/shop/mcp`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        cookie: `session_platform=${admin}`,
+        origin: platform.origin,
+      },
+      body: JSON.stringify(body),
+    });
+    expect(await response.text()).toContain("authentication_required");
+  });
+
+  test("reports an invalid token, and an orb that does not exist", async () => {
+    await using stranger = await agent("/api/mcp", "eyJhbGciOiJFZERTQSJ9.e30.x");
+    expect(await stranger.use("query_entries", { orb: "shop", collection: "catalog/product" })).toMatchObject(
+      {
+        failed: true,
+        text: expect.stringContaining("invalid_token"),
+      },
+    );
+    await using reader = await agent("/api/mcp");
+    expect(await reader.use("query_entries", { orb: "nothing", collection: "a/b" })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining("orb_not_found"),
+    });
+    // A path in a name must not reach another route.
+    expect(await reader.use("query_entries", { orb: "admin/orbs", collection: "../x" })).toMatchObject({
+      failed: true,
+    });
+  });
+});
+
+test("bounds the size of a result, and says how to ask for less", async () => {
+  await using writer = await agent("/api/shop/mcp", admin);
+  const collection = "news/article";
+  for (let i = 0; i < 2; i++) {
+    const values = { headline: { en: `Long ${i}` }, body: { en: "word ".repeat(6_000) } };
+    const { id, revision } = parsed(await writer.use("create_draft", { collection, values, locale: "*" }));
+    await writer.use("publish_entry", { collection, id, revision });
+  }
+  const all = await writer.use("query_entries", { collection });
+  expect(all).toMatchObject({ failed: true, text: expect.stringContaining("Ask for less") });
+  const few = await writer.use("query_entries", { collection, fields: ["headline"] });
+  expect(parsed(few)).toMatchObject({ items: [{}, {}] });
+});
+
+test("answers other methods with 405, and an invalid message with an error of the protocol", async () => {
+  expect((await fetch(`${platform.origin}/api/mcp`)).status).toBe(405);
+  expect((await fetch(`${platform.origin}/api/shop/mcp`)).status).toBe(405);
+  const response = await call(platform, "POST", "/api/mcp", {
+    body: { jsonrpc: "2.0", id: 1, method: "nothing" },
+  });
+  expect(response.body).toMatchObject({ jsonrpc: "2.0", error: { code: -32601 } });
+  const faulty = await call(platform, "POST", "/api/shop/mcp", { body: { jsonrpc: "1.0" } });
+  expect(faulty).toMatchObject({ status: 422, body: { code: "validation_failed" } });
+});
