@@ -8,6 +8,7 @@ import {
 } from "../shared/definition/document/ids.ts";
 import { auditRoutes } from "./admin/audit.ts";
 import { definitionRoutes } from "./admin/definitions.ts";
+import { deliveryRoutes } from "./admin/deliveries.ts";
 import { adminEntryRoutes } from "./admin/entry-routes.ts";
 import { orbRevisionRoutes, routeListing } from "./admin/orb-revisions.ts";
 import { orbTransferRoutes } from "./admin/orb-transfer.ts";
@@ -91,6 +92,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     own.route("/", orbRoutes(prefix));
     own.route("/", orbRevisionRoutes(prefix));
     own.route("/", orbTransferRoutes(prefix));
+    own.route("/", deliveryRoutes(prefix));
   }
   own.route("/", routeListing());
   own.route("/", streamsRoutes());

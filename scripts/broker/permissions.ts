@@ -36,23 +36,27 @@ const OWN = [
   streams.longQuotas,
   streams.heartbeat,
   streams.wallet,
+  streams.hooks,
   ...Object.values(buckets).map((bucket) => streams.kv(bucket)),
 ];
 
-/** The functions may purge these streams, to erase accounts and sessions. */
+/** The functions may purge these streams, to erase accounts, sessions and the deliveries of deleted orbs. */
 const ERASABLE = [
-  buckets.sessions,
-  buckets.challenges,
-  buckets.orbUsers,
-  buckets.orbCredentials,
-  buckets.orbInvitations,
-].map((bucket) => streams.kv(bucket));
+  ...[
+    buckets.sessions,
+    buckets.challenges,
+    buckets.orbUsers,
+    buckets.orbCredentials,
+    buckets.orbInvitations,
+  ].map((bucket) => streams.kv(bucket)),
+  streams.hooks,
+];
 
 /** Subject of notifications about changed definitions and sessions. Only hosts may subscribe to it. */
 const TOLD = "_feed.$KV.>";
 
 /** Subjects of the broker and the platform. A stream that clients read may have any other subject. */
-const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>", "_quota.>"];
+const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>", "_quota.>", "_hooks.>"];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
   // The functions call services with unknown names, so this user needs a deny list. It denies most of the JetStream

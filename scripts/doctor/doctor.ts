@@ -7,6 +7,7 @@ import { readArguments } from "../process/arguments.ts";
 import { exitWith, Failure } from "../process/failure.ts";
 import { checkAddresses, checkClock, checkRights, checkSystem } from "./broker.ts";
 import { type Finding, fail, lineOf, messageOf } from "./finding.ts";
+import { checkHooks } from "./hooks.ts";
 import { checkCertificate, checkDisk, checkHost, checkKeys, checkSettings } from "./machine.ts";
 import { checkStreams } from "./streams.ts";
 
@@ -67,6 +68,7 @@ try {
         await check("clock", () => checkClock(store));
         await check("rights", () => checkRights(store, access.user));
         await check("replicas", () => checkStreams(store, replicas));
+        await check("hooks", () => checkHooks(store));
       });
       const system = process.env.NATS_SYSTEM_PASS;
       if (system) await check("disk", () => checkSystem(access, system));

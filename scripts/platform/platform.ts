@@ -13,9 +13,11 @@ import { findBroker } from "../broker/find.ts";
 import { type Broker, launchBroker } from "../broker/launch.ts";
 import { brokerDir, clusterDir, otherLayout } from "../broker/layout.ts";
 import { claimDataDir, prepareDataDir } from "../config/data-dir.ts";
+import { readHooksSettings } from "../config/hooks-settings.ts";
 import { loadSecrets, type Secrets } from "../config/secrets.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Functions, FunctionsOptions } from "../host/functions.ts";
+import { type HooksProcess, serveHooks } from "../host/hooks.ts";
 import { type Streams, serveStreams } from "../host/streams.ts";
 import { Failure } from "../process/failure.ts";
 import { isNotable, logFile } from "../process/logs.ts";
@@ -32,6 +34,8 @@ export interface StartOptions {
   natsServer?: string | undefined;
   /** False starts no streams process; the functions serve streams then. */
   streams?: boolean;
+  /** False starts no hooks process; nothing runs hooks after writes then. */
+  hooks?: boolean;
   bundle?: string;
   /** Serves the functions; workerd by default. */
   serve?: (options: FunctionsOptions) => Promise<Functions>;
@@ -47,6 +51,7 @@ export interface Platform extends AsyncDisposable {
   /** Address where the functions listen. Users see `settings.publicUrl`. */
   readonly url: string;
   readonly streamsUrl: string | undefined;
+  readonly hooks: HooksProcess | undefined;
   readonly broker: Broker | undefined;
   readonly brokers: readonly Broker[];
   /** Broker access for creating streams. */
@@ -182,10 +187,20 @@ function startStreams(
   return serveStreams({ host, port, env, log });
 }
 
+function startHooks(
+  settings: Settings,
+  env: Record<string, string>,
+  options: StartOptions,
+): Promise<HooksProcess> {
+  const path = join(settings.dataDir, "logs", "hooks.log");
+  return serveHooks({ env, log: options.log ?? terminalAndFile(path, settings, options.say) });
+}
+
 /** Starts all processes in order. If one fails, stops those that run already. */
 export async function startPlatform(settings: Settings, options: StartOptions): Promise<Platform> {
   const { dataDir, host, port, replicas } = settings;
   const withStreams = options.streams !== false;
+  const withHooks = options.hooks !== false;
   prepareDataDir(dataDir);
   const claim = claimDataDir(dataDir);
   const started: { stop(): Promise<void> }[] = [];
@@ -197,6 +212,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     // Report invalid settings before anything starts.
     readFunctionsSettings({ ...common, NATS_URL: "ws://localhost" });
     if (withStreams) readStreamsSettings(common);
+    if (withHooks) readHooksSettings(common);
 
     const brokers = await startBrokers(settings, secrets, options);
     const [broker] = brokers;
@@ -233,6 +249,8 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       ? await startStreams(settings, { ...common, ...brokerVariables(as("streams")) }, options)
       : undefined;
     if (streams !== undefined) started.push(streams);
+    const hooks = withHooks ? await startHooks(settings, bindings, options) : undefined;
+    if (hooks !== undefined) started.push(hooks);
     const url = `http://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${port}`;
     await healthy(url, options.signal);
     claim.tell({
@@ -244,6 +262,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       settings,
       url,
       streamsUrl: streams?.url,
+      hooks,
       broker,
       brokers,
       brokerAccess,

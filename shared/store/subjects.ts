@@ -56,6 +56,8 @@ export const streams = {
   longQuotas: "quotas_long",
   heartbeat: "heartbeat",
   wallet: "wallet",
+  /** Progress of the hooks after writes, and their deliveries. */
+  hooks: "hooks",
   /** The stream that holds an orb's entries. */
   orb: (orb: string) => `ø${token(orb, "orb")}`,
   kv: (bucket: string) => `KV_${bucket}`,
@@ -185,6 +187,24 @@ export const subjects = {
   /** Ids of the entries that belong to one user account, in order of creation, including deleted ones. */
   ownOrder: (a: Omit<EntryAddress, "id">, owner: string) =>
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
+  /** Names the process that runs the hooks after writes. */
+  hooksLeader: "_hooks.leader",
+  /** How far a hook has come. */
+  hookState: (orb: string, hook: string) => `_hooks.state.${token(orb, "orb")}.${token(hook, "hook")}`,
+  hookStates: (orb: string) => `_hooks.state.${token(orb, "orb")}.*`,
+  /** The last deliveries of a hook that succeeded, all on one subject. */
+  hookDone: (orb: string, hook: string) => `_hooks.done.${token(orb, "orb")}.${token(hook, "hook")}`,
+  hooksDone: (orb: string) => `_hooks.done.${token(orb, "orb")}.*`,
+  /** A delivery that was given up. It is named after the sequence of the revision that it is about. */
+  hookFailed: (orb: string, hook: string, seq: number) =>
+    `_hooks.failed.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
+  hooksFailed: (orb: string) => `_hooks.failed.${token(orb, "orb")}.*.*`,
+  /** Asks for another delivery of the same revision. */
+  hookAgain: (orb: string, hook: string, seq: number) =>
+    `_hooks.again.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
+  allHooksAgain: "_hooks.again.*.*.*",
+  /** Everything about the hooks of one orb. */
+  hooksOf: (orb: string) => `_hooks.*.${token(orb, "orb")}.>`,
   /**
    * Receives the broker's trace of a test message. The trace shows whether a program is subscribed, and nothing is
    * delivered.

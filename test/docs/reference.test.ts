@@ -88,6 +88,7 @@ describe("settings.md", () => {
     };
     take("functions/env.ts", /^ {2}([A-Z][A-Z_]+): /gm);
     take("scripts/streams/settings.ts", /^ {2}([A-Z][A-Z_]+): /gm);
+    take("scripts/config/hooks-settings.ts", /^ {2}([A-Z][A-Z_]+): /gm);
     take("scripts/config/settings.ts", /"([A-Z][A-Z_]{3,})"/g);
     take("scripts/host.ts", /"([A-Z][A-Z_]{3,})"/g);
     for (const file of readdirSync(join(root, "scripts"))) {
@@ -107,7 +108,10 @@ describe("settings.md", () => {
 
   test("names the defaults of the sources", () => {
     const table = new Map(rows("settings").map(([name = "", value = ""]) => [name, value]));
-    const source = read("functions/env.ts") + read("scripts/streams/settings.ts");
+    const source =
+      read("functions/env.ts") +
+      read("scripts/streams/settings.ts") +
+      read("scripts/config/hooks-settings.ts");
     const counts = [...source.matchAll(/^ {2}([A-Z_]+): (?:count|quota)\(([\d_]+)[,)]/gm)];
     expect(counts.length).toBeGreaterThan(3);
     for (const [, name = "", value = ""] of counts)

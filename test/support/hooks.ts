@@ -10,7 +10,8 @@ export interface HookCall {
   input: {
     event: string;
     entry: { id: string; revision: number; status: string; values: Record<string, unknown> };
-    previous: { revision: number; values: Record<string, unknown> } | null;
+    previous?: { revision: number; values: Record<string, unknown> } | null;
+    delivery?: { id: string; attempt: number };
   };
   caller: { sub: string; role: string } | null;
 }

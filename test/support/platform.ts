@@ -34,6 +34,8 @@ export interface TestPlatformOptions {
   env?: Environment;
   /** Also starts the streams process (default false). */
   streams?: boolean;
+  /** Also starts the hooks process (default false). */
+  hooks?: boolean;
   /** Serves the functions instead of workerd. */
   serve?: StartOptions["serve"];
 }
@@ -59,6 +61,7 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
   const platform = await start(readSettings(env), {
     natsServer: lastingBroker(),
     streams: options.streams ?? false,
+    hooks: options.hooks ?? false,
     bundle: bundle(),
     // `PLATFORM_HOST=node npm test -- test/http` runs everything on the long-lived host.
     ...(process.env.TEST_HOST === "node"

@@ -18,6 +18,13 @@ export function checkHooks(document: LooseDocument, faults: Faults): void {
       if (events.has(value)) faults.add(path, "duplicate", "is listed twice");
       events.add(value);
     }
+    if (hook.mode === "after" && hook.required !== undefined) {
+      faults.add(
+        `${hook.path}/required`,
+        "not_applicable",
+        "applies to hooks before a write only. Remove it.",
+      );
+    }
     checkPlace(document, hook, faults);
     checkHandler(hook, used, faults);
   }

@@ -43,6 +43,7 @@ export interface LooseHook {
   schema: string | undefined;
   handler: string | undefined;
   mode: string | undefined;
+  required: unknown;
 }
 
 export interface LooseDocument {
@@ -80,6 +81,7 @@ export function readLoosely(input: unknown): LooseDocument {
       schema: text(ownProperty(value, "schema")),
       handler: text(ownProperty(value, "handler")),
       mode: text(ownProperty(value, "mode")),
+      required: ownProperty(value, "required"),
     })),
     modules: items(ownProperty(orb, "modules"), "/modules").map(({ path, value }) => ({
       path,

@@ -35,12 +35,13 @@ export const hookSchema = z
       .string()
       .regex(HANDLER_NAME, "must have the form <service>.<handler>")
       .meta({ description: "A handler in `uses`: <service>.<handler>.", example: "stock.check" }),
-    mode: z
-      .enum(["before"])
-      .meta({ description: "before: the handler can refuse the write or change its values." }),
+    mode: z.enum(["before", "after"]).meta({
+      description:
+        "before: the handler can refuse the write or change its values. after: it hears of the write at least once.",
+    }),
     required: z.boolean().optional().meta({
       description:
-        "false lets a write pass if the handler does not answer, or fails. Default: true, which refuses it.",
+        "Only before: false lets a write pass if the handler does not answer, or fails. Default: true.",
     }),
   })
   .meta({ id: "OrbHook", description: "A handler that takes part in writes of entries." });

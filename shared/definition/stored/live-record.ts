@@ -4,6 +4,7 @@ import type { Deps } from "../../deps.ts";
 import { nullOnConflict } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
+import type { OrbDocument } from "../document/document.ts";
 import type { Fence } from "../live-orb.ts";
 import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
@@ -98,8 +99,23 @@ async function replace(
     ...record,
     ...(work === undefined ? {} : { work }),
     ...(fence === undefined ? {} : { fence }),
+    since: sinceOf(current?.record, record.document, fence?.seq ?? 0),
   };
   return put(deps, next, current?.revision ?? 0);
+}
+
+/**
+ * Returns where the revisions of each hook after writes begin. Every write under this definition follows the fence, so
+ * no revision is missed. A hook that the previous definition had goes on where it is.
+ */
+function sinceOf(
+  before: LiveRecord | undefined,
+  document: OrbDocument | null,
+  fence: number,
+): Record<string, number> | undefined {
+  const after = (document?.hooks ?? []).filter(({ mode }) => mode === "after");
+  if (after.length === 0) return undefined;
+  return Object.fromEntries(after.map(({ id }) => [id, before?.since?.[id] ?? fence]));
 }
 
 /** Writes the definition. Returns null on a conflict. */

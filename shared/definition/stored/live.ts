@@ -28,6 +28,8 @@ export interface LiveRecord {
   work?: EntryWork | undefined;
   /** Fencing token. Missing in definitions that were stored before the token existed. */
   fence?: Fence | undefined;
+  /** For each hook after writes, the sequence after which its revisions begin: when the hook was published. */
+  since?: Record<string, number> | undefined;
 }
 
 /** A 404 that is the same for missing and unpublished orbs, so that it does not reveal which ones exist. */

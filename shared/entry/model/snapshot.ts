@@ -54,6 +54,8 @@ export interface EntrySnapshot extends EntryView {
   operation: EntryOperation;
   /** The handler through which the author wrote this revision. */
   through?: string | undefined;
+  /** Whether the operation `publish` also changed the values. */
+  updated?: true;
   /** Sequence of the published revision in the log. Null if this is the published revision, or there is none. */
   publishedSeq: number | null;
   /** `validFrom` and `validTo` of the published revision, which decide whether it is visible. */

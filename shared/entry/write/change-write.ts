@@ -41,6 +41,8 @@ export interface Decision {
    */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
+  /** Whether a publication also changes the values. */
+  updates?: boolean;
 }
 
 export interface Change {
@@ -68,7 +70,8 @@ export function cancels(state: State, decision: Decision): boolean {
 }
 
 export function nextSnapshot(state: State, decision: Decision, actor: Actor): EntrySnapshot {
-  const { base, held, entry } = state;
+  const { held, entry } = state;
+  const { updated: _, ...base } = state.base;
   const revision = base.revision + 1;
   const at = new Date(state.now).toISOString();
   const window = {
@@ -80,6 +83,7 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
     ...window,
     schema: state.schema?.id ?? base.schema,
     operation: decision.operation,
+    ...(decision.updates === true ? { updated: true } : {}),
     status: decision.status,
     revision,
     publishedRevision: null,

@@ -101,6 +101,7 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
         ...window,
         guards: prepared.guards,
         live: publish ? "publish" : "keep",
+        updates: publish,
       };
     },
   });

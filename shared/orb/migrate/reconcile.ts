@@ -129,6 +129,7 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   await deps.store.deleteStream(streams.orb(orb));
   if (!(await underWay())) return;
   await eraseRealm(deps, orb);
+  await eraseDeliveries(deps, orb);
   const done = nextRevision(
     head,
     { operation: "deleted", by: head.by, now: deps.clock.now() },
@@ -136,6 +137,15 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   );
   // A conflict means that another call has finished the deletion.
   await nullOnConflict(appendRecord(deps, orb, done, head.seq, [placeTombstone(orb)]));
+}
+
+async function eraseDeliveries(deps: Deps, orb: string): Promise<void> {
+  try {
+    await deps.store.purge(streams.hooks, subjects.hooksOf(orb));
+  } catch (error) {
+    // A broker that an earlier version has prepared lacks the stream.
+    if (!(error instanceof StreamMissing)) throw error;
+  }
 }
 
 /** Erases an interrupted import. Returns false if the import is still running, perhaps on another host. */

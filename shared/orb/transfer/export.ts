@@ -46,7 +46,10 @@ export interface EndLine {
 }
 
 /** An entry without the properties that depend on the stream that stores it. */
-export type ExportedEntry = Omit<EntrySnapshot, "claims" | "liveClaims" | "publishedSeq" | "defRevision">;
+export type ExportedEntry = Omit<
+  EntrySnapshot,
+  "claims" | "liveClaims" | "publishedSeq" | "defRevision" | "updated"
+>;
 
 /** Returns the lines of an export. Errors are thrown before the first line. */
 export async function exportOrb(
@@ -100,6 +103,6 @@ async function* lines(
 }
 
 function exported(snapshot: EntrySnapshot, { id: schema }: CompiledSchema): ExportedEntry {
-  const { claims: _c, liveClaims: _l, publishedSeq: _s, defRevision: _d, ...rest } = snapshot;
+  const { claims: _c, liveClaims: _l, publishedSeq: _s, defRevision: _d, updated: _u, ...rest } = snapshot;
   return { ...rest, schema };
 }

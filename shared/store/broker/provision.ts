@@ -16,6 +16,9 @@ export const LIMIT_PER_WINDOW = 300;
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
+/** Deliveries of a hook that succeeded, of which the newest are kept. */
+export const DELIVERIES_KEPT = 100;
+
 const HEARTBEAT_SECONDS = 5;
 const HEARTBEAT_TTL_SECONDS = 3600;
 
@@ -91,6 +94,14 @@ export function platformStreams(replicas: number): StreamConfig[] {
       allow_msg_ttl: true,
       allow_rollup_hdrs: true,
       republish: { src: "heartbeat.>", dest: feedSubject("heartbeat.>") },
+    },
+    {
+      ...baseConfig(streams.hooks, ["_hooks.>"], replicas),
+      allow_atomic: true,
+      allow_msg_ttl: true,
+      allow_msg_schedules: true,
+      allow_rollup_hdrs: true,
+      max_msgs_per_subject: DELIVERIES_KEPT,
     },
     {
       ...baseConfig(streams.wallet, ["wallet.>"], replicas),

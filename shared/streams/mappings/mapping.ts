@@ -36,6 +36,7 @@ function isPrivate(stream: string): boolean {
     stream.startsWith("$") ||
     stream === streams.platform ||
     stream === streams.limits ||
+    stream === streams.hooks ||
     stream === streams.quotas ||
     stream === streams.longQuotas
   );

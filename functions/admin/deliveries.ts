@@ -1,0 +1,97 @@
+/** Deliveries of an orb's hooks after writes. */
+
+import { z } from "@hono/zod-openapi";
+import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
+import { DELIVERY_STATUS, listDeliveries, redeliver } from "../../shared/hooks/after/list.ts";
+import { readCursor, writeCursor } from "../http/cursors.ts";
+import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { json, Limit, OrbIdParam } from "../http/schemas.ts";
+
+const DeliverySchema = z
+  .object({
+    id: z.string().openapi({ example: "notify.1342" }),
+    hook: z.string().openapi({ description: "Id of the hook" }),
+    status: z.enum(DELIVERY_STATUS).openapi({
+      description:
+        "`waiting`: another attempt follows, or an earlier revision of the entry waits; `failed`: given up after the last attempt",
+    }),
+    event: z.string().nullable().openapi({ description: "Null while the delivery waits" }),
+    module: z.string().nullable(),
+    schema: z.string().nullable(),
+    entry: z.string().openapi({ description: "Id of the entry" }),
+    revision: z.int().nullable(),
+    attempts: z.int(),
+    at: z.iso.datetime().openapi({ description: "When it ended, or when the next attempt follows" }),
+    error: z.string().nullable().openapi({ description: "Why the last attempt failed" }),
+  })
+  .openapi("Delivery");
+
+const PageSchema = z
+  .object({
+    items: z.array(DeliverySchema),
+    nextCursor: z.string().nullable(),
+    worker: z.enum(["running", "absent"]).openapi({
+      description: "Whether a process delivers at the moment. Without one, deliveries wait.",
+    }),
+  })
+  .openapi("Deliveries");
+
+export function deliveryRoutes(prefix: AdminPrefix) {
+  const shared = (operation: PlatformOperation) => ({
+    ...adminRoute(prefix, operation),
+    tags: ["Deliveries"],
+  });
+  const list = defineRoute({
+    ...shared("orbs.read"),
+    method: "get",
+    path: `${prefix}/{orbId}/deliveries`,
+    operationId: "listDeliveries",
+    summary: "List deliveries of hooks after writes",
+    description:
+      "In the order in which they changed last. The list has what waits, the last 100 successful deliveries of each hook, and those that were given up within 30 days. A page may be shorter than `limit`: follow `nextCursor`.",
+    request: {
+      params: OrbIdParam,
+      query: z.strictObject({
+        limit: Limit,
+        cursor: z.string().optional(),
+        status: z
+          .enum(DELIVERY_STATUS)
+          .optional()
+          .openapi({ description: "Only deliveries with this status" }),
+      }),
+    },
+    responses: { 200: json("A page", PageSchema) },
+    problems: [400, 401, 403, 404],
+  });
+  const again = defineRoute({
+    ...shared("orbs.write"),
+    method: "post",
+    path: `${prefix}/{orbId}/deliveries/{deliveryId}/redeliver`,
+    operationId: "redeliver",
+    summary: "Deliver once more",
+    description:
+      "One further attempt follows within seconds. It does not wait for other deliveries of the entry.",
+    request: { params: OrbIdParam.extend({ deliveryId: z.string().openapi({ example: "notify.1342" }) }) },
+    responses: { 202: { description: "Accepted" } },
+    problems: [401, 403, 404],
+  });
+  return newRouter()
+    .openapi(list, async (c) => {
+      const { limit, cursor, status } = c.req.valid("query");
+      const kind = `deliveries/${status ?? "all"}`;
+      const page = await listDeliveries(c.var.deps, c.var.actor, {
+        orb: c.req.valid("param").orbId,
+        status,
+        limit,
+        from: readCursor(kind, cursor),
+      });
+      const { items, next, worker } = page;
+      return c.json({ items, nextCursor: writeCursor(kind, next), worker }, 200);
+    })
+    .openapi(again, async (c) => {
+      const { orbId, deliveryId } = c.req.valid("param");
+      await redeliver(c.var.deps, c.var.actor, orbId, deliveryId);
+      return c.body(null, 202);
+    });
+}

@@ -1,0 +1,26 @@
+/** Checks that a process runs the hooks after writes, if an orb has any. */
+import { Definitions } from "../../shared/hooks/after/definitions.ts";
+import { workerState } from "../../shared/hooks/after/list.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { type Finding, fail, ok } from "./finding.ts";
+
+export async function checkHooks(store: Store): Promise<Finding[]> {
+  const silent = () => undefined;
+  const definitions = new Definitions({
+    store,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+  });
+  await definitions.refresh();
+  const count = definitions.orbs.size;
+  if (count === 0) return [];
+  if ((await workerState({ store, clock: { now: () => Date.now() } })) === "running") {
+    return [ok("hooks", "A process runs the hooks after writes.")];
+  }
+  return [
+    fail(
+      "hooks",
+      `No process runs the hooks after writes, which ${count === 1 ? "an orb has" : `${count} orbs have`}.`,
+      "Run npm start, npm run host, or the hooks process.",
+    ),
+  ];
+}

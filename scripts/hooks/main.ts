@@ -1,0 +1,61 @@
+/** The hooks process: runs the hooks after writes until SIGTERM. Several of these processes stand in for each other. */
+import { randomUUID } from "node:crypto";
+import { readSettings } from "../../functions/env.ts";
+import { consoleLog } from "../../functions/request/log.ts";
+import { HookWorker } from "../../shared/hooks/after/worker.ts";
+import { openStore } from "../../shared/store/broker/store.ts";
+import { readHooksSettings } from "../config/hooks-settings.ts";
+import { scriptDeps } from "../platform/deps.ts";
+import { exitWith, oneLine } from "../process/failure.ts";
+import { outliveRejections } from "../process/rejections.ts";
+import type { Word } from "../process/supervise.ts";
+
+/** Reports why the process ends to its parent, or to the terminal if there is none. */
+function fail(error: unknown): never {
+  const failure = oneLine(error);
+  if (failure === undefined || process.send === undefined) exitWith(error);
+  process.send({ failure } satisfies Word);
+  process.exit(1);
+}
+
+function settings() {
+  try {
+    const { broker, logLevel } = readSettings(process.env);
+    return { own: readHooksSettings(process.env), broker, logLevel };
+  } catch (error) {
+    fail(error);
+  }
+}
+const { own, broker, logLevel } = settings();
+const log = consoleLog(logLevel, { service: "hooks" });
+outliveRejections(log);
+
+const store = openStore({
+  ...broker,
+  name: "hooks",
+  reconnect: true,
+  onStatus: (status) => log[status === "connected" ? "info" : "warn"](`broker ${status}`),
+});
+const variables = Object.fromEntries(
+  Object.entries(process.env).filter((pair): pair is [string, string] => pair[1] !== undefined),
+);
+const deps = { ...scriptDeps(store, variables), log };
+const worker = new HookWorker(deps, {
+  name: randomUUID(),
+  attempts: own.HOOKS_ATTEMPTS,
+  retryMs: own.HOOKS_RETRY_MS,
+});
+worker.start();
+log.info("hooks process runs");
+process.send?.({ ready: true } satisfies Word);
+
+let stopping = false;
+async function stop(): Promise<void> {
+  if (stopping) return;
+  stopping = true;
+  await worker.stop();
+  await store.close();
+  process.exit(0);
+}
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop());
+process.on("disconnect", () => void stop());

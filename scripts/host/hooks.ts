@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { systemVariables } from "../process/environment.ts";
+import { backoff, supervise } from "../process/supervise.ts";
+
+const SCRIPT = fileURLToPath(new URL("../hooks/main.ts", import.meta.url));
+
+export interface HooksProcess extends AsyncDisposable {
+  /** Process id; undefined while the process is being restarted. */
+  readonly pid: number | undefined;
+  stop(): Promise<void>;
+}
+
+/** Starts the process that runs the hooks after writes, and starts it again whenever it dies. */
+export async function serveHooks(options: {
+  /** The process's variables in addition to the system's. */
+  env: Record<string, string>;
+  log: (line: string) => void;
+}): Promise<HooksProcess> {
+  const { env, log } = options;
+  const { NODE_COMPILE_CACHE } = process.env;
+  const child = supervise({
+    failure: "The hooks process does not start",
+    spawn: () =>
+      spawn(process.execPath, [SCRIPT], {
+        stdio: ["ignore", "pipe", "pipe", "ipc"],
+        env: { ...systemVariables(), NODE_COMPILE_CACHE, ...env },
+      }),
+    readyLimitMs: 15_000,
+    graceMs: 12_000,
+    line: log,
+    retryMs: ({ failures, served, ended }) => (served || ended ? backoff(failures, 500, 5_000) : undefined),
+    restarting: (why) =>
+      log(JSON.stringify({ level: "warn", message: "the hooks process stopped; starting it again", why })),
+  });
+  await child.start();
+  const stop = () => child.stop();
+  return {
+    get pid() {
+      return child.pid;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}

@@ -1,0 +1,65 @@
+import type { HookDefinition } from "../../definition/document/hooks.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
+import { compiled } from "../../definition/stored/compiled.ts";
+import type { LiveRecord } from "../../definition/stored/live.ts";
+import type { Deps } from "../../deps.ts";
+import { READ_BYTES } from "../../store/budget.ts";
+import { scanPages } from "../../store/pages.ts";
+import { buckets, kvSubject, streams } from "../../store/subjects.ts";
+
+/** A published orb with hooks after writes. */
+export interface HookedOrb {
+  live: LiveOrb;
+  hooks: { hook: HookDefinition; since: number }[];
+}
+
+/** Follows the published definitions that have hooks after writes. */
+export class Definitions {
+  readonly #deps: Pick<Deps, "store" | "log">;
+  readonly orbs = new Map<string, HookedOrb>();
+  #last = 0;
+  #created: string | undefined;
+
+  constructor(deps: Pick<Deps, "store" | "log">) {
+    this.#deps = deps;
+  }
+
+  /** Reads the definitions that have changed. Each change has a higher sequence than everything before. */
+  async refresh(): Promise<void> {
+    const { store } = this.#deps;
+    const info = await store.streamInfo(streams.kv(buckets.orbs));
+    // A restore replaces the bucket, and its sequences may begin again.
+    if (info?.created !== this.#created || (info?.state.last_seq ?? 0) < this.#last) {
+      this.#created = info?.created;
+      this.#last = 0;
+      this.orbs.clear();
+    }
+    if (info === null || info.state.last_seq === this.#last) return;
+    const page = { limit: 100, maxBytes: READ_BYTES };
+    const read = (fromSeq: number) =>
+      store.scan(streams.kv(buckets.orbs), kvSubject(buckets.orbs, "*"), { fromSeq, ...page });
+    const range = { fromSeq: this.#last + 1, until: info.state.last_seq };
+    for await (const messages of scanPages(read, range)) {
+      for (const message of messages) {
+        this.#take(message.subject.slice(kvSubject(buckets.orbs, "").length), message);
+        this.#last = message.seq;
+      }
+    }
+  }
+
+  #take(orb: string, message: { json<T>(): T; size: number }): void {
+    this.orbs.delete(orb);
+    if (message.size === 0) return;
+    try {
+      const { document, revision, fence, since = {} } = message.json<LiveRecord>();
+      const hooks = (document?.hooks ?? []).flatMap((hook) =>
+        hook.mode === "after" ? [{ hook, since: since[hook.id] ?? fence?.seq ?? 0 }] : [],
+      );
+      if (document === null || hooks.length === 0) return;
+      const live = { orb, revision, document, compiled: compiled(orb, revision, document), fence };
+      this.orbs.set(orb, { live, hooks });
+    } catch {
+      this.#deps.log.error("stored definition is damaged", { orb });
+    }
+  }
+}

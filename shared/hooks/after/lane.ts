@@ -1,0 +1,244 @@
+/**
+ * Delivers the revisions of one orb to one hook: at least once, and in order for each entry. A revision that fails waits
+ * for its next attempt, and later revisions of its entry wait behind it. Other entries go on.
+ *
+ * Progress is one message, replaced by compare-and-set after each round. A process that dies repeats at most the round
+ * that it was in. A process that has lost the leadership cannot store its progress.
+ */
+import type { HookDefinition } from "../../definition/document/hooks.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
+import type { Deps } from "../../deps.ts";
+import { addressIn } from "../../entry/model/resolve.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import { type Append, Conflict, type StoredMessage, StreamMissing } from "../../store/types.ts";
+import { type HookedRevision, revisionFor } from "./events.ts";
+import { type DeliveryRecord, DONE_SECONDS, FAILED_SECONDS, type HookState, type Waiting } from "./stored.ts";
+
+/** Revisions that one round reads. */
+const ROUND = 32;
+const ROUND_BYTES = 2 * 1024 * 1024;
+/** Entries to which a lane delivers at the same time. */
+const AT_ONCE = 8;
+/** While this many revisions wait for another attempt, a lane reads no new ones. They stay in the log. */
+export const WAITING_LIMIT = 100;
+/** A lane stores its progress after this many revisions that are not for its hook. */
+const SKIPPED = 500;
+
+export interface Delivery extends HookedRevision {
+  live: LiveOrb;
+  hook: HookDefinition;
+  seq: number;
+  /** Number of this attempt, from 1. */
+  attempt: number;
+}
+
+export interface LaneOptions {
+  /** Delivers a revision. An error counts as a failed attempt, and its message is stored. */
+  deliver(delivery: Delivery): Promise<void>;
+  attempts: number;
+  /** Milliseconds until the second attempt. Each further pause is four times as long, up to an hour. */
+  retryMs: number;
+  /** Whether this process may still work. */
+  valid(): boolean;
+}
+
+const LONGEST_MS = 3_600_000;
+
+export function pauseAfter(attempts: number, retryMs: number): number {
+  return Math.min(LONGEST_MS, retryMs * 4 ** (attempts - 1));
+}
+
+export class Lane {
+  readonly #deps: Deps;
+  readonly #options: LaneOptions;
+  #state: (HookState & { seq: number }) | undefined;
+  #skipped = 0;
+  live: LiveOrb;
+  hook: HookDefinition;
+  /** Sequence after which the revisions of this hook begin. */
+  readonly since: number;
+
+  constructor(deps: Deps, of: { live: LiveOrb; hook: HookDefinition; since: number }, options: LaneOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.live = of.live;
+    this.hook = of.hook;
+    this.since = of.since;
+  }
+
+  /** Time of the next attempt, or undefined if nothing waits. */
+  get due(): number | undefined {
+    const waiting = this.#state?.waiting ?? [];
+    return waiting.length === 0 ? undefined : Math.min(...firsts(waiting).map(({ at }) => at));
+  }
+
+  /** Revisions that wait for another attempt. */
+  get waiting(): number {
+    return this.#state?.waiting.length ?? 0;
+  }
+
+  /**
+   * Delivers what is due, and stores the progress. After an error, the next round reads the progress again.
+   * @returns whether there may be more to do at once
+   */
+  async round(): Promise<boolean> {
+    try {
+      return await this.#round();
+    } catch (error) {
+      this.#state = undefined;
+      // Another process has the lane, or the orb was deleted.
+      if (error instanceof Conflict || error instanceof StreamMissing) return false;
+      throw error;
+    }
+  }
+
+  async #round(): Promise<boolean> {
+    const { clock } = this.#deps;
+    this.#state ??= await this.#load();
+    const state = this.#state;
+    const page = await this.#read(state);
+    const now = clock.now();
+    const ready = new Set(firsts(state.waiting).flatMap(({ entry, at }) => (at <= now ? [entry] : [])));
+    const chains = new Map<string, Waiting[]>();
+    const left: Waiting[] = [];
+    const take = (item: Waiting) => {
+      if (state.waiting.some(({ entry }) => entry === item.entry) && !ready.has(item.entry)) left.push(item);
+      else chains.set(item.entry, [...(chains.get(item.entry) ?? []), item]);
+    };
+    for (const item of state.waiting) take(item);
+    const revisions = new Map<number, HookedRevision>();
+    for (const message of page) {
+      const revision = this.#revision(message);
+      if (revision === null) continue;
+      revisions.set(message.seq, revision);
+      take({ seq: message.seq, entry: addressIn(message.subject).id, attempts: 0, at: 0 });
+    }
+    const outcome: Outcome = { over: [], left };
+    const queue = [...chains.values()];
+    const work = async () => {
+      for (let chain = queue.shift(); chain !== undefined; chain = queue.shift())
+        await this.#deliver(chain, revisions, outcome);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    const cursor = page.at(-1)?.seq ?? state.cursor;
+    this.#skipped += page.length - revisions.size;
+    const waiting = outcome.left.toSorted((a, b) => a.seq - b.seq);
+    if (chains.size > 0 || this.#skipped >= SKIPPED)
+      await this.#store({ v: 1, cursor, waiting }, outcome.over);
+    // Nothing was tried, so a process that dies here may read the same revisions again.
+    else this.#state = { ...state, cursor, waiting };
+    return page.length > 0 && waiting.length < WAITING_LIMIT;
+  }
+
+  async #load(): Promise<HookState & { seq: number }> {
+    const { store } = this.#deps;
+    const orb = this.live.orb;
+    const [message, info] = await Promise.all([
+      store.get(streams.hooks, subjects.hookState(orb, this.hook.id)),
+      store.streamInfo(streams.orb(orb)),
+    ]);
+    const stored = message === null || message.size === 0 ? undefined : message.json<HookState>();
+    // A restored backup may hold an older state of the orb than of its hooks.
+    const end = info?.state.last_seq ?? 0;
+    return {
+      v: 1,
+      cursor: Math.max(Math.min(stored?.cursor ?? 0, end), this.since),
+      waiting: (stored?.waiting ?? []).filter(({ seq }) => seq > this.since && seq <= end),
+      seq: message?.seq ?? 0,
+    };
+  }
+
+  async #read({ cursor, waiting }: HookState): Promise<StoredMessage[]> {
+    const limit = Math.min(ROUND, WAITING_LIMIT - waiting.length);
+    if (limit <= 0) return [];
+    const { orb } = this.live;
+    const options = { fromSeq: cursor + 1, limit, maxBytes: ROUND_BYTES };
+    return (await this.#deps.store.scan(streams.orb(orb), subjects.allLogs(orb), options)).messages;
+  }
+
+  #revision(message: StoredMessage): HookedRevision | null {
+    return revisionFor(this.live.compiled, this.hook, message);
+  }
+
+  /** Delivers revisions of one entry in order, up to the first one that must wait. */
+  async #deliver(
+    chain: readonly Waiting[],
+    known: ReadonlyMap<number, HookedRevision>,
+    to: Outcome,
+  ): Promise<void> {
+    const { deliver, attempts: most, retryMs, valid } = this.#options;
+    const { clock, log } = this.#deps;
+    const { live, hook } = this;
+    for (const [index, item] of chain.entries()) {
+      const { seq } = item;
+      const revision = known.get(seq) ?? (await this.#again(seq));
+      // The revision was purged, or the hook is no longer for it.
+      if (revision === null) continue;
+      if (!valid()) throw new Conflict();
+      const attempt = item.attempts + 1;
+      const error = await deliver({ ...revision, live, hook, seq, attempt }).then(
+        () => undefined,
+        (cause: unknown) => (cause instanceof Error ? cause.message : String(cause)).slice(0, 500),
+      );
+      if (error !== undefined && attempt < most) {
+        const at = clock.now() + pauseAfter(attempt, retryMs) * (0.9 + Math.random() * 0.2);
+        to.left.push({ ...item, attempts: attempt, at, error }, ...chain.slice(index + 1));
+        return;
+      }
+      if (error !== undefined)
+        log.warn("a delivery was given up", { orb: live.orb, hook: hook.id, seq, error });
+      to.over.push(recordOf(revision, seq, attempt, clock.now(), error));
+    }
+  }
+
+  async #again(seq: number): Promise<HookedRevision | null> {
+    const message = await this.#deps.store.getSeq(streams.orb(this.live.orb), seq);
+    return message === null ? null : this.#revision(message);
+  }
+
+  async #store(state: HookState, over: readonly DeliveryRecord[]): Promise<void> {
+    const { orb } = this.live;
+    const { id } = this.hook;
+    const seq = this.#state?.seq ?? 0;
+    const progress: Append = {
+      subject: subjects.hookState(orb, id),
+      data: JSON.stringify(state),
+      expect: { seq },
+      rollup: true,
+    };
+    const messages = [...over.map((record) => recordMessage(orb, id, record)), progress];
+    this.#state = { ...state, seq: await this.#deps.store.batch(streams.hooks, messages) };
+    this.#skipped = 0;
+  }
+}
+
+interface Outcome {
+  over: DeliveryRecord[];
+  left: Waiting[];
+}
+
+/** Returns the first revision of each entry. */
+function firsts(waiting: readonly Waiting[]): Waiting[] {
+  const found = new Map<string, Waiting>();
+  for (const item of waiting) if (!found.has(item.entry)) found.set(item.entry, item);
+  return [...found.values()];
+}
+
+export function recordOf(
+  { event, entry }: HookedRevision,
+  seq: number,
+  attempts: number,
+  now: number,
+  error: string | undefined,
+): DeliveryRecord {
+  const { id, module, schema, revision } = entry;
+  const at = new Date(now).toISOString();
+  return { v: 1, seq, event, module, schema, entry: id, revision, attempts, at, error };
+}
+
+/** Returns the message that stores a delivery that is over. */
+export function recordMessage(orb: string, hook: string, record: DeliveryRecord): Append {
+  const data = JSON.stringify(record);
+  if (record.error === undefined) return { subject: subjects.hookDone(orb, hook), data, ttl: DONE_SECONDS };
+  return { subject: subjects.hookFailed(orb, hook, record.seq), data, rollup: true, ttl: FAILED_SECONDS };
+}

@@ -1,0 +1,123 @@
+import type { Actor } from "../../access/actor.ts";
+import { requireOperator } from "../../access/authorize.ts";
+import { isOrbId } from "../../definition/document/ids.ts";
+import { exists, orbHead } from "../../definition/stored/history.ts";
+import type { Deps } from "../../deps.ts";
+import { addressIn, nullIfMissing } from "../../entry/model/resolve.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { READ_BYTES } from "../../store/budget.ts";
+import { isToken, streams, subjects } from "../../store/subjects.ts";
+import type { StoredMessage } from "../../store/types.ts";
+import type { DeliveryRecord, HookState } from "./stored.ts";
+
+export const DELIVERY_STATUS = ["delivered", "waiting", "failed"] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUS)[number];
+
+export interface DeliveryItem {
+  /** `<hook>.<sequence of the revision>` */
+  id: string;
+  hook: string;
+  status: DeliveryStatus;
+  event: string | null;
+  module: string | null;
+  schema: string | null;
+  entry: string;
+  revision: number | null;
+  attempts: number;
+  /** ISO 8601: when the delivery ended, or when the next attempt follows. */
+  at: string;
+  error: string | null;
+}
+
+export interface DeliveryPage {
+  items: DeliveryItem[];
+  /** Start of the next page; null after the last page. */
+  next: number | null;
+  /** Whether a process delivers at the moment. */
+  worker: "running" | "absent";
+}
+
+/** A leader renews its message every second. After this many milliseconds without it, no process delivers. */
+const ABSENT_MS = 10_000;
+
+const FILTERS = {
+  delivered: subjects.hooksDone,
+  waiting: subjects.hookStates,
+  failed: subjects.hooksFailed,
+} as const satisfies Record<DeliveryStatus, (orb: string) => string>;
+
+async function requireOrb(deps: Deps, orb: string): Promise<void> {
+  if (!isOrbId(orb) || !exists(await orbHead(deps, orb))) throw notFound("orb");
+}
+
+/** Returns whether a process runs the hooks after writes. */
+export async function workerState(deps: Pick<Deps, "store" | "clock">): Promise<"running" | "absent"> {
+  const leader = await nullIfMissing(deps.store.get(streams.hooks, subjects.hooksLeader));
+  const named = leader !== null && leader.json<{ name?: string }>().name !== undefined;
+  return named && deps.clock.now() - leader.time < ABSENT_MS ? "running" : "absent";
+}
+
+/** Lists deliveries in the order in which their state changed last. */
+export async function listDeliveries(
+  deps: Deps,
+  actor: Actor,
+  query: { orb: string; status?: DeliveryStatus | undefined; limit: number; from?: number | undefined },
+): Promise<DeliveryPage> {
+  const { orb, status, limit, from = 1 } = query;
+  requireOperator(actor, "orbs.read", orb);
+  const filter = status === undefined ? subjects.hooksOf : FILTERS[status];
+  const options = { fromSeq: from, limit, maxBytes: READ_BYTES };
+  const [, worker, page] = await Promise.all([
+    requireOrb(deps, orb),
+    workerState(deps),
+    isOrbId(orb) ? nullIfMissing(deps.store.scan(streams.hooks, filter(orb), options)) : null,
+  ]);
+  const last = page?.messages.at(-1);
+  const more = page !== null && page.pending > 0 && last !== undefined;
+  return { items: page?.messages.flatMap(itemsOf) ?? [], next: more ? last.seq + 1 : null, worker };
+}
+
+function itemsOf(message: StoredMessage): DeliveryItem[] {
+  const [, kind, , hook = ""] = message.subject.split(".");
+  if (message.size === 0 || kind === "again") return [];
+  const idOf = (seq: number) => `${hook}.${seq}`;
+  if (kind === "state") {
+    return message.json<HookState>().waiting.map(({ seq, entry, attempts, at, error }) => ({
+      id: idOf(seq),
+      hook,
+      status: "waiting",
+      event: null,
+      module: null,
+      schema: null,
+      entry,
+      revision: null,
+      attempts,
+      at: new Date(at === 0 ? message.time : at).toISOString(),
+      error: error ?? null,
+    }));
+  }
+  const { v: _, seq, error, ...record } = message.json<DeliveryRecord>();
+  const status = error === undefined ? "delivered" : "failed";
+  return [{ id: idOf(seq), hook, status, ...record, error: error ?? null }];
+}
+
+/** Asks for one further attempt of a delivery, whether it succeeded or was given up. */
+export async function redeliver(deps: Deps, actor: Actor, orb: string, id: string): Promise<void> {
+  requireOperator(actor, "orbs.write", orb);
+  await requireOrb(deps, orb);
+  const [hook = "", number = "", ...rest] = id.split(".");
+  const seq = Number(number);
+  if (rest.length > 0 || !isToken(hook) || !/^[1-9]\d{0,14}$/.test(number)) throw notFound("delivery");
+  const [state, message] = await Promise.all([
+    deps.store.get(streams.hooks, subjects.hookState(orb, hook)),
+    nullIfMissing(deps.store.getSeq(streams.orb(orb), seq)),
+  ]);
+  const isRevision =
+    message !== null && message.subject.split(".")[2] === "owner" && addressIn(message.subject).id !== "";
+  if (state === null || !isRevision) throw notFound("delivery");
+  await deps.store.append(streams.hooks, {
+    subject: subjects.hookAgain(orb, hook, seq),
+    data: JSON.stringify({ v: 1, at: new Date(deps.clock.now()).toISOString() }),
+    rollup: true,
+  });
+}

@@ -1,0 +1,163 @@
+/**
+ * Runs the hooks after writes of all orbs. One process of the platform does so at a time, see `lease.ts`; the others
+ * stand by. Needs a process that lives on: a function at the edge ends with its request.
+ */
+import type { HandlerDeps } from "../../handlers/contract/types.ts";
+import { feedSubject } from "../../store/broker/provision.ts";
+import { subjects } from "../../store/subjects.ts";
+import type { Subscription } from "../../store/types.ts";
+import { deliverAgain } from "./again.ts";
+import { callAfter } from "./call.ts";
+import { Definitions } from "./definitions.ts";
+import { type Delivery, Lane, type LaneOptions } from "./lane.ts";
+import { Lease } from "./lease.ts";
+import { Waker } from "./waker.ts";
+
+/** Milliseconds between two looks at the definitions, the lease and requests for another delivery. */
+const TICK_MS = 1_000;
+/** A lane also looks for revisions after this many milliseconds, in case it missed that there are some. */
+const LOOK_MS = 10_000;
+/** Milliseconds until a lane tries again after the broker has failed. */
+const FAILED_MS = 1_000;
+
+export interface WorkerOptions {
+  /** Unique name of this process. */
+  name: string;
+  attempts: number;
+  retryMs: number;
+  /** Delivers a revision to the target of a hook, in place of the call of its handler. */
+  deliver?: (delivery: Delivery) => Promise<void>;
+}
+
+interface Running {
+  lane: Lane;
+  stop(): void;
+  subscription: Subscription;
+  ended: Promise<void>;
+}
+
+export class HookWorker {
+  readonly #deps: HandlerDeps;
+  readonly #options: LaneOptions;
+  readonly #definitions: Definitions;
+  readonly #lease: Lease;
+  readonly #lanes = new Map<string, Running>();
+  #stopped = false;
+  readonly #waker = new Waker();
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(deps: HandlerDeps, { name, attempts, retryMs, deliver }: WorkerOptions) {
+    this.#deps = deps;
+    this.#definitions = new Definitions(deps);
+    this.#lease = new Lease(deps, name);
+    this.#options = {
+      deliver: deliver ?? ((delivery) => callAfter(deps, delivery)),
+      attempts,
+      retryMs,
+      valid: () => !this.#stopped && this.#lease.valid,
+    };
+  }
+
+  /** Whether this process delivers. */
+  get leads(): boolean {
+    return this.#lease.valid;
+  }
+
+  start(): void {
+    this.#ended = this.#run();
+  }
+
+  /** Ends the work after the deliveries that are under way, and lets another process take over at once. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#waker.wake();
+    await this.#ended;
+    await this.#stopLanes();
+    await this.#lease.release();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        await this.tick();
+      } catch (error) {
+        this.#deps.log.warn("the hooks after writes wait for the broker", { error: String(error) });
+      }
+      if (!this.#stopped) await this.#waker.wait(TICK_MS);
+    }
+  }
+
+  /** Follows the definitions and the lease once. */
+  async tick(): Promise<void> {
+    await this.#definitions.refresh();
+    const idle = this.#definitions.orbs.size === 0 && this.#lanes.size === 0;
+    if (idle || !(await this.#lease.hold())) {
+      await this.#stopLanes();
+      return;
+    }
+    await this.#follow();
+    await deliverAgain(this.#deps, this.#definitions.orbs, this.#options);
+  }
+
+  /** Starts, updates and ends lanes, so that there is one for each hook. */
+  async #follow(): Promise<void> {
+    const wanted = new Set<string>();
+    for (const [orb, { live, hooks }] of this.#definitions.orbs) {
+      for (const { hook, since } of hooks) {
+        const key = `${orb} ${hook.id} ${since} ${live.fence?.incarnation}`;
+        wanted.add(key);
+        const running = this.#lanes.get(key);
+        if (running === undefined)
+          this.#lanes.set(key, this.#begin(key, new Lane(this.#deps, { live, hook, since }, this.#options)));
+        else Object.assign(running.lane, { live, hook });
+      }
+    }
+    const gone = [...this.#lanes].filter(([key]) => !wanted.has(key));
+    for (const [key] of gone) this.#lanes.delete(key);
+    await ended(gone.map(([, lane]) => lane));
+  }
+
+  async #stopLanes(): Promise<void> {
+    const lanes = [...this.#lanes.values()];
+    this.#lanes.clear();
+    await ended(lanes);
+  }
+
+  #begin(key: string, lane: Lane): Running {
+    let stopped = false;
+    const waker = new Waker();
+    const stop = () => {
+      stopped = true;
+      waker.wake();
+    };
+    const run = async () => {
+      while (!stopped) {
+        waker.forget();
+        try {
+          if (await lane.round()) continue;
+          const due = (lane.due ?? Number.POSITIVE_INFINITY) - this.#deps.clock.now();
+          await waker.wait(Math.max(0, Math.min(LOOK_MS, due)));
+        } catch (error) {
+          this.#deps.log.warn("a hook waits for the broker", { orb: lane.live.orb, error: String(error) });
+          if (!stopped) await waker.wait(FAILED_MS);
+        }
+      }
+    };
+    // The next tick begins another lane if this one no longer hears of revisions.
+    const lost = () => {
+      stop();
+      if (this.#lanes.get(key)?.lane === lane) this.#lanes.delete(key);
+    };
+    const filter = feedSubject(subjects.allLogs(lane.live.orb));
+    const subscription = this.#deps.store.subscribe(filter, () => waker.wake(), lost);
+    return { lane, stop, subscription, ended: run() };
+  }
+}
+
+async function ended(lanes: readonly Running[]): Promise<void> {
+  for (const { stop, subscription } of lanes) {
+    stop();
+    subscription.unsubscribe();
+  }
+  await Promise.all(lanes.map((lane) => lane.ended));
+}

@@ -1,0 +1,362 @@
+/** Hooks after writes: deliveries in this process, on a real broker. */
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { checkHooks } from "../../scripts/doctor/hooks.ts";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
+import {
+  createEntry,
+  deleteEntry,
+  publishEntry,
+  unpublishEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import { pauseAfter } from "../../shared/hooks/after/lane.ts";
+import { listDeliveries, redeliver, workerState } from "../../shared/hooks/after/list.ts";
+import { HookWorker } from "../../shared/hooks/after/worker.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
+import { exportOrb } from "../../shared/orb/transfer/export.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
+import { streams } from "../../shared/store/subjects.ts";
+import { startBroker } from "../support/broker.ts";
+import { admin, failureOf, fileDeps, testDeps } from "../support/entries.ts";
+import { type HookService, hookService, Refusal } from "../support/hooks.ts";
+
+const { broker, deps } = await fileDeps();
+
+const EVERY = ["entry.created", "entry.updated", "entry.published", "entry.unpublished", "entry.deleted"];
+let number = 0;
+let service: HookService;
+let name: string;
+const workers: HookWorker[] = [];
+
+beforeEach(async () => {
+  name = `notes.hear${++number}`;
+  service = await hookService(broker, name);
+});
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+  await service.close();
+});
+
+/** Starts a process's worker. @param by dependencies, for example with a store that dies */
+function work(more: { attempts?: number; retryMs?: number } = {}, by = deps): HookWorker {
+  const worker = new HookWorker(by, { name: `w${Math.random()}`, attempts: 3, retryMs: 20, ...more });
+  workers.push(worker);
+  worker.start();
+  return worker;
+}
+
+async function until<T>(read: () => T | Promise<T>, fits: (value: T) => boolean): Promise<T> {
+  for (const deadline = Date.now() + 20_000; ; await delay(20)) {
+    const value = await read();
+    if (fits(value)) return value;
+    if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(value)}`);
+  }
+}
+
+const documentOf = (id: string, hook: object | null = {}) => {
+  const [, handler = ""] = name.split(".");
+  return {
+    id,
+    uses: [{ service: "notes", handlers: [handler] }],
+    ...(hook === null ? {} : { hooks: [{ id: "hear", on: EVERY, mode: "after", handler: name, ...hook }] }),
+    modules: [
+      {
+        id: "news",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "post",
+            fields: [
+              { name: "title", type: "string" },
+              { name: "secret", type: "string", sensitive: true },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+};
+
+/** Creates a published orb with one hook after writes. */
+async function orbWith(hook: object | null = {}) {
+  const id = `after-${number}-${Math.random().toString(36).slice(2, 8)}`;
+  await createOrb(deps, admin, { document: documentOf(id, hook), publish: true });
+  const context = async () => {
+    const orb = await definitionFor(deps, id);
+    if (orb === null) throw new Error("nothing is live");
+    return { orbId: id, orb };
+  };
+  return {
+    id,
+    context,
+    create: async (values: object, more: object = {}) => {
+      const input = { ...(await context()), module: "news", values, ...more };
+      return (await createEntry(deps, admin, input)).snapshot.id;
+    },
+    update: async (entry: string, values: object, more: object = {}) =>
+      updateEntry(deps, admin, { ...(await context()), id: entry, values, ...more }),
+    deliveries: async (status?: "failed" | "waiting" | "delivered") =>
+      (await listDeliveries(deps, admin, { orb: id, limit: 200, status })).items,
+  };
+}
+
+/** Revisions that the service got, as `entry.revision`. */
+const heard = () => service.calls.map(({ input }) => `${input.entry.id}.${input.entry.revision}`);
+
+describe("a hook after writes", () => {
+  it("hears of every write with its event, in order, without secrets and without a caller", async () => {
+    const { id, create, update, context } = await orbWith();
+    work();
+    const entry = await create({ title: "a", secret: "hush" }, { publish: true });
+    await update(entry, { title: "b", secret: "••••••••" });
+    await publishEntry(deps, admin, { ...(await context()), id: entry });
+    await update(entry, { title: "c" }, { publish: true });
+    await unpublishEntry(deps, admin, { ...(await context()), id: entry });
+    await deleteEntry(deps, admin, { ...(await context()), id: entry });
+    await until(
+      () => service.calls.length,
+      (count) => count === 6,
+    );
+    expect(service.calls.map(({ input }) => [input.event, input.entry.revision])).toEqual([
+      ["entry.created", 1],
+      ["entry.updated", 2],
+      ["entry.published", 3],
+      ["entry.updated", 4],
+      ["entry.unpublished", 5],
+      ["entry.deleted", 6],
+    ]);
+    expect(service.calls[0]).toMatchObject({
+      orbId: id,
+      hook: "hear",
+      caller: null,
+      input: { entry: { values: { title: "a" } }, delivery: { id: `${id}.hear.${entry}.1`, attempt: 1 } },
+    });
+    expect(JSON.stringify(service.calls)).not.toMatch(/hush|\$sealed/);
+  });
+
+  it("hears of the publication in an update, and of nothing that is not in its list", async () => {
+    const { create, update } = await orbWith({ on: ["entry.published"], module: "news", schema: "post" });
+    work();
+    const entry = await create({ title: "a" });
+    await update(entry, { title: "b" });
+    await update(entry, { title: "c" }, { publish: true });
+    await until(heard, (all) => all.length > 0);
+    expect(heard()).toEqual([`${entry}.3`]);
+  });
+
+  it("begins with its publication, and misses nothing while no process runs or the orb is published again", async () => {
+    const { id, create } = await orbWith(null);
+    const before = await create({ title: "before" });
+    await updateOrb(deps, admin, { orb: id, document: documentOf(id), publish: true });
+    const first = await create({ title: "1" });
+    await updateOrb(deps, admin, {
+      orb: id,
+      document: { ...documentOf(id), name: "Another name" },
+      publish: true,
+    });
+    const second = await create({ title: "2" });
+    const worker = work();
+    await until(heard, (all) => all.length === 2);
+    await worker.stop();
+    const third = await create({ title: "3" });
+    work();
+    await until(heard, (all) => all.length === 3);
+    expect(heard()).toEqual([first, second, third].map((entry) => `${entry}.1`));
+    expect(heard()).not.toContain(`${before}.1`);
+  });
+
+  it("does not hear of what is written while its orb is not published", async () => {
+    const { id, create } = await orbWith();
+    await unpublishOrb(deps, admin, { orb: id });
+    await create({ title: "hidden" });
+    await publishOrb(deps, admin, { orb: id });
+    const shown = await create({ title: "shown" });
+    work();
+    await until(heard, (all) => all.length > 0);
+    expect(heard()).toEqual([`${shown}.1`]);
+  });
+});
+
+describe("a delivery that fails", () => {
+  it("keeps later revisions of its entry behind it that are read while it waits", async () => {
+    const { create, update } = await orbWith();
+    let failing = true;
+    service.answer = () => (failing ? new Refusal("503", "Not now.") : null);
+    work({ attempts: 3, retryMs: 400 });
+    const entry = await create({ title: "a" });
+    await until(heard, (all) => all.length === 1);
+    await update(entry, { title: "b" });
+    failing = false;
+    await until(heard, (all) => all.length === 3);
+    expect(heard()).toEqual([1, 1, 2].map((revision) => `${entry}.${revision}`));
+  });
+
+  it("is tried again, and only later revisions of its entry wait for it", async () => {
+    const { create, update, deliveries } = await orbWith();
+    const [a, b] = [await create({ title: "a" }), await create({ title: "b" })];
+    await update(a, { title: "a2" });
+    await update(b, { title: "b2" });
+    let failing = true;
+    service.answer = ({ input }) => (failing && input.entry.id === a ? new Refusal("503", "Not now.") : null);
+    work({ attempts: 20, retryMs: 50 });
+    await until(heard, (all) => all.includes(`${b}.2`));
+    expect(heard()).not.toContain(`${a}.2`);
+    expect(
+      await until(
+        () => deliveries("waiting"),
+        (all) => all.length === 2,
+      ),
+    ).toMatchObject([
+      { hook: "hear", entry: a, status: "waiting", error: expect.stringContaining("handler_failed") },
+      { hook: "hear", entry: a, status: "waiting", attempts: 0 },
+    ]);
+    failing = false;
+    await until(heard, (all) => all.includes(`${a}.2`));
+    const of = (entry: string) => heard().filter((each) => each.startsWith(entry));
+    expect([...new Set(of(a))]).toEqual([`${a}.1`, `${a}.2`]);
+    expect(of(b)).toEqual([`${b}.1`, `${b}.2`]);
+    expect(
+      await until(
+        () => deliveries("delivered"),
+        (all) => all.length === 4,
+      ),
+    ).toHaveLength(4);
+    expect(await deliveries("waiting")).toEqual([]);
+  });
+
+  it("is given up after the last attempt, listed, and delivered again on request", async () => {
+    const { id, create, update, deliveries } = await orbWith();
+    service.answer = ({ input }) => (input.entry.revision === 1 ? new Refusal("400", "No.") : null);
+    work();
+    const entry = await create({ title: "a" });
+    await update(entry, { title: "b" });
+    const [failed] = await until(
+      () => deliveries("failed"),
+      (all) => all.length === 1,
+    );
+    expect(failed).toMatchObject({
+      hook: "hear",
+      status: "failed",
+      event: "entry.created",
+      entry,
+      revision: 1,
+      attempts: 3,
+      error: expect.stringContaining("No."),
+    });
+    await until(heard, (all) => all.length === 4);
+    expect(heard()).toEqual([1, 1, 1, 2].map((revision) => `${entry}.${revision}`));
+    service.answer = () => null;
+    await redeliver(deps, admin, id, failed?.id ?? "");
+    await until(heard, (all) => all.length === 5);
+    expect(service.calls[4]?.input).toMatchObject({ entry: { revision: 1 }, delivery: { attempt: 4 } });
+    expect(
+      await until(
+        () => deliveries("failed"),
+        (all) => all.length === 0,
+      ),
+    ).toEqual([]);
+    expect(await deliveries()).toHaveLength(2);
+    for (const wrong of ["hear.1", "hear", "other.5", "hear.x", "hear.5.5"]) {
+      expect(await failureOf(redeliver(deps, admin, id, wrong))).toMatchObject({
+        code: "delivery_not_found",
+      });
+    }
+  });
+
+  it("waits longer after each attempt, up to an hour", () => {
+    expect([1, 2, 3, 4, 10].map((attempts) => pauseAfter(attempts, 1_000))).toEqual([
+      1_000, 4_000, 16_000, 64_000, 3_600_000,
+    ]);
+  });
+});
+
+describe("several processes", () => {
+  it("deliver once, and one takes over at once from another that stops, and within seconds from one that dies", async () => {
+    const { id, create } = await orbWith();
+    let dead = false;
+    const dying = testDeps(
+      new Proxy(broker.store("fn", { reconnect: true }), {
+        get: (target, key, receiver) => {
+          const member: unknown = Reflect.get(target, key, receiver);
+          return typeof member !== "function"
+            ? member
+            : (...args: unknown[]) =>
+                dead ? Promise.reject(new Error("dead")) : Reflect.apply(member, target, args);
+        },
+      }),
+      deps.config,
+    );
+    const state = async () => (await listDeliveries(deps, admin, { orb: id, limit: 1 })).worker;
+    const first = work({}, dying);
+    await until(() => first.leads, Boolean);
+    expect(await state()).toBe("running");
+    const [second, third] = [work(), work()];
+    const entries = [await create({ title: "1" })];
+    await until(heard, (all) => all.length === 1);
+    expect([second.leads, third.leads]).toEqual([false, false]);
+    dead = true;
+    entries.push(await create({ title: "2" }));
+    await until(heard, (all) => all.length === 2);
+    const heir = second.leads ? second : third;
+    const other = second.leads ? third : second;
+    await heir.stop();
+    entries.push(await create({ title: "3" }));
+    await until(heard, (all) => all.length === 3);
+    expect(other.leads).toBe(true);
+    expect(heard()).toEqual(entries.map((entry) => `${entry}.1`));
+  });
+});
+
+it("does not deliver for a hook that was removed, and forgets the deliveries of a deleted orb", async () => {
+  const { id, create, deliveries } = await orbWith();
+  const other = await orbWith();
+  const worker = work();
+  await create({ title: "1" });
+  await until(deliveries, (all) => all.length === 1);
+  await updateOrb(deps, admin, { orb: id, document: documentOf(id, null), publish: true });
+  await worker.tick();
+  await create({ title: "2" });
+  await other.create({ title: "3" });
+  await until(heard, (all) => all.length === 2);
+  await deleteOrb(deps, admin, { orb: id });
+  const page = await deps.store.scan(streams.hooks, `_hooks.*.${id}.>`, {
+    fromSeq: 1,
+    limit: 10,
+    maxBytes: 100_000,
+  });
+  expect(page.messages).toEqual([]);
+  expect(heard()).toHaveLength(2);
+});
+
+it("leaves no trace of a publication with new values in an export, which earlier versions can import", async () => {
+  const { id, create, update } = await orbWith();
+  await update(await create({ title: "a" }), { title: "b" }, { publish: true });
+  const lines: unknown[] = [];
+  for await (const line of await exportOrb(deps, admin, { orb: id })) lines.push(line);
+  expect(lines).toMatchObject([{ kind: "orb" }, { head: { operation: "publish" } }, { kind: "end" }]);
+  expect(lines[1]).not.toHaveProperty("head.updated");
+});
+
+it("is checked by the doctor", async () => {
+  await orbWith();
+  await until(
+    () => workerState(deps),
+    (state) => state === "absent",
+  );
+  expect(await checkHooks(deps.store)).toMatchObject([{ level: "fail", about: "hooks" }]);
+  const worker = work();
+  await until(() => worker.leads, Boolean);
+  expect(await checkHooks(deps.store)).toMatchObject([{ level: "ok", about: "hooks" }]);
+});
+
+it("writes nothing while no orb has a hook after writes", async () => {
+  await using empty = await startBroker();
+  const store = empty.store("fn", { reconnect: true });
+  const worker = work({}, testDeps(store, deps.config));
+  await worker.tick();
+  expect(worker.leads).toBe(false);
+  expect((await store.streamInfo(streams.hooks))?.state.messages).toBe(0);
+  await worker.stop();
+});
