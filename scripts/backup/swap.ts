@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
+import { voidAllCodes } from "../../shared/access/recovery/codes.ts";
 import { revokeOpenInvitations } from "../../shared/access/revocation.ts";
 import { orbHead } from "../../shared/definition/stored/history.ts";
 import type { Deps } from "../../shared/deps.ts";
@@ -143,7 +144,11 @@ async function replaceStreams(
     say(`${stream.name}: ${await restoreStream(store, staged, stream, replicas)} messages`);
   const wanted = saved.filter(({ name }) => !UNTOUCHED.includes(name) && (keepSessions || name !== SESSIONS));
   for (const stream of wanted) if (!ACCOUNTS.includes(stream.name)) await bring(stream);
-  if (!keepSessions) say(`${await revokeOpenInvitations(deps)} open invitations were revoked.`);
+  if (!keepSessions) {
+    say(`${await revokeOpenInvitations(deps)} open invitations were revoked.`);
+    const sets = await voidAllCodes(deps);
+    if (sets > 0) say(`${sets} sets of recovery codes are void. Their accounts must create new ones.`);
+  }
   for (const name of await allStreams(store)) {
     if (!(await isLeftBehind(deps, name))) continue;
     await store.deleteStream(name);

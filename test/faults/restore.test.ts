@@ -269,8 +269,12 @@ describe("sessions and invitations that ended after the backup", () => {
     const invite = async (realm: string) =>
       (await call(platform, "POST", `/api/${realm}/invitations`, { token })).body.token as string;
     const invitations = { auth: await invite("auth"), _auth: await invite("_auth") };
+    const created = await call(platform, "POST", "/api/_auth/recovery-codes", { token });
+    const [recoveryCode] = created.body.codes;
     rmSync(folder, { recursive: true });
     await backup(platform.settings, folder, quiet);
+    // New codes void those of the backup.
+    await call(platform, "POST", "/api/_auth/recovery-codes", { token });
     for (const [realm, code] of Object.entries(invitations))
       await call(platform, "DELETE", `/api/${realm}/invitations/${code}`, { token });
     expect((await call(platform, "POST", "/api/_auth/signout", { token })).status).toBeLessThan(300);
@@ -283,15 +287,22 @@ describe("sessions and invitations that ended after the backup", () => {
     for (const [realm, code] of Object.entries(invitations))
       expect(await begun(realm, code)).toBe("invitation_revoked");
     expect(lines.join("\n")).toMatch(/All sessions have ended.*\n(.*\n)*2 open invitations were revoked\./);
+    expect(lines.join("\n")).toContain("1 sets of recovery codes are void.");
+    const byCode = async () =>
+      (await call(platform, "POST", "/api/_auth/passkey/begin", { body: { recoveryCode } })).body.code;
+    expect(await byCode()).toBe("recovery_code_refused");
     expect((await platform.operatorStore().streamInfo(streams.kv(buckets.sessions)))?.state.messages).toBe(0);
     expect(await titles(platform)).toEqual(OF_THE_BACKUP);
     const there = { ...platform, origin: platform.url };
-    await signIn(there, "/api/_auth", authenticator);
+    const entered = await signIn(there, "/api/_auth", authenticator);
+    const codes = await call(platform, "GET", "/api/_auth/recovery-codes", { token: entered.token });
+    expect(codes.body).toEqual({ remaining: 0, createdAt: null });
 
     // With keepSessions they are restored.
     await again(platform, { keepSessions: true });
     expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
     for (const [realm, code] of Object.entries(invitations)) expect(await begun(realm, code)).toBeUndefined();
+    expect(await byCode()).toBeUndefined();
   });
 
   test("a backup without a platform admin is restored with a new bootstrap invitation", async () => {

@@ -7,6 +7,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { sameSecret, sha256 } from "../../kernel/ids.ts";
 import { untilWritten } from "../../store/pages.ts";
+import { buckets, kvSubject, streams } from "../../store/subjects.ts";
 import { type AccountRecord, changeAccount, readAccount, readRecord, type Versioned } from "../accounts.ts";
 import type { Actor } from "../actor.ts";
 import { audit } from "../audit.ts";
@@ -58,7 +59,21 @@ export async function recoveryCodesOf(deps: Deps, actor: Actor, realm: Realm): P
   const account = await readAccount(deps, realm, actor.sub);
   if (account === null) throw refusal(actor);
   const { codes } = account.value;
-  return { remaining: codes === undefined ? 0 : CODES, createdAt: codes?.createdAt ?? null };
+  const key = codes === undefined ? null : keys.codes(realm, codes.set);
+  // A restore voids sets, and leaves their accounts as they were.
+  const set = key === null ? null : await readRecord<CodesRecord>(deps, realm.buckets.credentials, key);
+  return { remaining: set?.value.hashes.length ?? 0, createdAt: set?.value.createdAt ?? null };
+}
+
+/**
+ * Voids all recovery codes after a restore, because the backup may contain some that were used later.
+ * @returns how many sets were valid
+ */
+export async function voidAllCodes(deps: Deps): Promise<number> {
+  const every = [buckets.platformCredentials, buckets.orbCredentials].map((bucket) =>
+    deps.store.purge(streams.kv(bucket), kvSubject(bucket, "*.codes.*")),
+  );
+  return (await Promise.all(every)).reduce((sum, count) => sum + count, 0);
 }
 
 /**
