@@ -124,6 +124,26 @@ describe("the credential", () => {
     ]);
   });
 
+  test("keeps the handler in an export, and an import shows it", async () => {
+    await publishShop(platform, admin, "acted-out");
+    const cat = await user(platform, "acted-out");
+    const made = await call(platform, "POST", "/api/acted-out/order", {
+      token: cat.token,
+      body: { count: 1 },
+    });
+    expect(made.status).toBe(200);
+    const headers = { authorization: `Bearer ${admin}` };
+    const exported = await fetch(`${platform.origin}/api/admin/orbs/acted-out/export`, { headers });
+    const imported = await fetch(`${platform.origin}/api/admin/orbs/import`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/x-ndjson" },
+      body: (await exported.text()).replaceAll("acted-out", "acted-in"),
+    });
+    expect(imported.status).toBe(201);
+    const { items } = (await operate("GET", `/orbs/acted-in/entries/${made.body.id}/revisions`)).body;
+    expect(items).toMatchObject([{ by: cat.id, through: "shop.order" }]);
+  });
+
   test("calls the built-in handlers, and no other ones", async () => {
     const probe = await credentialOf(platform, "acted", ann);
     expect((await as(probe, "POST", "/set", { values: { color: "red" } })).status).toBe(200);
