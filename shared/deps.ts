@@ -83,6 +83,8 @@ export interface Deps {
   randomToken: (bytes: number) => string;
   /** Lets work continue after the response. The request's broker connection stays open until the work ends. */
   afterwards: (work: Promise<unknown>) => void;
+  /** Whether this process must not write to the broker. */
+  readOnly?: boolean;
   /** Tells caches when the response expires even if no data changes, in milliseconds since 1970. */
   expires?: (time: number) => void;
 }

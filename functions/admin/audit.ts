@@ -24,6 +24,7 @@ const AuditSchema = z
       .openapi({ description: "Stable code with details of the action or the reason of a refusal" }),
     requestId: z.string(),
     client: z.string().openapi({ description: "Address of the client" }),
+    token: z.string().optional().openapi({ description: "Id of the API token that the actor has sent" }),
   })
   .openapi("AuditRecord");
 

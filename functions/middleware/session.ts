@@ -10,6 +10,7 @@ import {
 } from "../../shared/access/authenticate.ts";
 import { realmOf, requireScope, SHARED_REALM } from "../../shared/access/authorize.ts";
 import type { Operation } from "../../shared/access/credentials/operations.ts";
+import { isTokenText, readTokenText } from "../../shared/access/credentials/token-text.ts";
 import { handlerRefusal, refusal } from "../../shared/access/refusals.ts";
 import { isVerified } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
@@ -43,8 +44,8 @@ export function credentialsOf(c: Context<AppEnv>): Credentials {
 }
 
 /**
- * Returns whether a token has a valid signature and has not expired. Does not ask the broker, so its session may have
- * ended.
+ * Returns whether a token has a valid signature and has not expired, or an API token a correct checksum. Does not ask
+ * the broker, so the session or the API token may have ended.
  */
 export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const { config, clock } = c.get("deps");
@@ -55,7 +56,11 @@ export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
           isSessionCookie(config, name) ? [value] : [],
         )
       : [BEARER.exec(header)?.[1] ?? ""];
-  const checks = tokens.map((token) => isVerified(config, token, clock.now()));
+  const checks = tokens.map((token) =>
+    header !== undefined && isTokenText(token)
+      ? readTokenText(token) !== null
+      : isVerified(config, token, clock.now()),
+  );
   return (await Promise.all(checks)).includes(true);
 }
 

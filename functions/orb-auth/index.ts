@@ -6,6 +6,7 @@ import { invitationRoutes } from "../realm/invitations.ts";
 import { recoveryRoutes } from "../realm/recovery.ts";
 import type { Scope } from "../realm/scope.ts";
 import { sessionRoutes } from "../realm/sessions.ts";
+import { tokenRoutes } from "../realm/tokens.ts";
 import { bootstrapRoutes } from "./invitations.ts";
 import { describePasskey, passkeyRoutes } from "./passkey.ts";
 import { userRoutes } from "./users.ts";
@@ -33,6 +34,7 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   router.route("/", recoveryRoutes(scope));
   router.route("/", accountRoutes(scope));
   router.route("/", sessionRoutes(scope));
+  router.route("/", tokenRoutes(scope));
   return router;
 }
 

@@ -1,9 +1,10 @@
 import { z } from "@hono/zod-openapi";
+import { createServiceAccount } from "../../shared/access/machines/services.ts";
 import { changeUser, listUsers, removeUser } from "../../shared/access/users.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest, Limit, listOf } from "../http/schemas.ts";
-import { UserSchema, userResponse } from "../realm/schemas.ts";
+import { newUserSchema, UserSchema, userResponse } from "../realm/schemas.ts";
 import { pathParams, realmRoute, roleSchema, type Scope } from "../realm/scope.ts";
 
 const status = z.enum(["active", "disabled"]).optional();
@@ -37,6 +38,17 @@ export function userRoutes(scope: Scope) {
     },
     responses: { 200: json("A page", listOf(UserSchema)) },
     problems: [400, 401, 403, 404],
+  });
+  const create = defineRoute({
+    ...realmRoute(scope, "services.write"),
+    method: "post",
+    path: `${prefix}/users`,
+    operationId: `create${name}Service`,
+    summary: "Create a service account",
+    description: "For platform admins. It has no passkeys: create API tokens for it.",
+    request: { params, body: jsonRequest(newUserSchema(role.default("user"))) },
+    responses: { 201: json("The service account", UserSchema) },
+    problems: [401, 403, 404],
   });
   const change = defineRoute({
     ...realmRoute(scope, "users.write"),
@@ -74,6 +86,12 @@ export function userRoutes(scope: Scope) {
         status: query["filter[status]"],
       });
       return c.json({ items: users.map(userResponse), nextCursor: writeCursor("user", next) }, 200);
+    })
+    .openapi(create, async (c) => {
+      const { deps, actor, realm } = c.var;
+      const { name: called, role: granted } = c.req.valid("json");
+      const account = await createServiceAccount(deps, actor, { realm, name: called, role: granted });
+      return c.json(userResponse(account), 201);
     })
     .openapi(change, async (c) => {
       const { deps, actor, realm } = c.var;

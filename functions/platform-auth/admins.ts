@@ -1,9 +1,10 @@
 import { z } from "@hono/zod-openapi";
+import { createServiceAccount } from "../../shared/access/machines/services.ts";
 import { publicKeys } from "../../shared/access/tokens.ts";
 import { listAdmins, removeAdmin } from "../../shared/access/users.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json } from "../http/schemas.ts";
-import { AdminSchema, adminResponse } from "../realm/schemas.ts";
+import { json, jsonRequest } from "../http/schemas.ts";
+import { AdminSchema, adminResponse, NewAdminSchema } from "../realm/schemas.ts";
 import { realmRoute, type Scope } from "../realm/scope.ts";
 
 const JwkSchema = z
@@ -28,6 +29,17 @@ export function adminRoutes(scope: Scope) {
     responses: { 200: json("The admins, oldest first", z.array(AdminSchema)) },
     problems: [401, 403, 422],
   });
+  const create = defineRoute({
+    ...realmRoute(scope, "services.write"),
+    method: "post",
+    path: "/api/_auth/admins",
+    operationId: "createPlatformService",
+    summary: "Create a service account that acts as a platform admin",
+    description: "It has no passkeys: create API tokens for it. It never counts as the last admin.",
+    request: { body: jsonRequest(NewAdminSchema) },
+    responses: { 201: json("The service account", AdminSchema) },
+    problems: [401, 403],
+  });
   const remove = defineRoute({
     ...realmRoute(scope, "admins.write"),
     method: "delete",
@@ -50,6 +62,12 @@ export function adminRoutes(scope: Scope) {
 
   return newRouter()
     .openapi(list, async (c) => c.json((await listAdmins(c.var.deps, c.var.actor)).map(adminResponse), 200))
+    .openapi(create, async (c) => {
+      const { deps, actor, realm } = c.var;
+      const { name } = c.req.valid("json");
+      const account = await createServiceAccount(deps, actor, { realm, name, role: "owner" });
+      return c.json(adminResponse(account), 201);
+    })
     .openapi(remove, async (c) => {
       await removeAdmin(c.var.deps, c.var.actor, c.req.valid("param").id);
       return c.body(null, 204);

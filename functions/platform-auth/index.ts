@@ -6,6 +6,7 @@ import { invitationRoutes } from "../realm/invitations.ts";
 import { recoveryRoutes } from "../realm/recovery.ts";
 import type { Scope } from "../realm/scope.ts";
 import { sessionRoutes } from "../realm/sessions.ts";
+import { tokenRoutes } from "../realm/tokens.ts";
 import { adminRoutes } from "./admins.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
 import { invitationList } from "./invitations.ts";
@@ -36,5 +37,6 @@ export function platformAuthRoutes() {
   router.route("/", recoveryRoutes(scope));
   router.route("/", accountRoutes(scope));
   router.route("/", sessionRoutes(scope));
+  router.route("/", tokenRoutes(scope));
   return router;
 }

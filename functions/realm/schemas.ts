@@ -9,7 +9,7 @@ export const TokenSchema = z
   .string()
   .openapi({ description: "JWT, EdDSA. Public keys: GET /api/_auth/jwks." });
 
-const displayName = z
+export const displayName = z
   .string()
   .overwrite(normalName)
   .min(1)
@@ -80,6 +80,9 @@ export const AdminSchema = z
     name: z.string().openapi({ example: "user-3f1c9a70" }),
     createdAt: z.iso.datetime(),
     passkeys: z.int().openapi({ description: "Number of passkeys of the account" }),
+    service: z.literal(true).optional().openapi({
+      description: "A service account: it has no passkeys, and only API tokens act for it",
+    }),
   })
   .openapi("PlatformAdmin");
 
@@ -90,6 +93,7 @@ export function adminResponse(account: AccountRecord): z.infer<typeof AdminSchem
     name: account.name,
     createdAt: account.createdAt,
     passkeys: account.credentials.length,
+    ...(account.service === true ? { service: true } : {}),
   };
 }
 
@@ -103,6 +107,7 @@ export const UserSchema = z
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
     passkeys: z.int(),
+    service: z.literal(true).optional().openapi({ description: "A service account, without passkeys" }),
   })
   .openapi("User");
 
@@ -115,6 +120,15 @@ export function userResponse(account: AccountRecord): z.infer<typeof UserSchema>
     updatedAt: account.updatedAt,
   };
 }
+
+const service = z
+  .literal(true)
+  .openapi({ description: "Creates a service account. People register with an invitation." });
+
+export const NewAdminSchema = z.strictObject({ name: displayName, service }).openapi("NewServiceAdmin");
+
+export const newUserSchema = <R extends z.ZodType>(role: R) =>
+  z.strictObject({ name: displayName, service, role }).openapi("NewServiceUser");
 
 export const PasskeySchema = z
   .object({

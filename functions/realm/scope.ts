@@ -84,7 +84,8 @@ type RouteOperation = AccountOperation | RealmOperation | PlatformOperation;
 
 function described({ name }: Scope, operation: RouteOperation) {
   const scopes = scopesFor(operation);
-  if (name === "Platform") return { security: OPERATOR_SESSION, "x-role": "platform", ...scopes };
+  if (name === "Platform" || isPlatformOperation(operation))
+    return { security: OPERATOR_SESSION, "x-role": "platform", ...scopes };
   return isAccountOperation(operation)
     ? { security: SESSION, "x-role": "user", ...scopes }
     : { security: ANY_SESSION, "x-role": "admin", ...scopes };
@@ -107,7 +108,8 @@ export function realmRoute(
     const realm = await scope.realm(c);
     c.set("realm", realm);
     if (operation !== "anyone") {
-      const accepted = { ...accountsOf(realm), ...(manages ? { platform: true } : {}) };
+      const operated = manages || operation.startsWith("tokens.");
+      const accepted = { ...accountsOf(realm), ...(operated ? { platform: true } : {}) };
       const actor = await identify(c, accepted, actingConsistency(c));
       if (isAccountOperation(operation)) requireOwn(actor, realm.name, operation);
       else if (isPlatformOperation(operation)) requireOperator(actor, operation, orbOfRealm(realm.name));

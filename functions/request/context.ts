@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { type Actor, accountBehind, actorId, throughOf } from "../../shared/access/actor.ts";
+import { type Actor, accountBehind, actorId, throughOf, tokenIdOf } from "../../shared/access/actor.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
@@ -124,6 +124,7 @@ export function recordFinished(
   const { method, route, status, started, orb, actor } = request;
   const through = actor === undefined ? undefined : throughOf(actor);
   const anonymous = actor === undefined || accountBehind(actor).kind === "anonymous";
+  const token = actor === undefined ? undefined : tokenIdOf(actor);
   const durationMs = Date.now() - started;
   host.observe?.({ method, route, status, durationMs });
   log.info("request", {
@@ -134,6 +135,7 @@ export function recordFinished(
     ...(orb === undefined ? {} : { orb }),
     ...(anonymous ? {} : { caller: actorId(actor) }),
     ...(through === undefined ? {} : { through }),
+    ...(token === undefined ? {} : { token }),
   });
 }
 

@@ -86,8 +86,11 @@ const UNTOUCHED: readonly string[] = [
   streams.quotas,
   streams.longQuotas,
 ];
-/** Restored only with --keep-sessions. Otherwise, sessions that ended after the backup would be valid again. */
-const SESSIONS = streams.kv(buckets.sessions);
+/**
+ * Restored only with --keep-sessions. Otherwise, sessions that ended and API tokens that were revoked after the backup
+ * would be valid again.
+ */
+const SESSIONS: readonly string[] = [buckets.sessions, buckets.apiTokens].map(streams.kv);
 /** Streams with the accounts. Without them, every registration and sign-in fails. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);
 
@@ -136,13 +139,19 @@ async function replaceStreams(
   const { replicas } = deps.config;
   for (const name of ACCOUNTS) await store.deleteStream(name);
   if (!keepSessions) {
-    await store.deleteStream(SESSIONS);
-    say("All sessions have ended: all users must sign in again.");
+    for (const name of SESSIONS) await store.deleteStream(name);
+    say(
+      "All sessions and API tokens have ended: all users must sign in again, and programs need new tokens.",
+    );
   } else
-    say("Sessions and open invitations of the backup become valid again, including those that ended since.");
+    say(
+      "Sessions, API tokens and open invitations of the backup become valid again, including those that ended since.",
+    );
   const bring = async (stream: Manifest["streams"][number]) =>
     say(`${stream.name}: ${await restoreStream(store, staged, stream, replicas)} messages`);
-  const wanted = saved.filter(({ name }) => !UNTOUCHED.includes(name) && (keepSessions || name !== SESSIONS));
+  const wanted = saved.filter(
+    ({ name }) => !UNTOUCHED.includes(name) && (keepSessions || !SESSIONS.includes(name)),
+  );
   for (const stream of wanted) if (!ACCOUNTS.includes(stream.name)) await bring(stream);
   if (!keepSessions) {
     say(`${await revokeOpenInvitations(deps)} open invitations were revoked.`);

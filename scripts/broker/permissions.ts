@@ -44,6 +44,7 @@ const OWN = [
 const ERASABLE = [
   ...[
     buckets.sessions,
+    buckets.apiTokens,
     buckets.challenges,
     buckets.orbUsers,
     buckets.orbCredentials,
@@ -52,7 +53,7 @@ const ERASABLE = [
   streams.hooks,
 ];
 
-/** Subject of notifications about changed definitions and sessions. Only hosts may subscribe to it. */
+/** Subject of notifications about changed definitions, sessions, API tokens and accounts. Only hosts may subscribe to it. */
 const TOLD = "_feed.$KV.>";
 
 /** Subjects of the broker and the platform. A stream that clients read may have any other subject. */

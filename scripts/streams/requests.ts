@@ -9,7 +9,7 @@ import { AppError } from "../../shared/kernel/errors.ts";
 import { newId, randomToken, sameSecret } from "../../shared/kernel/ids.ts";
 import { METRICS_TYPE, renderMetrics } from "../../shared/kernel/metrics.ts";
 import { type Store, StreamMissing } from "../../shared/store/types.ts";
-import { type Caller, callerOf, readerOf } from "../../shared/streams/caller.ts";
+import { type Caller, listerOf, readerOf } from "../../shared/streams/caller.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { requireKnownParameters, single } from "../../shared/streams/protocol/query.ts";
 import type { Hub } from "../../shared/streams/read/hub.ts";
@@ -155,6 +155,7 @@ export class Requests {
       },
       newId: () => newId(Date.now()),
       randomToken,
+      readOnly: true,
       afterwards: (work) => {
         work.catch((error: unknown) =>
           this.#log.error("background work after a response failed", { error: String(error) }),
@@ -177,7 +178,7 @@ export class Requests {
       cookies: (wanted) => cookieOf(request.headers.cookie, wanted),
       realm: single(params, "realm"),
     });
-    return name === "" ? callerOf(actor) : readerOf(deps, actor);
+    return name === "" ? listerOf(actor) : readerOf(deps, actor);
   }
 
   async #health(response: ServerResponse, common: Headers, params: URLSearchParams): Promise<void> {

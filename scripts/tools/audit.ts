@@ -12,6 +12,7 @@ const SECRETS: Record<string, RegExp> = {
   "private key (JWK)": /["']?\bd["']?\s*:\s*["'][A-Za-z0-9_-]{40,}["']/,
   "symmetric key (JWK)": /["']?\bk["']?\s*:\s*["'][A-Za-z0-9_-]{40,}["']/,
   "signed token": /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{40,}/,
+  "API token": /orbtok_[a-z][a-z0-9_-]{1,62}_[0-9a-f]{32}_[0-9a-z]{20}_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}/,
   "broker seed": /\bS[AUONX][A-Z2-7]{50,}\b/,
   "credentials in an address": /\b(?:nats|wss?|https?):\/\/[^\s:/@${}<>…`]+:[A-Za-z0-9_-]{16,}@/,
   "password in a configuration": /\bpass(?:word)?["']?\s*[:=]\s*["'][A-Za-z0-9_+/-]{24,}["']/i,

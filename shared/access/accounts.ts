@@ -5,8 +5,9 @@ import { isMarker } from "../store/broker/store.ts";
 import { READ_BYTES, ReadBudget } from "../store/budget.ts";
 import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
+import type { Consistency } from "../store/types.ts";
 import type { AccountRole } from "./actor.ts";
-import { keys, type Realm } from "./realms.ts";
+import { type Accounts, keys, type Realm } from "./realms.ts";
 
 /** An account. While its status is `pending`, it is valid only if its invitation contains its id. */
 export interface AccountRecord {
@@ -25,6 +26,8 @@ export interface AccountRecord {
   codes?: { set: string; createdAt: string } | undefined;
   /** Recoveries that have work left to do. Every sign-in does it first. */
   recovered?: Recovered[] | undefined;
+  /** Whether it belongs to a program. It has no passkeys and cannot sign in; only API tokens act for it. */
+  service?: boolean | undefined;
   createdAt: string;
   updatedAt: string;
 }
@@ -38,6 +41,13 @@ export interface Recovered {
   codes: string | null;
   /** Ids of the passkeys that it removed; null if it kept them. */
   removed: string[] | null;
+}
+
+/** Throws 409 for the account of a program, which cannot have passkeys. */
+export function refuseService({ service }: Pick<AccountRecord, "service">): void {
+  if (service !== true) return;
+  const detail = "A service account has no passkeys. Create an API token for it instead.";
+  throw new AppError("conflict", "service_account", detail);
 }
 
 export interface CredentialRecord {
@@ -62,9 +72,17 @@ export interface Versioned<T> {
   revision: number;
 }
 
-/** Reads a record from the broker's leader, because other replicas may have old data. */
-export async function readRecord<T>(deps: Deps, bucket: string, key: string): Promise<Versioned<T> | null> {
-  const entry = await deps.store.kvGet(bucket, key);
+/**
+ * Reads a record.
+ * @param consistency by default the broker's leader, because other replicas may have old data
+ */
+export async function readRecord<T>(
+  deps: Deps,
+  bucket: string,
+  key: string,
+  consistency: Consistency = "leader",
+): Promise<Versioned<T> | null> {
+  const entry = await deps.store.kvGet(bucket, key, { consistency });
   return entry === null ? null : { key, value: entry.json<T>(), revision: entry.revision };
 }
 
@@ -83,8 +101,13 @@ export async function replaceRecord<T>(
   return { key: known.key, value, revision };
 }
 
-export function readAccount(deps: Deps, realm: Realm, sub: string): Promise<Versioned<AccountRecord> | null> {
-  return readRecord<AccountRecord>(deps, realm.buckets.accounts, keys.account(realm, sub));
+export function readAccount(
+  deps: Deps,
+  realm: Accounts,
+  sub: string,
+  consistency?: Consistency,
+): Promise<Versioned<AccountRecord> | null> {
+  return readRecord<AccountRecord>(deps, realm.buckets.accounts, keys.account(realm, sub), consistency);
 }
 
 export async function readCredential(
@@ -214,6 +237,7 @@ export async function* recordsToRevoke<T>(
 /**
  * Returns all records at once. Use it only for small sets, such as the platform admins.
  * @param advice tells the caller how to reduce the number of records
+ * @param least the result must include changes up to this revision number
  * @throws AppError invalid `too_broad` if there are more records than one request may read
  */
 export async function listRecords<T>(
@@ -221,11 +245,12 @@ export async function listRecords<T>(
   bucket: string,
   filter: string,
   advice: string,
+  least?: number,
 ): Promise<Versioned<T>[]> {
   const all: Versioned<T>[] = [];
   const budget = new ReadBudget();
   const charged = { ...deps, store: budget.charging(deps.store) };
-  for await (const page of recordPages<T>(charged, bucket, filter)) {
+  for await (const page of recordPages<T>(charged, bucket, filter, least)) {
     budget.require(advice);
     all.push(...page);
   }

@@ -8,6 +8,9 @@ import type { Scope } from "./credentials/operations.ts";
 /** Built-in roles from the most to the least powerful. `public` is an anonymous caller. */
 export type Role = "owner" | "admin" | "user" | "public";
 
+/** `exp` of credentials that never expire: the last second of the year 9999. */
+export const NEVER = 253_402_300_799;
+
 /** The API token that a caller has sent instead of a session. */
 export interface ActorToken {
   id: string;
@@ -73,6 +76,22 @@ export function actorId(actor: Actor): string {
 export function accountOf(actor: Actor): string {
   const account = accountBehind(actor);
   return account.kind === "orb" ? `${account.realm}/${account.sub}` : `${account.kind}/${actorId(account)}`;
+}
+
+/** Prefix of the ids of API tokens where ids of sessions stand too. Ids of sessions are shorter than this with an id. */
+export const OF_TOKEN = "api-token-";
+
+/** Returns a text that names the session or the API token of the caller. It is no secret. */
+export function credentialOf(actor: Actor): string {
+  const account = accountBehind(actor);
+  if (!("sid" in account)) return "";
+  return account.token === undefined ? account.sid : `${OF_TOKEN}${account.token.id}`;
+}
+
+/** Returns the id of the API token that the caller has sent; undefined if it has sent none. */
+export function tokenIdOf(actor: Actor): string | undefined {
+  const account = accountBehind(actor);
+  return "token" in account ? account.token?.id : undefined;
 }
 
 /** Returns the scopes of the API token that the caller has sent; undefined if it has sent none. */

@@ -1,7 +1,7 @@
 /** The audit log records who did what and when. It contains no secrets and no user content. */
 import type { Deps } from "../deps.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { type Actor, actorId, throughOf } from "./actor.ts";
+import { type Actor, actorId, throughOf, tokenIdOf } from "./actor.ts";
 
 export type AuditAction =
   | "bootstrap"
@@ -11,6 +11,7 @@ export type AuditAction =
   | "invitation"
   | "recovery"
   | "passkey"
+  | "token"
   | "user"
   | "role"
   | "delete"
@@ -48,6 +49,8 @@ export interface AuditRecord {
   requestId: string;
   /** Client address as reported by the host. */
   client: string;
+  /** Id of the API token that the actor has sent. */
+  token?: string | undefined;
 }
 
 /** Appends one record, and resolves when the broker has stored it. */
@@ -67,6 +70,7 @@ export async function audit(deps: Deps, event: AuditEvent): Promise<void> {
     // A handler's record belongs to the request of its caller.
     requestId: "kind" in actor && actor.kind === "handler" ? actor.requestId : deps.request.requestId,
     client: deps.request.client,
+    token: "kind" in actor ? tokenIdOf(actor) : undefined,
   };
   await deps.store.append(streams.platform, {
     subject: subjects.audit(event.realm, event.action),

@@ -1,13 +1,24 @@
 import type { Deps } from "../deps.ts";
 import type { Consistency } from "../store/types.ts";
-import { type Actor, anonymous, type DirectActor, type HandlerActor } from "./actor.ts";
+import {
+  type AccountActor,
+  type Actor,
+  type ActorToken,
+  anonymous,
+  type DirectActor,
+  type HandlerActor,
+  NEVER,
+  OF_TOKEN,
+} from "./actor.ts";
+import { noteTokenUse, readApiToken, type VerifiedToken, verifyApiToken } from "./api-token.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
+import { isTokenText } from "./credentials/token-text.ts";
 import { handlerRefusal, realmRefusal } from "./refusals.ts";
 import { readSession } from "./sessions.ts";
 import { badToken, claimedRealm, claimsHandler, verifyHandlerToken, verifyToken } from "./tokens.ts";
 
 export interface Credentials {
-  /** Bearer token. If present, cookies are ignored. */
+  /** Token of a session, or an API token. If present, cookies are ignored. */
   bearer?: string | undefined;
   /** Returns a cookie by its name; undefined if the request has several cookies of that name. */
   cookies?: ((name: string) => string | undefined) | undefined;
@@ -47,8 +58,9 @@ export async function authenticate(
   const realms = [...(want.realms ?? []), ...(want.platform === true ? [PLATFORM_REALM] : [])];
   const { bearer } = credentials;
   if (bearer !== undefined) {
-    return claimsHandler(bearer)
-      ? handlerOf(deps, bearer, want.handlersOf, consistency)
+    if (claimsHandler(bearer)) return handlerOf(deps, bearer, want.handlersOf, consistency);
+    return isTokenText(bearer)
+      ? tokenActor(deps, bearer, realms, consistency)
       : actorOf(deps, bearer, realms, consistency);
   }
   for (const realm of realms) {
@@ -93,16 +105,61 @@ async function handlerOf(
   return { kind: "handler", handler, orb, acts, caller: account, requestId };
 }
 
-/** Returns the account of a session, with the role that the session has now. */
+/** Returns the account of a session, or of an API token that {@link credentialOf} names, with its present role. */
 async function accountWith(
   deps: Deps,
   { realm, sub, sid, exp }: { realm: string; sub: string; sid: string; exp: number },
   consistency: Consistency,
 ): Promise<DirectActor> {
+  if (sid.startsWith(OF_TOKEN)) {
+    const found = await readApiToken(deps, { realm, sub, id: sid.slice(OF_TOKEN.length) }, consistency);
+    if (found === null) throw badToken();
+    return holderOf(found);
+  }
   const session = await readSession(deps, realm, sub, sid, consistency);
   if (session === null) throw badToken();
   const { name, email, role } = session;
   return realm === PLATFORM_REALM
     ? { kind: "platform", sub, sid, exp, name, email }
     : { kind: "orb", realm, sub, sid, exp, name, role };
+}
+
+async function tokenActor(
+  deps: Deps,
+  text: string,
+  realms: readonly string[],
+  consistency: Consistency,
+): Promise<DirectActor> {
+  const verified = await verifyApiToken(deps, text, consistency);
+  if (!realms.includes(verified.realm)) throw realmRefusal(verified.realm, realms);
+  noteTokenUse(deps, verified);
+  return holderOf(verified);
+}
+
+/** Returns the account of an API token, with its present name and role. */
+function holderOf({ realm, sub, id, record, account }: VerifiedToken): AccountActor {
+  const { name, email, role } = account;
+  const exp = record.expiresAt === null ? NEVER : Math.floor(Date.parse(record.expiresAt) / 1000);
+  const signedIn = { sub, sid: id, exp, name, token: { id, scopes: record.scopes } };
+  return realm === PLATFORM_REALM
+    ? { kind: "platform", ...signedIn, email }
+    : { kind: "orb", ...signedIn, realm, role };
+}
+
+/**
+ * Returns whether the session or API token of an actor has not ended since, with the limits of the token.
+ * @param credential as {@link credentialOf} returned it
+ */
+export async function lastingCredential(
+  deps: Deps,
+  holder: { realm: string; sub: string; credential: string },
+  consistency: Consistency = "cached",
+): Promise<{ token?: ActorToken } | null> {
+  const { realm, sub, credential } = holder;
+  if (!credential.startsWith(OF_TOKEN)) {
+    return (await readSession(deps, realm, sub, credential, consistency)) === null ? null : {};
+  }
+  const id = credential.slice(OF_TOKEN.length);
+  const found = await readApiToken(deps, { realm, sub, id }, consistency);
+  return found === null ? null : { token: { id, scopes: found.record.scopes } };
 }

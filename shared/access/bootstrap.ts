@@ -17,15 +17,20 @@ import {
   statusOf,
 } from "./invitations.ts";
 import { enforceRateLimit } from "./limits.ts";
-import { keys, platformRealm, type Realm } from "./realms.ts";
+import { type Accounts, keys, platformRealm, type Realm } from "./realms.ts";
 
 /**
  * Returns whether an account can sign in. A registration that stopped right before its final write counts as complete.
  */
-export async function isEffective(deps: Deps, realm: Realm, account: AccountRecord): Promise<boolean> {
+export async function isEffective(deps: Deps, realm: Accounts, account: AccountRecord): Promise<boolean> {
   if (account.status !== "pending" || account.invitation === null) return account.status === "active";
   const invitation = await readRecord<InvitationRecord>(deps, realm.buckets.invitations, account.invitation);
   return invitation?.value.account === account.id;
+}
+
+/** Returns whether an account can sign in at all. A service account cannot, so it never counts as an owner. */
+export function isPerson(account: AccountRecord): boolean {
+  return account.service !== true;
 }
 
 /** Returns whether any owner exists. Starts with the most recently changed account, which often is an owner. */
@@ -35,12 +40,12 @@ export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   if (newest === null) return false;
   if (!isMarker(newest)) {
     const account = newest.json<AccountRecord>();
-    if (account.role === "owner" && account.status === "active") return true;
+    if (isPerson(account) && account.role === "owner" && account.status === "active") return true;
   }
   for (let from: number | null = 1; from !== null; ) {
     const page: RecordPage<AccountRecord> = await pageRecords(deps, accounts, keys.all(realm), from);
     for (const { value } of page.records) {
-      if (value.role === "owner" && (await isEffective(deps, realm, value))) return true;
+      if (isPerson(value) && value.role === "owner" && (await isEffective(deps, realm, value))) return true;
     }
     from = page.next;
   }

@@ -105,9 +105,17 @@ export function orbRealm(document: RealmDocument): Realm | null {
   };
 }
 
+/** Where the accounts of a realm lie. */
+export type Accounts = Pick<Realm, "name" | "buckets">;
+
+/** Returns the buckets of a realm by its name. */
+export function bucketsOf(realm: string): Realm["buckets"] {
+  return realm === PLATFORM_REALM ? platformRealm.buckets : USERS;
+}
+
 /** Storage keys of accounts, passkeys and invitations. Keys of platform admins omit the realm (set of accounts). */
 export const keys = {
-  account: (realm: Realm, sub: string) => within(realm, token(sub, "user")),
+  account: (realm: Pick<Realm, "name">, sub: string) => within(realm, token(sub, "user")),
   invitation: (realm: Realm, hash: string) => within(realm, token(hash, "invitation")),
   /** The invitation for the first owner has a fixed key, so that only one exists at a time. */
   bootstrap: (realm: Realm) => within(realm, "bootstrap"),
@@ -121,7 +129,7 @@ export const keys = {
   all: (realm: Realm) => within(realm, "*"),
 } as const;
 
-function within(realm: Realm, key: string): string {
+function within(realm: Pick<Realm, "name">, key: string): string {
   return realm.name === PLATFORM_REALM ? key : `${token(realm.name, "realm")}.${key}`;
 }
 

@@ -13,6 +13,7 @@ import { AppError } from "../kernel/errors.ts";
 import { isToken } from "../store/subjects.ts";
 import { type AccountRole, isAccountRole } from "./actor.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
+import { isTokenText, readTokenText } from "./credentials/token-text.ts";
 
 const ALGORITHM = "EdDSA";
 /** Allowed clock difference between hosts in seconds. */
@@ -141,6 +142,7 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 
 /** Returns the realm (set of accounts) that an unverified token names. Use it only to choose a cookie. */
 export function claimedRealm(token: string): string | null {
+  if (isTokenText(token)) return readTokenText(token)?.realm ?? null;
   try {
     const { type, orb } = decodeJwt(token);
     return type === "platform" ? PLATFORM_REALM : typeof orb === "string" ? orb : null;

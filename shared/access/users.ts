@@ -12,9 +12,10 @@ import {
   replaceRecord,
 } from "./accounts.ts";
 import type { AccountRole, Actor } from "./actor.ts";
+import { eraseApiTokens } from "./api-token.ts";
 import { audit } from "./audit.ts";
 import { requireInRealm, requireOperator, requireOwn } from "./authorize.ts";
-import { isEffective } from "./bootstrap.ts";
+import { isEffective, isPerson } from "./bootstrap.ts";
 import { type InvitationRecord, statusOf } from "./invitations.ts";
 import { keys, platformRealm, type Realm, requireRole } from "./realms.ts";
 import { refusal } from "./refusals.ts";
@@ -140,7 +141,10 @@ export async function removeUser(
 }
 
 async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRecord): Promise<void> {
-  await endSessions(deps, realm.name, account.id);
+  await Promise.all([
+    endSessions(deps, realm.name, account.id),
+    eraseApiTokens(deps, realm.name, account.id),
+  ]);
   await revokeInvitationsOf(deps, actor, realm, account.role, account);
   if (account.recovery !== undefined) await closeRecoveryLink(deps, realm, account.recovery, "revoked");
   if (account.codes !== undefined)
@@ -154,11 +158,11 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   await audit(deps, { realm: realm.name, action: "user", actor, target: account.id, detail: "removed" });
 }
 
-/** Returns whether another platform admin can sign in. */
+/** Returns whether another platform admin can sign in. Service accounts cannot. */
 async function isAnotherAdmin(deps: Deps, id: string): Promise<boolean> {
   const { accounts } = platformRealm.buckets;
   for await (const page of recordPages<AccountRecord>(deps, accounts, keys.all(platformRealm))) {
-    const others = page.filter(({ value }) => value.id !== id);
+    const others = page.filter(({ value }) => value.id !== id && isPerson(value));
     const counted = await Promise.all(others.map(({ value }) => isEffective(deps, platformRealm, value)));
     if (counted.includes(true)) return true;
   }
@@ -236,7 +240,7 @@ export async function holdersOf(
 
 /** Erases the accounts, invitations and sessions of a deleted application. A repeated call does no harm. */
 export async function eraseRealm(deps: Deps, orb: string): Promise<void> {
-  await endSessions(deps, orb);
+  await Promise.all([endSessions(deps, orb), eraseApiTokens(deps, orb)]);
   const realm = [buckets.orbUsers, buckets.orbCredentials, buckets.orbInvitations, buckets.sessions];
   await Promise.all(
     realm.map((bucket) => deps.store.purge(streams.kv(bucket), kvSubject(bucket, `${token(orb, "orb")}.>`))),

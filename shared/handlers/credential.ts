@@ -1,5 +1,11 @@
 /** A handler's rights to act for its caller: as an actor in this process, or as the credential of a service. */
-import { accountBehind, anonymous, type DirectActor, type HandlerActor } from "../access/actor.ts";
+import {
+  accountBehind,
+  anonymous,
+  credentialOf,
+  type DirectActor,
+  type HandlerActor,
+} from "../access/actor.ts";
 import { PLATFORM_REALM, type Principal } from "../access/authorize.ts";
 import { type HandlerClaims, issueHandlerToken } from "../access/tokens.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
@@ -62,6 +68,6 @@ export async function credentialFor(
 
 function sessionOf(account: DirectActor): HandlerClaims["caller"] {
   if (account.kind !== "platform" && account.kind !== "orb") return null;
-  const { sub, sid } = account;
-  return { realm: account.kind === "orb" ? account.realm : PLATFORM_REALM, sub, sid };
+  const realm = account.kind === "orb" ? account.realm : PLATFORM_REALM;
+  return { realm, sub: account.sub, sid: credentialOf(account) };
 }

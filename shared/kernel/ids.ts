@@ -61,6 +61,11 @@ export async function derivedId(parts: readonly string[]): Promise<string> {
 /** Compares secrets in constant time, against timing attacks. */
 export async function sameSecret(given: string, wanted: string): Promise<boolean> {
   const [a, b] = await Promise.all([sha256(given), sha256(wanted)]);
+  return sameText(a, b);
+}
+
+/** Compares two hashes of equal length in constant time. Use {@link sameSecret} for secrets themselves. */
+export function sameText(a: string, b: string): boolean {
   let differs = a.length ^ b.length;
   for (let i = 0; i < a.length; i++) differs |= a.charCodeAt(i) ^ b.charCodeAt(i);
   return differs === 0;

@@ -72,6 +72,7 @@ export const buckets = {
   orbCredentials: "orb_credentials",
   orbInvitations: "orb_invitations",
   sessions: "sessions",
+  apiTokens: "api_tokens",
   challenges: "challenges",
   handlers: "handlers",
   streamMappings: "stream_mappings",
@@ -213,8 +214,17 @@ export const subjects = {
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
 } as const;
 
-/** Key-value buckets that every request needs: published definitions and sign-in sessions. */
-export const FOLLOWED: readonly string[] = [buckets.orbs, buckets.sessions];
+/** Key-value buckets that every request needs: published definitions, and what decides about a credential. */
+export const FOLLOWED: readonly string[] = [
+  buckets.orbs,
+  buckets.sessions,
+  buckets.apiTokens,
+  buckets.platformAdmins,
+  buckets.orbUsers,
+];
+
+/** Streams whose messages contain their own expiry time, so that they can be cached although they expire. */
+export const SELF_EXPIRING: readonly string[] = [streams.kv(buckets.sessions), streams.kv(buckets.apiTokens)];
 
 export const DEFINITIONS = streams.kv(buckets.orbs);
 

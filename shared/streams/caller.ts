@@ -1,8 +1,11 @@
-/** The callers of stream requests, and the streams that readers without a session may read. */
+/** The readers of streams, and what they may read. */
 import { type Actor, actorId } from "../access/actor.ts";
+import { orbOfRealm, PLATFORM_REALM } from "../access/authorize.ts";
+import { requireCovered, type Scope, scopeIn } from "../access/credentials/operations.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
+import { orbOf } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
 import { getMapping, type Mapping } from "./mappings/mapping.ts";
 
@@ -15,6 +18,14 @@ export interface Caller {
   expiresAt: number;
   /** Without a session: may read only public mappings. */
   anonymous?: boolean | undefined;
+  /** Limits of the API token that the caller has sent. */
+  limits?: TokenLimits | undefined;
+}
+
+export interface TokenLimits {
+  scopes: readonly Scope[];
+  /** The application that scopes must name for streams that belong to no application; `*` if the account is of none. */
+  home: string;
 }
 
 function needsSession(): AppError {
@@ -28,7 +39,22 @@ function needsSession(): AppError {
 /** Returns the caller of a stream request. Throws 401 if the caller is anonymous. */
 export function callerOf(actor: Actor): Caller {
   if (actor.kind !== "platform" && actor.kind !== "orb") throw needsSession();
-  return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: actor.exp * 1000 };
+  const { token, exp } = actor;
+  const realm = actor.kind === "platform" ? PLATFORM_REALM : actor.realm;
+  const limits = token === undefined ? undefined : { scopes: token.scopes, home: orbOfRealm(realm) };
+  return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: exp * 1000, limits };
+}
+
+/** Throws 403 if the caller's API token does not allow reading. @param orb the application that the stream belongs to */
+export function requireStreamScope({ limits }: Caller, orb?: string): void {
+  if (limits !== undefined) requireCovered(scopeIn(limits.scopes, orb ?? limits.home), "stream");
+}
+
+/** Returns the caller of a request for the list of streams. */
+export function listerOf(actor: Actor): Caller {
+  const caller = callerOf(actor);
+  requireStreamScope(caller);
+  return caller;
 }
 
 /** Milliseconds for which a ticket without a session is valid. */
@@ -47,7 +73,8 @@ export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<
 }
 
 /**
- * Admits anonymous readers only to public mappings. They cannot tell a private mapping from a missing one.
+ * Admits anonymous readers only to public mappings. They cannot tell a private mapping from a missing one. Admits API
+ * tokens only to streams of their scopes.
  * @returns the mapping, if it had to be read
  */
 export async function requireReadable(
@@ -55,6 +82,11 @@ export async function requireReadable(
   name: string,
   caller: Caller,
 ): Promise<Mapping | undefined> {
+  if (caller.limits !== undefined) {
+    const mapping = await getMapping(store, name);
+    requireStreamScope(caller, orbOf(mapping.stream));
+    return mapping;
+  }
   if (caller.anonymous !== true) return undefined;
   const mapping = await getMapping(store, name).catch((error: unknown) => {
     if (error instanceof AppError && error.kind === "not_found") throw needsSession();

@@ -6,9 +6,9 @@
  * reconnects to the redirected URL.
  */
 import { jwtVerify, SignJWT } from "jose";
-import type { Actor } from "../access/actor.ts";
-import { PLATFORM_REALM } from "../access/authorize.ts";
-import { readSession } from "../access/sessions.ts";
+import { type Actor, credentialOf } from "../access/actor.ts";
+import { lastingCredential } from "../access/authenticate.ts";
+import { orbOfRealm, PLATFORM_REALM } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { type Caller, callerOf } from "./caller.ts";
@@ -27,7 +27,8 @@ interface TicketConfig {
 
 interface Ticket extends Caller {
   realm: string;
-  sid: string;
+  /** The session or API token that the reader has sent. */
+  credential: string;
 }
 
 /**
@@ -53,8 +54,7 @@ export async function issueTicket(
 ): Promise<string> {
   const { userId, admin, expiresAt } = caller;
   const realm = caller.anonymous === true ? ANONYMOUS : actor.kind === "orb" ? actor.realm : PLATFORM_REALM;
-  const sid = "sid" in actor ? actor.sid : "";
-  return new SignJWT({ name, admin, realm, sid, use: Math.floor(now / 1000) + LIFETIME })
+  return new SignJWT({ name, admin, realm, sid: credentialOf(actor), use: Math.floor(now / 1000) + LIFETIME })
     .setProtectedHeader({ alg: "HS256" })
     .setSubject(userId)
     .setAudience(AUDIENCE)
@@ -96,7 +96,7 @@ export async function readTicket(
     admin: payload.admin === true,
     expiresAt: Number(payload.exp) * 1000,
     realm: String(payload.realm),
-    sid: String(payload.sid),
+    credential: String(payload.sid),
     ...(payload.realm === ANONYMOUS ? { anonymous: true } : {}),
   };
 }
@@ -107,8 +107,13 @@ export async function redeemTicket(
   name: string,
   resumes: boolean,
 ): Promise<Caller> {
-  const { realm, sid, ...caller } = await readTicket(deps.config, ticket, name, deps.clock.now(), resumes);
+  const now = deps.clock.now();
+  const { realm, credential, ...caller } = await readTicket(deps.config, ticket, name, now, resumes);
   if (caller.anonymous === true) return caller;
-  if ((await readSession(deps, realm, caller.userId, sid)) === null) throw refused();
-  return caller;
+  const lasting = await lastingCredential(deps, { realm, sub: caller.userId, credential });
+  if (lasting === null) throw refused();
+  const { token } = lasting;
+  return token === undefined
+    ? caller
+    : { ...caller, limits: { scopes: token.scopes, home: orbOfRealm(realm) } };
 }

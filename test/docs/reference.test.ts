@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { BODY_LIMIT } from "../../functions/middleware/body.ts";
 import { PASSKEY_LIMIT } from "../../shared/access/ceremony/begin.ts";
+import { TOKEN_LIMIT } from "../../shared/access/machines/tokens.ts";
 import { LIMITS, SESSION_TTL } from "../../shared/definition/document/document.ts";
 import { FIELD_TYPES } from "../../shared/definition/fields/index.ts";
 import { MAX_MATCHED } from "../../shared/definition/fields/pattern.ts";
@@ -164,6 +165,7 @@ test("limits.md names the limits of the sources", () => {
     ["| faults in one", [number(MAX_FAULTS)]],
     ["| sign-in attempts", [number(LIMIT_PER_WINDOW)]],
     ["| passkeys of", [number(PASSKEY_LIMIT)]],
+    ["| API tokens of", [number(TOKEN_LIMIT)]],
     ["| reply", [`${ANSWER_LIMIT / 1024 / 1024} MiB`]],
     ["| readers of", [DEFAULT_LIMITS.total, DEFAULT_LIMITS.perUser, DEFAULT_LIMITS.perAdmin].map(number)],
   ];

@@ -133,7 +133,7 @@ describe("tickets", () => {
   test("are valid for a minute, and for resuming readers until the session ends", async () => {
     const ticket = await issueTicket(config, actor, "news", now);
     const read = (at: number, resumes = false) => readTicket(config, ticket, "news", at, resumes);
-    const said = { userId: "u1", admin: false, expiresAt: exp * 1000, realm: "shop", sid: "s1" };
+    const said = { userId: "u1", admin: false, expiresAt: exp * 1000, realm: "shop", credential: "s1" };
     expect(await read(now + 59_000)).toEqual(said);
     expect(await read(now + 3_600_000, true)).toEqual(said);
     const refused = expect.objectContaining({ kind: "unauthenticated" });

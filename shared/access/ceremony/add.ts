@@ -8,15 +8,16 @@ import {
   readAccount,
 } from "../accounts.ts";
 import { audit } from "../audit.ts";
+import { lastingCredential } from "../authenticate.ts";
 import { keys, type Realm } from "../realms.ts";
-import { type Completed, endSessions, readSession, sessionFor, startSession } from "../sessions.ts";
+import { type Completed, endSessions, sessionFor, startSession } from "../sessions.ts";
 import { requireRoom } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
- * Adds a passkey to the signed-in account. The session must still exist, so that a stolen token of an ended session
- * cannot add one.
+ * Adds a passkey to the signed-in account. The session or API token that began this must still exist, so that one that
+ * was stolen and ended cannot add a passkey.
  */
 export async function add(
   deps: Deps,
@@ -25,33 +26,33 @@ export async function add(
   response: RegistrationResponseJSON,
   admitted: Promise<unknown>,
 ): Promise<Completed> {
-  const { account: sub, session: sid } = challenge;
-  if (sub === null || typeof sid !== "string") throw passkeyRefused();
-  const lasts = () => readSession(deps, realm.name, sub, sid, "leader");
+  const { account: sub, session: credential } = challenge;
+  if (sub === null || typeof credential !== "string") throw passkeyRefused();
+  const lasts = () => lastingCredential(deps, { realm: realm.name, sub, credential }, "leader");
   const [, found, began] = await Promise.all([admitted, readAccount(deps, realm, sub), lasts()]);
   const verified = await verifyNew(deps, challenge, response);
   if (found?.value.status !== "active" || began === null) throw passkeyRefused();
   const { role, credentials } = found.value;
-  const credential: CredentialRecord = {
+  const passkey: CredentialRecord = {
     ...verified,
     account: sub,
     name: `Passkey ${credentials.length + 1}`,
   };
-  const key = await keys.credential(realm, credential.id);
+  const key = await keys.credential(realm, passkey.id);
   const [session] = await Promise.all([
-    startSession(deps, sessionFor(realm, found.value, credential.id)),
-    createCredential(deps, realm, key, credential),
+    startSession(deps, sessionFor(realm, found.value, passkey.id)),
+    createCredential(deps, realm, key, passkey),
   ]);
   const listed = (current: AccountRecord): AccountRecord => {
     // A recovery has not ended the sessions yet, and this may be one of them.
     if (current.recovered !== undefined) throw passkeyRefused();
     if (current.status !== "active" || current.role !== role) throw passkeyRefused();
     requireRoom(current);
-    return { ...current, credentials: [...current.credentials, credential.id] };
+    return { ...current, credentials: [...current.credentials, passkey.id] };
   };
   const unlisted = (current: AccountRecord): AccountRecord => ({
     ...current,
-    credentials: current.credentials.filter((id) => id !== credential.id),
+    credentials: current.credentials.filter((id) => id !== passkey.id),
   });
   let account: AccountRecord;
   try {
@@ -63,7 +64,7 @@ export async function add(
     }
   } catch (error) {
     // Delete passkeys that no account references; they would block the next registration.
-    await endSessions(deps, realm.name, sub, { credential: credential.id });
+    await endSessions(deps, realm.name, sub, { credential: passkey.id });
     await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
     throw error;
   }

@@ -8,9 +8,10 @@ import {
 import { z } from "zod";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
-import { type AccountRecord, readAccount, readCredential } from "../accounts.ts";
-import { type Actor, anonymous } from "../actor.ts";
+import { type AccountRecord, readAccount, readCredential, refuseService } from "../accounts.ts";
+import { type Actor, anonymous, credentialOf } from "../actor.ts";
 import { audit } from "../audit.ts";
+
 import { requireOwn } from "../authorize.ts";
 import { findInvitation } from "../invitations.ts";
 import { countSignup, enforceRateLimit } from "../limits.ts";
@@ -26,7 +27,8 @@ export const ALGORITHMS = [-8, -7, -257];
 export const PASSKEY_LIMIT = 20;
 
 /** Throws 409 if the account has as many passkeys as it may have. */
-export function requireRoom({ credentials }: Pick<AccountRecord, "credentials">): void {
+export function requireRoom({ credentials, service }: Pick<AccountRecord, "credentials" | "service">): void {
+  refuseService({ service });
   if (credentials.length < PASSKEY_LIMIT) return;
   const detail = `An account has at most ${PASSKEY_LIMIT} passkeys. Remove one first.`;
   throw new AppError("conflict", "too_many_passkeys", detail);
@@ -197,7 +199,7 @@ export async function beginAdding(deps: Deps, actor: Actor, input: BeginInput): 
   return registration(deps, realm, account.value, {
     purpose: "add",
     invitation: null,
-    session: actor.sid,
+    session: credentialOf(actor),
   });
 }
 

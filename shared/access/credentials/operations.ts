@@ -5,7 +5,7 @@
 
 import { AppError } from "../../kernel/errors.ts";
 
-/** What a scope of an API token can allow in an application. */
+/** The rights that a scope of an API token can give in an application. */
 export const CANS = ["read", "write", "publish", "manage"] as const;
 export type Can = (typeof CANS)[number];
 

@@ -1,7 +1,7 @@
 /** Recovery links, which add a passkey to an account that has lost its own. */
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound, writeConflict } from "../../kernel/errors.ts";
-import { type AccountRecord, changeAccount, readAccount } from "../accounts.ts";
+import { type AccountRecord, changeAccount, readAccount, refuseService } from "../accounts.ts";
 import type { Actor } from "../actor.ts";
 import { audit } from "../audit.ts";
 import { requireInRealm } from "../authorize.ts";
@@ -33,6 +33,7 @@ export async function createRecovery(
   const { role } = found.value;
   requireInRealm(actor, realm, "users.write", role);
   refuseDisabled(found.value);
+  refuseService(found.value);
   const { record } = await newInvitation(deps, realm, actor, role, { recovers: id });
   let earlier: string | undefined;
   await changeAccount(deps, realm, id, (current) => {

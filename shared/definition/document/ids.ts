@@ -44,6 +44,7 @@ export const REALM_SEGMENTS = [
   "signout",
   "sessions",
   "recovery-codes",
+  "tokens",
 ] as const;
 
 /** Names of the handlers that the built-in service `access` provides. */

@@ -17,6 +17,7 @@ export const HTTP_HANDLERS = [
       "/signout",
       "/sessions",
       "/recovery-codes",
+      "/tokens",
       "/users",
     ],
   },

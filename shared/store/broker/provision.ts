@@ -115,6 +115,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.orbCredentials, replicas),
     bucketConfig(buckets.orbInvitations, replicas),
     bucketConfig(buckets.sessions, replicas),
+    bucketConfig(buckets.apiTokens, replicas),
     bucketConfig(buckets.challenges, replicas),
     // Services register in this bucket. Rollups are off, because a service could use one to delete the keys of others.
     // The byte limit keeps the bucket small enough to read as a whole.

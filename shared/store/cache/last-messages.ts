@@ -6,18 +6,13 @@
 import type { OpenStore } from "../broker/store.ts";
 import { PAIR_BYTES } from "../budget.ts";
 import { CachedMessage, Message } from "../client/message.ts";
-import { buckets, streams } from "../subjects.ts";
+import { SELF_EXPIRING } from "../subjects.ts";
 import { type Page, type ReadOptions, type StoredMessage, TooMuch } from "../types.ts";
 import { isExpiring } from "./cached-index.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import type { Feed } from "./feed.ts";
 import { MessageCache } from "./message-cache.ts";
 
-/**
- * Stream of the sign-in sessions. The broker does not announce when a session expires. They can be cached all the same,
- * because each session contains its expiry time.
- */
-export const SESSIONS = streams.kv(buckets.sessions);
 /** Maximum messages that one read adds to the cache. Otherwise, a large read would evict everything else. */
 const MOST_CACHED = 256;
 
@@ -100,9 +95,13 @@ export class LastMessages {
     if ((seq ?? 0) < message.seq) this.#put(subject, message, feed);
   }
 
-  /** Caches a message. Messages with a TTL are not cached, because the change feed does not report when they expire. */
+  /**
+   * Caches a message. Messages with a TTL are not cached, because the change feed does not report when they expire,
+   * unless they contain their expiry time.
+   */
   #put(subject: string, message: Message | null, feed: Feed): void {
-    if (message !== null && isExpiring(message) && feed.stream !== SESSIONS) this.#cache.delete(subject);
+    if (message !== null && isExpiring(message) && !SELF_EXPIRING.includes(feed.stream))
+      this.#cache.delete(subject);
     else this.#cache.set(subject, message && CachedMessage.of(message, this.#options.freeze), feed.epoch);
   }
 

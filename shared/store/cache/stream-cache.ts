@@ -6,13 +6,13 @@
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
 import type { Message } from "../client/message.ts";
-import { DEFINITIONS, definedStream, followedFilter } from "../subjects.ts";
+import { DEFINITIONS, definedStream, FOLLOWED, followedFilter, streams } from "../subjects.ts";
 import { type Page, type StoredMessage, TooMuch } from "../types.ts";
 import type { CachedIndex } from "./cached-index.ts";
 import type { DependencyTracker, Epoch } from "./dependencies.ts";
 import { Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { IndexCache } from "./index-cache.ts";
-import { LastMessages, type LastMessagesRead, SESSIONS, sizeOf } from "./last-messages.ts";
+import { LastMessages, type LastMessagesRead, sizeOf } from "./last-messages.ts";
 import type { CacheOptions, CacheStats } from "./options.ts";
 
 const AUDIT_EVERY = 5;
@@ -257,9 +257,10 @@ export class StreamCache implements Listener {
   }
 
   async #audit(): Promise<void> {
-    // Forget all cached sessions from time to time. Operators can delete one in the broker, which the change feed does
-    // not report.
-    this.invalidate(SESSIONS);
+    // Forget cached sessions, tokens and accounts from time to time. Operators can delete one in the broker, which the
+    // change feed does not report.
+    for (const bucket of FOLLOWED)
+      if (streams.kv(bucket) !== DEFINITIONS) this.invalidate(streams.kv(bucket));
     const now = Date.now();
     for (const feed of [...this.#feeds.values()]) {
       const idle = now - feed.lastUse;

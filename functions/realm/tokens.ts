@@ -1,0 +1,148 @@
+/** API tokens of the caller's account, and of service accounts that the caller manages. */
+import { z } from "@hono/zod-openapi";
+import { CANS } from "../../shared/access/credentials/operations.ts";
+import {
+  type ApiToken,
+  createApiToken,
+  getApiToken,
+  listApiTokens,
+  revokeApiToken,
+  TOKEN_LIMIT,
+} from "../../shared/access/machines/tokens.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { json, jsonRequest } from "../http/schemas.ts";
+import { displayName } from "./schemas.ts";
+import { pathParams, realmRoute, type Scope } from "./scope.ts";
+
+const ScopeSchema = z
+  .strictObject({
+    orb: z
+      .string()
+      .regex(/^(\*|[a-z][a-z0-9_-]{1,62})$/, "must be the id of an orb, or *")
+      .openapi({ description: "Id of an orb; `*` for all orbs and the platform itself", example: "shop" }),
+    can: z
+      .array(z.enum(CANS))
+      .min(1)
+      .max(CANS.length)
+      .refine((list) => new Set(list).size === list.length, {
+        error: "must not name anything twice",
+        params: { code: "duplicate" },
+      })
+      .openapi({ example: ["read", "write"] }),
+  })
+  .openapi("ApiTokenScope");
+
+const NEVER = "never";
+const expiresAt = z.union([z.iso.datetime({ offset: true }), z.literal(NEVER)]);
+
+const NewTokenSchema = z
+  .strictObject({
+    name: displayName,
+    expiresAt: expiresAt.openapi({
+      description: "At most a year ahead. `never` is for platform admins.",
+    }),
+    scopes: z.array(ScopeSchema).min(1).max(50),
+    account: z.string().max(128).optional().openapi({
+      description: "Id of a service account that you manage. By default, your own account",
+    }),
+  })
+  .openapi("NewApiToken");
+
+const TokenSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    scopes: z.array(ScopeSchema),
+    expiresAt,
+    createdAt: z.iso.datetime(),
+    createdBy: z.string().openapi({ description: "Id of the account that created it" }),
+    lastUsedAt: z.iso.datetime().nullable().openapi({ description: "Recorded at most once an hour" }),
+  })
+  .openapi("ApiToken");
+
+const CreatedSchema = TokenSchema.omit({ lastUsedAt: true })
+  .extend({ token: z.string().openapi({ description: "Send it as a bearer token. It is shown only once." }) })
+  .openapi("CreatedApiToken");
+
+function response({ scopes, expiresAt: end, ...rest }: ApiToken): z.infer<typeof TokenSchema> {
+  return { ...rest, scopes: scopes.map(({ orb, can }) => ({ orb, can: [...can] })), expiresAt: end ?? NEVER };
+}
+
+export function tokenRoutes(scope: Scope) {
+  const { prefix, name } = scope;
+  const params = z.object(pathParams(prefix));
+  const withId = params.extend({ id: z.string() });
+  const query = z.strictObject({
+    account: z.string().optional().openapi({ description: "Id of a service account that you manage" }),
+  });
+
+  const list = defineRoute({
+    ...realmRoute(scope, "tokens.read"),
+    method: "get",
+    path: `${prefix}/tokens`,
+    operationId: `list${name}Tokens`,
+    summary: "List API tokens",
+    description: "Those of the own account, or of a service account. Their texts cannot be read again.",
+    request: { params, query },
+    responses: { 200: json("The tokens, oldest first", z.array(TokenSchema)) },
+    problems: [401, 403, 404, 422],
+  });
+  const create = defineRoute({
+    ...realmRoute(scope, "tokens.write"),
+    method: "post",
+    path: `${prefix}/tokens`,
+    operationId: `create${name}Token`,
+    summary: "Create an API token",
+    description: `A token acts as its account, within its scopes, and ends with the account. Scopes: \`read\` entries, streams and exports; \`write\`: create, change and delete entries, call handlers; \`publish\` entries; \`manage\`: everything else. An account has at most ${TOKEN_LIMIT} tokens (409). A token can only create tokens with its own scopes that expire no later.`,
+    request: { params, body: jsonRequest(NewTokenSchema) },
+    responses: { 201: json("The token, with its text", CreatedSchema) },
+    problems: [401, 403, 404, 409],
+  });
+  const get = defineRoute({
+    ...realmRoute(scope, "tokens.read"),
+    method: "get",
+    path: `${prefix}/tokens/{id}`,
+    operationId: `get${name}Token`,
+    summary: "Get an API token",
+    request: { params: withId, query },
+    responses: { 200: json("The token, without its text", TokenSchema) },
+    problems: [401, 403, 404],
+  });
+  const revoke = defineRoute({
+    ...realmRoute(scope, "tokens.write"),
+    method: "delete",
+    path: `${prefix}/tokens/{id}`,
+    operationId: `revoke${name}Token`,
+    summary: "Revoke an API token",
+    description: "It no longer works, on any host.",
+    request: { params: withId, query },
+    responses: { 204: { description: "Revoked" } },
+    problems: [401, 403, 404],
+  });
+
+  return newRouter()
+    .openapi(list, async (c) => {
+      const { deps, actor, realm } = c.var;
+      const tokens = await listApiTokens(deps, actor, { realm, ...c.req.valid("query") });
+      return c.json(tokens.map(response), 200);
+    })
+    .openapi(create, async (c) => {
+      const { deps, actor, realm } = c.var;
+      const { expiresAt: end, ...body } = c.req.valid("json");
+      const input = { realm, ...body, expiresAt: end === NEVER ? null : end };
+      const { text, ...made } = await createApiToken(deps, actor, input);
+      const { lastUsedAt: _, id, ...rest } = response(made);
+      c.header("cache-control", "no-store");
+      return c.json({ id, token: text, ...rest }, 201);
+    })
+    .openapi(get, async (c) => {
+      const { deps, actor, realm } = c.var;
+      const input = { realm, ...c.req.valid("query"), id: c.req.valid("param").id };
+      return c.json(response(await getApiToken(deps, actor, input)), 200);
+    })
+    .openapi(revoke, async (c) => {
+      const { deps, actor, realm } = c.var;
+      await revokeApiToken(deps, actor, { realm, ...c.req.valid("query"), id: c.req.valid("param").id });
+      return c.body(null, 204);
+    });
+}

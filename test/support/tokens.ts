@@ -1,0 +1,51 @@
+import type { Can, Scope } from "../../shared/access/credentials/operations.ts";
+import { adminToken, call } from "./auth.ts";
+import type { TestPlatform } from "./platform.ts";
+
+/** An API token with its text. */
+export interface CreatedToken {
+  id: string;
+  token: string;
+  name: string;
+  scopes: Scope[];
+  expiresAt: string;
+  createdAt: string;
+  createdBy: string;
+}
+
+/** A time from now on, for `expiresAt`. */
+export const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+
+export const scope = (orb: string, ...can: Can[]): Scope => ({ orb, can });
+
+/** Creates an API token, and fails unless that works. */
+export async function createToken(
+  platform: Pick<TestPlatform, "origin">,
+  base: string,
+  by: string,
+  scopes: Scope[],
+  more: { expiresAt?: string; name?: string; account?: string } = {},
+): Promise<CreatedToken> {
+  const body = { name: "ci", expiresAt: inSeconds(3600), scopes, ...more };
+  const made = await call(platform, "POST", `${base}/tokens`, { token: by, body });
+  if (made.status !== 201)
+    throw new Error(`creating a token answered ${made.status}: ${JSON.stringify(made.body)}`);
+  return made.body;
+}
+
+/** Creates a service account. @param base `/api/_auth`, `/api/auth` or `/api/<orb>` */
+export async function createService(
+  platform: TestPlatform,
+  base: string,
+  role: "owner" | "admin" | "user" = "user",
+): Promise<string> {
+  const own = base === "/api/_auth";
+  const body = { name: "robot", service: true, ...(own ? {} : { role }) };
+  const made = await call(platform, "POST", own ? `${base}/admins` : `${base}/users`, {
+    token: await adminToken(platform),
+    body,
+  });
+  if (made.status !== 201)
+    throw new Error(`creating a service answered ${made.status}: ${JSON.stringify(made.body)}`);
+  return made.body.id;
+}
