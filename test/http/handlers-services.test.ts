@@ -34,6 +34,54 @@ describe("README examples", () => {
     expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set([200]));
   });
 
+  test("the orders service records at the price of the catalog, once for each key, and refuses prices of callers", async () => {
+    await using _orders = await startExample(platform, "orders.ts");
+    const fields = [
+      { name: "product", type: "string" },
+      { name: "count", type: "integer" },
+      { name: "total", type: "number" },
+    ];
+    const access = { create: ["handler:orders.place"] };
+    const document = {
+      id: "ordered",
+      uses: [
+        { service: "orders", handlers: ["place"], acts: ["entries:read", "transactions:record"] },
+        { service: "transactions", handlers: ["record", "list"] },
+      ],
+      modules: [
+        {
+          id: "catalog",
+          type: "CONTENT",
+          schemas: [{ id: "product", fields: [{ name: "price", type: "number" }] }],
+        },
+        { id: "sales", type: "TRANSACTIONS", schemas: [{ id: "order", access, fields }] },
+      ],
+    };
+    const send = (method: string, path: string, token: string, body: unknown, more: object = {}) =>
+      call(platform, method, path, { token, body, ...more });
+    expect((await send("POST", "/api/admin/orbs?publish=true", admin, document)).status).toBe(201);
+    const chair = await send("POST", "/api/ordered/catalog?publish=true", admin, { values: { price: 49.5 } });
+    const order = { product: chair.body.id, count: 2 };
+    const headers = { "Idempotency-Key": "order-1" };
+    for (let round = 0; round < 2; round++) {
+      const placed = await send("POST", "/api/ordered/place", ann.token, order, { headers });
+      expect(placed).toMatchObject({
+        status: 200,
+        body: { createdBy: ann.id, through: "orders.place", values: { ...order, total: 99 } },
+      });
+    }
+    const cheap = { values: { ...order, total: 0.01 } };
+    expect(await send("POST", "/api/ordered/record", ann.token, cheap)).toMatchObject({
+      status: 403,
+      body: { code: "handlers_only", detail: expect.stringContaining("orders.place") },
+    });
+    const { body } = await send("POST", "/api/ordered/list", ann.token, {});
+    expect(body.items).toHaveLength(1);
+    const missing = await send("POST", "/api/ordered/place", ann.token, { ...order, product: "0nothing" });
+    expect([missing.status, missing.body.code]).toEqual([404, "entry_not_found"]);
+    expect((await call(platform, "POST", "/api/ordered/place", { body: order })).status).toBe(401);
+  });
+
   test("the JavaScript service without a library answers, refuses and validates input", async () => {
     await using _greeter = await startExample(platform, "greeter.mjs");
     await orbWith("greeted", { greeter: ["hello"] });
