@@ -83,9 +83,12 @@ export async function recover(
 ): Promise<Completed> {
   const { account: sub, removes = false } = challenge;
   if (sub === null) throw passkeyRefused();
+  const reading = wayOf(deps, realm, sub, challenge);
+  // The code below awaits the promise later. Without this handler, an early rejection would be unhandled.
+  reading.catch(() => undefined);
   await admitted;
   const verified = await verifyNew(deps, challenge, response);
-  const way = await wayOf(deps, realm, sub, challenge);
+  const way = await reading;
   const number = removes ? 1 : way.account.credentials.length + 1;
   const credential: CredentialRecord = { ...verified, account: sub, name: `Passkey ${number}` };
   const key = await keys.credential(realm, credential.id);

@@ -8,8 +8,8 @@ import { deleteSet } from "./codes.ts";
 
 /**
  * Does what the recoveries of an account have left to do: ends all its sessions, deletes removed passkeys and void
- * codes, and closes used links. Each step can be repeated. Until all are done, the account names the work, so that the next sign-in does
- * it after a crash.
+ * codes, and closes used links. Each step can be repeated. Until all are done, the account names the work, so that the
+ * next sign-in does it after a crash.
  */
 export async function finishRecoveries(
   deps: Deps,
