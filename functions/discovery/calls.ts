@@ -6,6 +6,7 @@ import { CALLERS } from "../../shared/orb/routes.ts";
 import { namePart, type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";
 import { ROLE_DESCRIPTIONS, securityFor } from "./roles.ts";
+import { describedIn } from "./typed-handlers.ts";
 
 /** Returns whether callers must send a body. A missing body counts as `{}`, so they must if `{}` is invalid. */
 function needsBody(input: Handler["input"]): boolean {
@@ -53,8 +54,9 @@ export function handlerOperation(
     }
     return ref(name);
   };
-  const input = take(handler?.input, `${base}.Input`);
-  const output = take(handler?.output, `${base}.Output`);
+  const described = handler === undefined ? undefined : describedIn(live, handler);
+  const input = take(described?.input, `${base}.Input`);
+  const output = take(described?.output, `${base}.Output`);
   const role = handler === undefined ? "public" : CALLERS[handler.auth];
   const success = operation.responses["200"];
   return {

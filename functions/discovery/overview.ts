@@ -16,6 +16,7 @@ import { entriesPath } from "../../shared/orb/routes.ts";
 import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/mapping.ts";
 import { type AccessView, type FieldView, type OrbView, Overview } from "./overview-schemas.ts";
 import { publishedRoutes } from "./published.ts";
+import { describedIn } from "./typed-handlers.ts";
 
 function present<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
@@ -65,7 +66,7 @@ function handlerView(live: LiveOrb, short: string, full: string, found: Handler 
   const [own] = handler?.kind === "http" ? describedRoutes(handler) : [{ path: `/${short}` }];
   const href = own === undefined ? null : `/api/${live.orb}${own.path}`;
   if (handler === undefined) return { name: full, available: false, href };
-  const { description, kind, auth, input, output } = handler;
+  const { description, kind, auth, input, output } = describedIn(live, handler);
   return { name: full, available: true, description, kind, auth, href, ...present({ input, output }) };
 }
 

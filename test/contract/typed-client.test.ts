@@ -37,7 +37,10 @@ export async function run(url: string, token: string) {
   const changed = await shop.catalog.product.update(first, { price: 12 }, { locale: "de" });
   const number: number = changed.values.price;
   const settings = await shop.call("settings.get", { module: "preferences" });
-  return { whole, title, price, condition, category, number, settings, isProblem: isProblem(new Error("x")) };
+  const theme: "light" | "dark" | "system" | null | undefined = settings.values.theme;
+  const order = await shop.call("transactions.record", { values: { total: 5, currency: "EUR", items: ["lamp"] } });
+  const total: number | null | undefined = order.values.total;
+  return { whole, title, price, condition, category, number, theme, total, isProblem: isProblem(new Error("x")) };
 }
 `;
 
@@ -70,6 +73,10 @@ await shop.reviews.review.create({ product: "0", stars: "5" });
 await shop.catalog.category.create({ slug: "x", title: { fr: "Lampes" } });
 // @ts-expect-error no such handler
 await shop.call("pricing.quote", {});
+// @ts-expect-error not one of the allowed values of the orb's own schema
+await shop.call("transactions.record", { values: { total: 5, currency: "GBP", items: [1] } });
+// @ts-expect-error a setting with another type
+await shop.call("settings.set", { values: { pageSize: "many" } });
 const all = await shop.catalog.product.get("0");
 // @ts-expect-error without a language, the value is a map
 all.values.title.toUpperCase();
@@ -108,6 +115,8 @@ describe("generated types", () => {
       condition: "new",
       category: "Lampen",
       number: 12,
+      theme: "system",
+      total: 5,
       isProblem: false,
     });
   });
