@@ -1,9 +1,9 @@
 /** The part of the sign-in page that a signed-in account sees. The page's script fills it. */
-import type { Realm } from "../../shared/access/realms.ts";
+import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
 import { type Html, html, nothing } from "./html.ts";
 
 /** A place in which the page's script shows messages about the elements above it. */
-export type Place = "enter" | "token" | "passkeys" | "sessions";
+export type Place = "enter" | "token" | "passkeys" | "sessions" | "tokens";
 
 export function said(place: Place): Html {
   return html`
@@ -36,6 +36,63 @@ const SESSIONS = html`
         <button id="end-others" type="button" hidden>Sign out everywhere else</button>${said("sessions")}
       </section>`;
 
+const CANS = [
+  ["read", "Read", "see what you can see"],
+  ["write", "Write", "create, change and delete"],
+  ["publish", "Publish", "make drafts public and withdraw them"],
+  ["manage", "Manage", "everything else that you may do: accounts, settings, tokens"],
+] as const;
+
+function tokens(realm: Realm): Html {
+  const own = realm !== platformRealm && realm !== sharedRealm;
+  const application = html`
+            <div class="row">
+              <label for="api-orb">Application <span class="hint">(its id; empty for all)</span></label>
+              <input id="api-orb" type="text" maxlength="63" autocapitalize="none" autocomplete="off" spellcheck="false">
+            </div>`;
+  const checks = CANS.map(
+    ([value, name, words]) => html`
+              <label class="check"><input type="checkbox" name="can" value="${value}"${value === "read" ? html` checked` : nothing}> <span>${name} <span class="hint">${words}</span></span></label>`,
+  );
+  return html`
+      <section class="part" id="tokens-part" aria-labelledby="tokens-title">
+        <h2 id="tokens-title" tabindex="-1">API tokens</h2>
+        <p>A program signs in with a token instead of a passkey. It can never do more than you.</p>
+        <ul id="tokens"></ul>
+        <details id="api-new">
+          <summary>New token</summary>
+          <form id="api-form" action="" novalidate>
+            <div class="row">
+              <label for="api-name">Name <span class="hint">(the program that uses it)</span></label>
+              <input id="api-name" type="text" maxlength="64" autocomplete="off">
+            </div>${own ? nothing : application}
+            <div class="row">
+              <label for="api-end">Works for</label>
+              <select id="api-end">
+                <option value="30">30 days</option>
+                <option value="90" selected>90 days</option>
+                <option value="365">1 year</option>${
+                  realm === platformRealm
+                    ? html`
+                <option value="never">No end</option>`
+                    : nothing
+                }
+              </select>
+            </div>
+            <fieldset>
+              <legend>What it may do</legend>${checks.reduce((all, one) => html`${all}${one}`)}
+            </fieldset>
+            <button type="submit">Create token</button>
+          </form>
+        </details>
+        <div id="api-made" hidden>
+          <label for="api-text">Your new token</label>
+          <input id="api-text" type="text" readonly>
+          <button id="api-copy" class="primary" type="button">Copy token</button>
+        </div>${said("tokens")}
+      </section>`;
+}
+
 /** @param registered whether the account is new */
 export function accountSection(realm: Realm, registered: boolean): Html {
   const platform = realm.name === "platform";
@@ -46,6 +103,6 @@ export function accountSection(realm: Realm, registered: boolean): Html {
       <div class="line">
         <p>as <strong id="who"></strong></p>
         <button class="signout small" type="button">Sign out</button>
-      </div>${platform ? COPY : nothing}${said("token")}${platform && registered ? NEXT : nothing}${PASSKEYS}${SESSIONS}
+      </div>${platform ? COPY : nothing}${said("token")}${platform && registered ? NEXT : nothing}${PASSKEYS}${SESSIONS}${tokens(realm)}
     </section>`;
 }

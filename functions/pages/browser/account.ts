@@ -5,6 +5,7 @@ import { byId, inputAt, show } from "./dom.ts";
 import { attempt, type Place, say, sayAt, speakAt, WAITING } from "./feedback.ts";
 import { addPasskey, showPasskeys } from "./passkeys.ts";
 import { showSessions } from "./sessions.ts";
+import { offerTokens, showTokens } from "./tokens.ts";
 import { wordsFor } from "./words.ts";
 
 /** Loads a part of the page. Its error appears in that part, and the other parts still work. */
@@ -28,10 +29,12 @@ export function showAccount(api: RealmApi, session: Session, greeting: string): 
     const done = "Copied. Anyone who has this token can act as you for 12 hours: keep it secret.";
     void copy("token", session.token, inputAt("token"), done, "the token");
   });
+  offerTokens(api);
   byId("add")?.addEventListener("click", () => void attempt("passkeys", () => addPasskey(api), WAITING));
   document.title = `Signed in · ${title}`;
   byId("account-title")?.focus();
   void load("passkeys", () => showPasskeys(api));
   void load("sessions", () => showSessions(api));
+  void load("tokens", () => showTokens(api));
   say("status", greeting);
 }

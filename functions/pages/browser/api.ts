@@ -32,6 +32,20 @@ export interface SessionEntry {
   current: boolean;
 }
 
+export type Can = "read" | "write" | "publish" | "manage";
+
+export interface TokenWish {
+  name: string;
+  /** ISO 8601, or `never`. */
+  expiresAt: string;
+  scopes: { orb: string; can: Can[] }[];
+}
+
+export interface ApiToken extends TokenWish {
+  id: string;
+  lastUsedAt: string | null;
+}
+
 type Json = Record<string, unknown>;
 
 async function send(
@@ -87,6 +101,8 @@ export function realmApi(base: string) {
     return { token, name: nameIn(token) };
   }
   return {
+    /** Id of the orb, if the realm is an orb's own. */
+    orb: base.slice("/api/".length),
     beginLogin: () => begin<PublicKeyCredentialRequestOptionsJSON>({}),
     beginRegistration: (
       body: { invite: string; name?: string } | { invite: string; removePasskeys: boolean } | { add: true },
@@ -101,6 +117,9 @@ export function realmApi(base: string) {
     listSessions: () => listAt<SessionEntry>(`${base}/sessions`),
     endSession: (id: string) => remove(`${base}/sessions/${id}`),
     endOtherSessions: () => remove(`${base}/sessions`),
+    listTokens: () => listAt<ApiToken>(`${base}/tokens`),
+    createToken: async (wish: TokenWish) => String((await send(`${base}/tokens`, wish)).token),
+    deleteToken: (id: string) => remove(`${base}/tokens/${id}`),
   };
 }
 

@@ -3,7 +3,7 @@ import { byId } from "./dom.ts";
 import { wordsFor } from "./words.ts";
 
 /** Where messages appear on the page: next to the button that the user pressed. */
-export type Place = "enter" | "token" | "passkeys" | "sessions";
+export type Place = "enter" | "token" | "passkeys" | "sessions" | "tokens";
 let place: Place = "enter";
 
 /** Shows a message at a place. */
