@@ -3,7 +3,7 @@ import { platformRealm, type Realm, sharedRealm } from "../../shared/access/real
 import { type Html, html, nothing } from "./html.ts";
 
 /** A place in which the page's script shows messages about the elements above it. */
-export type Place = "enter" | "token" | "passkeys" | "sessions" | "tokens";
+export type Place = "enter" | "token" | "passkeys" | "codes" | "sessions" | "tokens";
 
 export function said(place: Place): Html {
   return html`
@@ -25,6 +25,19 @@ const PASSKEYS = html`
         <p>Add one for each device that you use, so that you can still sign in if you lose a device.</p>
         <ul id="passkeys"></ul>
         <button id="add" type="button">Add another passkey</button>${said("passkeys")}
+      </section>`;
+
+const CODES = html`
+      <section class="part" id="codes-part" aria-labelledby="codes-title">
+        <h2 id="codes-title" tabindex="-1">Recovery codes</h2>
+        <p id="codes-state"></p>
+        <div id="codes-made" hidden>
+          <ol id="codes"></ol>
+          <p>Use one at <span id="codes-where"></span>. Then the others stop working.</p>
+          <button id="codes-copy" class="primary" type="button">Copy codes</button>
+          <button id="codes-print" type="button">Print codes</button>
+        </div>
+        <div id="codes-act"></div>${said("codes")}
       </section>`;
 
 const SESSIONS = html`
@@ -103,6 +116,6 @@ export function accountSection(realm: Realm, registered: boolean): Html {
       <div class="line">
         <p>as <strong id="who"></strong></p>
         <button class="signout small" type="button">Sign out</button>
-      </div>${platform ? COPY : nothing}${said("token")}${platform && registered ? NEXT : nothing}${PASSKEYS}${SESSIONS}${tokens(realm)}
+      </div>${platform ? COPY : nothing}${said("token")}${platform && registered ? NEXT : nothing}${PASSKEYS}${CODES}${SESSIONS}${tokens(realm)}
     </section>`;
 }

@@ -13,6 +13,9 @@ export const PageQuery = z.object({
   signup: z.string().optional().openapi({
     description: "`true`: the page offers a registration without an invitation, if sign-up is open.",
   }),
+  recover: z.string().optional().openapi({
+    description: "`true`: the page asks for a recovery code.",
+  }),
   return: z.string().optional().openapi({
     description:
       "Where to go after sign-in: a path of this origin, or an address of an origin in ALLOWED_ORIGINS. Other values are ignored.",

@@ -11,8 +11,8 @@ export type PageState =
    */
   | { kind: "login"; name: string | null; signup: boolean }
   | { kind: "register"; role: string }
-  /** A recovery link adds a passkey to the account of this name. */
-  | { kind: "recover"; name: string }
+  /** A recovery link adds a passkey to the account of this name. Without a link, the page asks for a recovery code. */
+  | { kind: "recover"; name: string | null }
   /** A registration without an invitation. */
   | { kind: "signup" }
   /** No account exists yet, and the URL contains no invitation. */
@@ -62,10 +62,21 @@ function registerForm(realm: Realm, role?: string): Html {
       <p class="foot">Already have a passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
 }
 
-function recoverForm(realm: Realm, name: string): Html {
+function recoverForm(realm: Realm, name: string | null): Html {
+  const then = "Create a new passkey on this device. It signs you in, and signs out every other device.";
+  const intro =
+    name === null
+      ? html`Enter one of the recovery codes that you kept. ${then} The other codes stop working.`
+      : html`This link is for the account <strong>${name}</strong>. ${then}`;
+  const code = html`
+        <div class="row">
+          <label for="code">Recovery code</label>
+          <input id="code" type="text" maxlength="64" autocapitalize="characters" autocomplete="off" spellcheck="false">
+        </div>`;
+  const help = "No code? Ask an admin for a link to get back in.";
   return html`
-      <p>This link is for the account <strong>${name}</strong>. Create a new passkey for it on this device. It signs you in, and signs out every other device.</p>
-      <form id="form" action="" novalidate>
+      <p>${intro}</p>
+      <form id="form" action="" novalidate>${name === null ? code : nothing}
         <fieldset>
           <legend>Passkeys that the account already has</legend>
           <label class="check"><input type="radio" name="old" value="keep" checked> <span>Keep <span class="hint">if you may find them again</span></span></label>
@@ -73,7 +84,7 @@ function recoverForm(realm: Realm, name: string): Html {
         </fieldset>
         <button class="primary" type="submit" disabled>Create passkey</button>
       </form>${said("enter")}
-      <p class="foot">Found your passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
+      <p class="foot">${name === null ? html`${help}<br>` : nothing}Found your passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
 }
 
 /** @param signup whether the page offers a registration without an invitation */
@@ -85,7 +96,7 @@ function loginForm(realm: Realm, signup: boolean): Html {
       <form id="form" action="" novalidate>
         <button class="primary" type="submit" disabled>Sign in with a passkey</button>
       </form>${said("enter")}
-      <p class="foot">New here? ${signup ? open : invited}</p>`;
+      <p class="foot">New here? ${signup ? open : invited}<br>Lost your passkey? <a class="on" href="${realm.base}/signin?recover=true">Use a recovery code</a></p>`;
 }
 
 /** Asks signed-in users to confirm with their passkey before the page shows the account. */

@@ -11,6 +11,7 @@ import {
   platform,
   signedIn,
   signInButton,
+  signinUrl,
   useSignin,
 } from "../support/signin.ts";
 
@@ -107,4 +108,106 @@ test("a recovery link that ends while its page is open says so", async () => {
   expect(await faults(page)).toEqual([]);
   await page.reload();
   await page.getByRole("heading", { name: "This link was revoked" }).waitFor();
+});
+
+const codesOf = (page: Page) => page.getByRole("region", { name: "Recovery codes" });
+
+test("recovery codes are made, copied and printed, and one of them gives access again", async () => {
+  await using opened = await open();
+  const { page, errors } = opened;
+  await page.goto((await invite()).url);
+  await page.getByLabel("Your name").fill("Edsger Dijkstra");
+  await createButton(page).click();
+  await signedIn(page);
+  const codes = codesOf(page);
+  await codes.getByText("You have no codes.").waitFor();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await codes.getByRole("button", { name: "Make ten recovery codes" }).click();
+  await codes.getByText("These are your new codes.").waitFor();
+  const shown = await codes.getByRole("listitem").allTextContents();
+  expect(shown).toHaveLength(10);
+  await codes.getByText(/^You have 10 codes, made on /).waitFor();
+  expect(await page.evaluate("document.activeElement.id")).toBe("codes-title");
+  await look(page, "codes");
+  expect(await faults(page)).toEqual([]);
+  await codes.getByRole("button", { name: "Copy codes" }).click();
+  await codes.getByText("Copied. Keep the codes secret.").waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(shown.join("\n"));
+  await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error()), 0");
+  await codes.getByRole("button", { name: "Copy codes" }).click();
+  await error(page).filter({ hasText: "Print the codes, or write them down." }).waitFor();
+  await page.evaluate("globalThis.print = () => { document.body.dataset.printed = 'yes'; }, 0");
+  await codes.getByRole("button", { name: "Print codes" }).click();
+  expect(await page.evaluate("document.body.dataset.printed")).toBe("yes");
+  // Only the codes and whose they are go to the printer.
+  await page.emulateMedia({ media: "print" });
+  expect(await page.getByRole("button").count()).toBe(0);
+  expect(await page.getByRole("heading", { level: 2 }).allTextContents()).toEqual(["Recovery codes"]);
+  await look(page, "codes-print");
+  await page.emulateMedia({ media: "screen" });
+  expect(errors).toEqual([]);
+
+  // Every passkey is lost.
+  await using other = await open();
+  await other.page.goto(signinUrl());
+  await other.page.getByRole("link", { name: "Use a recovery code" }).click();
+  await heading(other.page);
+  await createButton(other.page).click();
+  await error(other.page).filter({ hasText: "Enter one of your recovery codes." }).waitFor();
+  expect(await other.page.evaluate("document.activeElement.id")).toBe("code");
+  await other.page.getByRole("textbox", { name: "Recovery code" }).fill("K7QM-2XWB-9HTC-PD4R-VN3E-8JZL");
+  await createButton(other.page).click();
+  await error(other.page).filter({ hasText: "This code was not accepted." }).waitFor();
+  await look(other.page, "code-refused");
+  expect(await faults(other.page)).toEqual([]);
+  // Lower case and spaces do.
+  await other.page
+    .getByRole("textbox", { name: "Recovery code" })
+    .fill(` ${shown[3]?.toLowerCase().replaceAll("-", " ")}`);
+  await createButton(other.page).click();
+  await signedIn(other.page);
+  await other.page.getByText("Your recovery codes no longer work: make new ones.").waitFor();
+  expect(await other.page.locator("#who").textContent()).toBe("Edsger Dijkstra");
+  await codesOf(other.page).getByText("You have no codes.").waitFor();
+  expect(await faults(other.page)).toEqual([]);
+  await page.reload();
+  await page.getByText("New here?").waitFor();
+});
+
+test("recovery codes of an orb are replaced only when the user confirms, 320 px wide, in dark mode", async () => {
+  const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
+    token: await adminToken(platform),
+    body: { id: "shop", uses: [{ service: "access", handlers: ["passkey", "invitations"] }] },
+  });
+  expect(made.status).toBe(201);
+  await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
+  const { page, errors } = opened;
+  await page.goto((await invite("shop")).url);
+  await createButton(page).click();
+  await signedIn(page);
+  const codes = codesOf(page);
+  await codes.getByRole("button", { name: "Make ten recovery codes" }).click();
+  const items = codes.getByRole("listitem");
+  await items.nth(9).waitFor();
+  const [old] = await items.allTextContents();
+  await look(page, "codes-dark-320");
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
+  const again = codes.getByRole("button", { name: /Make new codes|Replace the old codes/ });
+  await again.focus();
+  await page.keyboard.press("Enter");
+  expect(await items.first().textContent()).toBe(old);
+  await page.keyboard.press("Enter");
+  await items
+    .filter({ hasNotText: old?.slice(0, 9) ?? "" })
+    .nth(9)
+    .waitFor();
+  expect(errors).toEqual([]);
+  await page.context().clearCookies();
+  await page.goto(`${platform.origin}/api/shop/signin?recover=true`);
+  await heading(page);
+  await look(page, "code-dark-320");
+  expect(await faults(page)).toEqual([]);
+  await page.getByRole("textbox", { name: "Recovery code" }).fill(old ?? "");
+  await createButton(page).click();
+  await error(page).filter({ hasText: "This code was not accepted." }).waitFor();
 });

@@ -1,6 +1,7 @@
 /** The page of a signed-in account. */
 import type { RealmApi, Session } from "./api.ts";
-import { copy } from "./copy.ts";
+import { showCodes } from "./codes.ts";
+import { copy, FROM_FIELD } from "./copy.ts";
 import { byId, inputAt, show } from "./dom.ts";
 import { attempt, type Place, say, sayAt, speakAt, WAITING } from "./feedback.ts";
 import { addPasskey, showPasskeys } from "./passkeys.ts";
@@ -27,13 +28,14 @@ export function showAccount(api: RealmApi, session: Session, greeting: string): 
   speakAt("token");
   byId("copy")?.addEventListener("click", () => {
     const done = "Copied. Anyone who has this token can act as you for 12 hours: keep it secret.";
-    void copy("token", session.token, inputAt("token"), done, "the token");
+    void copy("token", session.token, inputAt("token"), done, FROM_FIELD);
   });
   offerTokens(api);
   byId("add")?.addEventListener("click", () => void attempt("passkeys", () => addPasskey(api), WAITING));
   document.title = `Signed in · ${title}`;
   byId("account-title")?.focus();
   void load("passkeys", () => showPasskeys(api));
+  void load("codes", () => showCodes(api));
   void load("sessions", () => showSessions(api));
   void load("tokens", () => showTokens(api));
   say("status", greeting);

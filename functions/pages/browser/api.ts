@@ -32,6 +32,12 @@ export interface SessionEntry {
   current: boolean;
 }
 
+export interface CodesState {
+  /** Undefined if a module of the orb has the path. */
+  remaining?: number;
+  createdAt: string | null;
+}
+
 export type Can = "read" | "write" | "publish" | "manage";
 
 export interface TokenWish {
@@ -105,7 +111,11 @@ export function realmApi(base: string) {
     orb: base.slice("/api/".length),
     beginLogin: () => begin<PublicKeyCredentialRequestOptionsJSON>({}),
     beginRegistration: (
-      body: { invite: string; name?: string } | { invite: string; removePasskeys: boolean } | { add: true },
+      body:
+        | { invite: string; name?: string }
+        | { invite: string; removePasskeys: boolean }
+        | { recoveryCode: string; removePasskeys: boolean }
+        | { add: true },
     ) => begin<PublicKeyCredentialCreationOptionsJSON>(body),
     beginSignup: (body: { name?: string }) =>
       begin<PublicKeyCredentialCreationOptionsJSON>(body, "?signup=true"),
@@ -117,6 +127,8 @@ export function realmApi(base: string) {
     listSessions: () => listAt<SessionEntry>(`${base}/sessions`),
     endSession: (id: string) => remove(`${base}/sessions/${id}`),
     endOtherSessions: () => remove(`${base}/sessions`),
+    countCodes: async () => (await get(`${base}/recovery-codes`)) as CodesState,
+    makeCodes: async () => (await send(`${base}/recovery-codes`)).codes as string[],
     listTokens: () => listAt<ApiToken>(`${base}/tokens`),
     createToken: async (wish: TokenWish) => String((await send(`${base}/tokens`, wish)).token),
     deleteToken: (id: string) => remove(`${base}/tokens/${id}`),

@@ -38,7 +38,7 @@ export function twice(
   const set = (again: boolean) => {
     asked = again;
     button.textContent = again ? sure : ask;
-    button.setAttribute("aria-label", `${button.textContent} ${what()}`);
+    button.setAttribute("aria-label", `${button.textContent} ${what()}`.trim());
   };
   const renew = () => set(false);
   renew();

@@ -3,7 +3,7 @@ import { byId } from "./dom.ts";
 import { wordsFor } from "./words.ts";
 
 /** Where messages appear on the page: next to the button that the user pressed. */
-export type Place = "enter" | "token" | "passkeys" | "sessions" | "tokens";
+export type Place = "enter" | "token" | "passkeys" | "codes" | "sessions" | "tokens";
 let place: Place = "enter";
 
 /** Shows a message at a place. */
@@ -24,6 +24,16 @@ export function speakAt(next: Place): void {
   say("status", "");
   say("error", "");
   place = next;
+}
+
+/** Returns whether a field is valid. Otherwise shows the error and moves the focus to the field. */
+export function check(where: Place, field: HTMLElement | null, isValid: boolean, text: string): boolean {
+  field?.setAttribute("aria-invalid", String(!isValid));
+  if (isValid) return true;
+  speakAt(where);
+  say("error", text);
+  field?.focus();
+  return false;
 }
 
 /** Whether the user has pressed a button and waits for the result. */

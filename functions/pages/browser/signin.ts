@@ -3,16 +3,18 @@ import { browserSupportsWebAuthn, startAuthentication, startRegistration } from 
 import { showAccount } from "./account.ts";
 import { realmApi, type Session } from "./api.ts";
 import { byId, inputAt, show } from "./dom.ts";
-import { attempt, busy, say, WAITING } from "./feedback.ts";
+import { attempt, busy, check, say, WAITING } from "./feedback.ts";
 import { returnAddress, siteOf } from "./return.ts";
 
 const page = document.body.dataset;
 const api = realmApi(page.base ?? "");
+const code = inputAt("code");
 const query = new URLSearchParams(location.search);
 
 const GREETING: Record<string, string> = {
   login: "Welcome back.",
   recover: "Your new passkey works. All other devices were signed out.",
+  code: "Your new passkey works. All other devices were signed out. Your recovery codes no longer work: make new ones.",
 };
 
 function signedIn(session: Session): void {
@@ -24,7 +26,11 @@ function signedIn(session: Session): void {
   }
   // The invitation in the URL is used up, so a reload must not try it again.
   history.replaceState(null, "", location.pathname);
-  showAccount(api, session, GREETING[page.state ?? ""] ?? "Your passkey was created.");
+  showAccount(
+    api,
+    session,
+    GREETING[code === null ? (page.state ?? "") : "code"] ?? "Your passkey was created.",
+  );
 }
 
 function beginNew() {
@@ -34,7 +40,9 @@ function beginNew() {
   if (page.state === "signup") return api.beginSignup(given);
   if (page.state !== "recover") return api.beginRegistration({ invite, ...given });
   const removePasskeys = document.querySelector("[name=old][value=remove]:checked") !== null;
-  return api.beginRegistration({ invite, removePasskeys });
+  return api.beginRegistration(
+    code === null ? { invite, removePasskeys } : { recoveryCode: code.value, removePasskeys },
+  );
 }
 
 async function register(): Promise<void> {
@@ -75,7 +83,8 @@ function start(): void {
   byId("form")?.addEventListener("submit", (event) => {
     event.preventDefault();
     if (page.state === "login") void attempt("enter", login, WAITING, "login");
-    else void attempt("enter", register, WAITING);
+    else if (check("enter", code, code?.value.trim() !== "", "Enter one of your recovery codes."))
+      void attempt("enter", register, WAITING);
   });
   for (const button of document.querySelectorAll(".signout")) {
     button.addEventListener("click", () => {

@@ -1,7 +1,7 @@
 import type { ApiToken, Can, RealmApi } from "./api.ts";
-import { copy } from "./copy.ts";
+import { copy, FROM_FIELD } from "./copy.ts";
 import { byId, day, inputAt, part, show, twice } from "./dom.ts";
-import { attempt, say, speakAt } from "./feedback.ts";
+import { attempt, check, say } from "./feedback.ts";
 import { unlessGone } from "./words.ts";
 
 const LIST = new Intl.ListFormat("en");
@@ -46,16 +46,6 @@ export async function showTokens(api: RealmApi): Promise<void> {
   );
 }
 
-/** Returns whether a field is valid. Otherwise shows the error and moves the focus to the field. */
-function check(field: HTMLInputElement | null, isValid: boolean, text: string): boolean {
-  field?.setAttribute("aria-invalid", String(!isValid));
-  if (isValid) return true;
-  speakAt("tokens");
-  say("error", text);
-  field?.focus();
-  return false;
-}
-
 function create(api: RealmApi): void {
   const name = inputAt("api-name");
   const orb = inputAt("api-orb");
@@ -63,13 +53,19 @@ function create(api: RealmApi): void {
   const boxes = [...document.querySelectorAll<HTMLInputElement>("#api-form [name=can]")];
   const can = boxes.filter(({ checked }) => checked).map(({ value }) => value as Can);
   const ok =
-    check(name, name?.value.trim() !== "", "Give the token a name, so that you recognise it later.") &&
     check(
+      "tokens",
+      name,
+      name?.value.trim() !== "",
+      "Give the token a name, so that you recognise it later.",
+    ) &&
+    check(
+      "tokens",
       orb,
       wanted === "" || ORB_ID.test(wanted),
       "Enter the id of one application, such as shop, or leave the field empty.",
     ) &&
-    check(boxes[0] ?? null, can.length > 0, "Choose at least one thing that the token may do.");
+    check("tokens", boxes[0] ?? null, can.length > 0, "Choose at least one thing that the token may do.");
   if (!ok) return;
   const days = inputAt("api-end")?.value ?? "";
   void attempt("tokens", async () => {
@@ -100,6 +96,6 @@ export function offerTokens(api: RealmApi): void {
   });
   byId("api-copy")?.addEventListener("click", () => {
     const field = inputAt("api-text");
-    void copy("tokens", field?.value ?? "", field, "Copied. Keep the token secret.", "the token");
+    void copy("tokens", field?.value ?? "", field, "Copied. Keep the token secret.", FROM_FIELD);
   });
 }

@@ -34,6 +34,8 @@ const SERVER: Record<string, string> = {
     "Too many accounts were created in a short time. Try again later, or ask for an invitation.",
   too_many_requests: "Too many attempts. Please wait a minute and try again.",
   too_many_passkeys: "This account has the maximum number of passkeys. Remove one first.",
+  recovery_code_refused:
+    "This code was not accepted. Check that you typed it right. A code works once, and new codes replace old ones.",
   too_many_tokens: "You have the maximum number of tokens. Delete one first.",
   origin_not_allowed: "Sign-in is not possible from this address. Open the address that you were given.",
   invalid_token: "You were signed out. Please sign in again.",
