@@ -15,18 +15,14 @@ import type { Handler, HandlerCredential, RemoteHandler } from "./contract/types
 /** Seconds that a credential outlives the call, for a request that the service sends at the last moment. */
 const LAST_MOMENT = 2;
 
-/**
- * Returns what the orb grants of the acts that a handler requests. A handler gets nothing if another one called it, or
- * if its caller sent an API token instead of a session.
- */
+/** Returns what the orb grants of the acts that a handler requests. A handler that another one called gets nothing. */
 function grantedActs(
   { compiled }: LiveOrb,
   { name, acts = [] }: Handler,
-  { acting, scope }: Principal,
+  { acting }: Principal,
 ): HandlerCredential["acts"] {
-  if (acting !== undefined || scope !== undefined) return [];
   const granted = compiled.grants.get(name) ?? [];
-  return acts.filter((act) => granted.includes(act));
+  return acting === undefined ? acts.filter((act) => granted.includes(act)) : [];
 }
 
 /** Returns the handler as an actor. It never gets the rights of the platform itself. */

@@ -10,6 +10,7 @@ import { credentialOf, publishShop, serveShop } from "../support/acting.ts";
 import { call, type SignedIn, user } from "../support/auth.ts";
 import type { TestPlatform } from "../support/platform.ts";
 import { stage } from "../support/services.ts";
+import { createToken, scope } from "../support/tokens.ts";
 
 let platform: TestPlatform;
 let client: NatsConnection;
@@ -100,6 +101,27 @@ test("ends with the session of the caller", async () => {
   expect((await get(probe.token)).status).toBe(401);
   const write = { token: probe.token, body: { values: { text: "late" } } };
   expect((await call(platform, "POST", NOTES, write)).status).toBe(401);
+});
+
+test("has the scopes of the API token that the caller sent, and ends with it", async () => {
+  const [writer, both] = [
+    await createToken(platform, "/api/robbed", ann.token, [scope("robbed", "write")]),
+    await createToken(platform, "/api/robbed", ann.token, [scope("robbed", "read", "write")]),
+  ];
+  const note = { values: { text: "by a program" } };
+  for (const [token, codes] of [
+    [writer, [201, "missing_scope", "missing_scope"]],
+    [both, [201, undefined, "missing_scope"]],
+  ] as const) {
+    const probe = await credentialOf(platform, "robbed", token);
+    const made = await call(platform, "POST", NOTES, { token: probe.token, body: note });
+    const read = await get(probe.token, `${NOTES}/${made.body.id}?revision=latest`);
+    const publish = await call(platform, "POST", `${NOTES}/${made.body.id}/publish`, { token: probe.token });
+    expect([made.status, read.body.code, publish.body.code]).toEqual(codes);
+    const ended = await call(platform, "DELETE", `/api/robbed/tokens/${token.id}`, { token: ann.token });
+    expect(ended.status).toBe(204);
+    expect((await get(probe.token)).status).toBe(401);
+  }
 });
 
 test("is refused in another orb, even in one that uses the same handler and accounts", async () => {
