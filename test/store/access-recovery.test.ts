@@ -6,6 +6,7 @@ import { authenticate } from "../../shared/access/authenticate.ts";
 import { begin, beginAdding } from "../../shared/access/ceremony/begin.ts";
 import { complete } from "../../shared/access/ceremony/complete.ts";
 import { createInvitation, listInvitations } from "../../shared/access/invitations.ts";
+import { createApiToken } from "../../shared/access/machines/tokens.ts";
 import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
 import { createRecovery } from "../../shared/access/recovery/links.ts";
 import { checkInvitation } from "../../shared/access/recovery/usable.ts";
@@ -179,8 +180,10 @@ test("makes the expected number of broker requests and round trips per operation
   expect(measured).toEqual({
     "create a link": { trips: 4, requests: 5 },
     begin: { trips: 3, requests: 5 },
-    complete: { trips: 13, requests: 18 },
+    complete: { trips: expect.any(Number), requests: 18 },
   });
+  // Reading the account may end before or after the challenge is consumed.
+  expect([12, 13]).toContain(measured.complete?.trips);
 });
 
 describe("a revocation races with a use", () => {
@@ -351,4 +354,44 @@ describe("a session that adds a passkey while a recovery ends it", () => {
     expect((await login(found)).account.credentials).toHaveLength(1);
     expect(await failureOf(login(thief))).toMatchObject({ code: "passkey_refused" });
   });
+});
+
+describe("API tokens of a recovered account", () => {
+  const DAY_MS = 86_400_000;
+  const createToken = async (over: Store, { session }: Completed) => {
+    const actor = await authenticate(deps(), { bearer: session.token }, { realms: ["auth"] });
+    const expiresAt = new Date(Date.now() + DAY_MS).toISOString();
+    const scopes = [{ orb: "*", can: ["read" as const] }];
+    return createApiToken(deps(over), actor, { realm, name: "ci", expiresAt, scopes });
+  };
+  const works = (text: string) =>
+    authenticate(deps(), { bearer: text }, { realms: ["auth"] }).then(
+      () => true,
+      () => false,
+    );
+
+  test("end when its passkeys are removed, and stay when they are kept", async () => {
+    for (const removes of [false, true]) {
+      const lost = await person();
+      const { text } = await createToken(store, lost);
+      expect(await works(text)).toBe(true);
+      await recover((await linkFor(lost.id)).token, new Authenticator(ORIGIN), removes);
+      expect(await works(text)).toBe(!removes);
+    }
+  });
+
+  test.each(Array.from({ length: 16 }, (_, i) => i))(
+    "do not outlive the recovery if a session creates one before call %i",
+    async (n) => {
+      const lost = await person();
+      const { token } = await linkFor(lost.id);
+      let creating: Promise<{ text: string } | null> | undefined;
+      const racing = countingStore(store, (_, index) => {
+        if (index === n) creating = createToken(store, lost).catch(() => null);
+      });
+      await recover(token, new Authenticator(ORIGIN), true, racing.store);
+      const made = await creating;
+      if (made !== null && made !== undefined) expect(await works(made.text)).toBe(false);
+    },
+  );
 });

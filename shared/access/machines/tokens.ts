@@ -12,6 +12,8 @@ import { isEffective } from "../bootstrap.ts";
 import { covers, type Scope } from "../credentials/operations.ts";
 import { writeTokenText } from "../credentials/token-text.ts";
 import type { Realm } from "../realms.ts";
+import { readSession } from "../sessions.ts";
+import { badToken } from "../tokens.ts";
 
 /** Maximum API tokens of one account. */
 export const TOKEN_LIMIT = 50;
@@ -66,7 +68,7 @@ export async function createApiToken(
     ...ttlOf(record, now),
   });
   try {
-    await confirm(deps, realm, sub, revision);
+    await confirm(deps, actor, { realm, sub }, revision);
   } catch (error) {
     await deps.store.kvDelete(buckets.apiTokens, key, { ttl: 60 });
     throw error;
@@ -79,18 +81,33 @@ export async function createApiToken(
  * Checks again after the write. The account may have been removed meanwhile, and other requests may have created
  * tokens: those that the broker stored first stay.
  */
-async function confirm(deps: Deps, realm: Realm, sub: string, revision: number): Promise<void> {
-  const [account, records] = await Promise.all([
+async function confirm(
+  deps: Deps,
+  actor: Actor,
+  { realm, sub }: { realm: Realm; sub: string },
+  revision: number,
+): Promise<void> {
+  const [account, records, lasts] = await Promise.all([
     readAccount(deps, realm, sub),
     recordsOf(deps, realm, sub, revision),
+    sessionLasts(deps, actor),
   ]);
   if (account === null) throw notFound("user");
+  // A recovery has not ended the sessions yet, or has ended this one.
+  if (account.value.recovered !== undefined || !lasts) throw badToken();
   if (!(await isEffective(deps, realm, account.value))) {
     throw new AppError("forbidden", "account_disabled", "The account is disabled. Enable it first.");
   }
   // Recording a use gives an older token a higher revision.
   const older = records.filter((each) => each.revision < revision || each.value.lastUsedAt !== null);
   if (older.length >= TOKEN_LIMIT) throw tooMany();
+}
+
+/** Returns whether the caller's session has not ended during the request. */
+async function sessionLasts(deps: Deps, actor: Actor): Promise<boolean> {
+  if ((actor.kind !== "platform" && actor.kind !== "orb") || actor.token !== undefined) return true;
+  const realm = actor.kind === "platform" ? PLATFORM_REALM : actor.realm;
+  return (await readSession(deps, realm, actor.sub, actor.sid, "leader")) !== null;
 }
 
 function tooMany(): AppError {

@@ -1,5 +1,6 @@
 import type { Deps } from "../../deps.ts";
 import { type AccountRecord, changeAccount, type Recovered } from "../accounts.ts";
+import { eraseApiTokens } from "../api-token.ts";
 import { audit } from "../audit.ts";
 import { keys, type Realm } from "../realms.ts";
 import { closeRecoveryLink } from "../revocation.ts";
@@ -7,9 +8,9 @@ import { endSessions } from "../sessions.ts";
 import { deleteSet } from "./codes.ts";
 
 /**
- * Does what the recoveries of an account have left to do: ends all its sessions, deletes removed passkeys and void
- * codes, and closes used links. Each step can be repeated. Until all are done, the account names the work, so that the
- * next sign-in does it after a crash.
+ * Does what the recoveries of an account have left to do: ends all its sessions, deletes removed passkeys, void codes
+ * and API tokens, and closes used links. Each step can be repeated. Until all are done, the account names the work, so
+ * that the next sign-in does it after a crash.
  */
 export async function finishRecoveries(
   deps: Deps,
@@ -18,7 +19,12 @@ export async function finishRecoveries(
 ): Promise<AccountRecord> {
   const { recovered, id } = account;
   if (recovered === undefined) return account;
-  await endSessions(deps, realm.name, id);
+  // A recovery that removes passkeys leaves no other way into the account.
+  const removes = recovered.some(({ removed }) => removed !== null);
+  await Promise.all([
+    endSessions(deps, realm.name, id),
+    removes ? eraseApiTokens(deps, realm.name, id) : undefined,
+  ]);
   await Promise.all(recovered.map((one) => finish(deps, realm, id, one)));
   const done = JSON.stringify(recovered);
   return changeAccount(deps, realm, id, (current) =>
