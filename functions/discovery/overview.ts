@@ -34,6 +34,7 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
     min,
     max,
     pattern,
+    access,
   } = field.definition;
   const { target } = field;
   return {
@@ -57,6 +58,7 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
       min,
       max,
       pattern,
+      access,
     }),
   };
 }

@@ -3,6 +3,7 @@ import type { Actor } from "../../shared/access/actor.ts";
 import { principalIn, requireMay } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { comparableBy, readableBy } from "../../shared/entry/model/fields.ts";
 import { type Choice, choose } from "../../shared/entry/model/localize.ts";
 import { parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
 import { getEntry, requireReader } from "../../shared/entry/read/get.ts";
@@ -79,7 +80,7 @@ export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   const vary: string[] = [];
   if (choice.negotiated && (expanded || schema.translatable.length > 0)) vary.push("Accept-Language");
   const forAll = schema.access.read.least === "public";
-  if (personal || !forAll) vary.push("Authorization", "Cookie");
+  if (personal || !forAll || schema.narrowed.read) vary.push("Authorization", "Cookie");
   const first = schema.translatable.length > 0 ? choice.languages[0] : undefined;
   const spoken = languages.length > 0 ? languages.join(", ") : first;
   const open = actor.kind === "anonymous" && !personal && forAll;
@@ -96,7 +97,13 @@ export async function list(
 ): Promise<Response> {
   const { c, live, schema, actor } = reading;
   const latest = latestOf(reading);
-  const query = parseListQuery(parametersOf(c), schema, LIST_EXTRA);
+  const caller = principalIn(actor, live.orb, live.compiled);
+  const query = parseListQuery(
+    parametersOf(c),
+    readableBy(schema, caller, true),
+    LIST_EXTRA,
+    comparableBy(schema, caller),
+  );
   const choice = choiceOf(c, schema, query.extra);
   const page = await listEntries(c.get("deps"), actor, { orb: live, schema, choice, query, latest, last });
   const { languages, ...body } = page;
@@ -110,7 +117,8 @@ export async function list(
 export async function get(reading: Reading, id: string): Promise<Response> {
   const { c, live, schema, actor } = reading;
   const latest = latestOf(reading);
-  const query = parseOneQuery(parametersOf(c), schema, GET_EXTRA);
+  const readable = readableBy(schema, principalIn(actor, live.orb, live.compiled), true);
+  const query = parseOneQuery(parametersOf(c), readable, GET_EXTRA);
   const choice = choiceOf(c, schema, query.extra);
   const reveal = revealOf(reading);
   // The host must not keep the response.

@@ -1,5 +1,5 @@
 /** Decides what each role may do. An operation that no rule allows is forbidden. */
-import type { Action, Grant, SchemaAccess } from "../definition/document/access.ts";
+import type { Action, FieldAccess, Grant, SchemaAccess } from "../definition/document/access.ts";
 import { ACT_OF, type Act } from "../definition/document/acts.ts";
 import type { AppError } from "../kernel/errors.ts";
 import {
@@ -161,6 +161,19 @@ function permits(grant: Grant, caller: Rights, own: boolean): boolean {
   return (grant.own && own && atLeast(caller.role, "user")) || isNamed(grant, caller);
 }
 
+/**
+ * Returns whether a caller may read or set a field of an entry. The caller must also be allowed to read or write the
+ * entry.
+ */
+export function mayField(
+  caller: Rights,
+  action: keyof FieldAccess,
+  { access, own }: { access: FieldAccess; own: boolean },
+): boolean {
+  const grant = access[action];
+  return grant === undefined || permits(grant, caller, own);
+}
+
 /** Returns the roles of the orb that may perform an operation because an access rule names them. */
 function namedBy(operation: Exclude<EntryOperation, "reveal">, access: SchemaAccess): string[] {
   return [...new Set(ALLOWED_BY[operation].flatMap((action) => access[action].roles))];
@@ -171,21 +184,8 @@ function isNamed({ roles, handlers }: Grant, { orbRole = "", acting }: Rights): 
   return roles.includes(orbRole) || handlers.includes(acting?.handler ?? "");
 }
 
-/** Returns whether a caller may list the records of all accounts, not only its own. */
-export function mayListRecords(caller: Rights, access: SchemaAccess): boolean {
-  return atLeast(caller.role, "admin") || isNamed(access.read, caller);
-}
-
-/**
- * Returns whether a caller may read or change settings.
- * @param scope `user` for the caller's own settings, `application` for those of the orb
- */
-export function maySettings(
-  caller: Rights,
-  action: "read" | "update",
-  { access, scope }: { access: SchemaAccess; scope: "user" | "application" },
-): boolean {
-  if (scope === "user") return atLeast(caller.role, "user");
+/** Returns whether a caller may act on the records of all accounts, or on the settings of the application. */
+export function mayForAll(caller: Rights, action: Action, access: SchemaAccess): boolean {
   return atLeast(caller.role, "admin") || isNamed(access[action], caller);
 }
 

@@ -2,6 +2,8 @@
 import {
   accessLists,
   compileAccess,
+  compileFieldAccess,
+  type FieldAccess,
   liveRoleOf,
   NO_ROLES,
   type OrbRoles,
@@ -39,6 +41,7 @@ export interface CompiledField {
   readonly sensitive: boolean;
   readonly unique: boolean;
   readonly required: boolean;
+  readonly access: FieldAccess;
   /** Converts a value to text that is equal for equal values. */
   readonly equality: FieldType["token"];
   /** Whether equality filters can use an index. Lists, maps and sensitive fields have none. */
@@ -65,6 +68,8 @@ export interface CompiledSchema {
   /** Readers of the published copies. If not all of a role may read every entry, the copies are for the next one. */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
+  /** Whether some callers who may read or write an entry may not read or set one of its fields. */
+  readonly narrowed: { readonly read: boolean; readonly any: boolean };
   readonly unique: readonly CompiledField[];
   readonly indexed: readonly CompiledField[];
   readonly sensitive: readonly CompiledField[];
@@ -190,8 +195,7 @@ export function compileSchema(
   definition: SchemaDefinition,
   roles: OrbRoles = NO_ROLES,
 ): CompiledSchema {
-  const fields = new Map(definition.fields.map((field) => [field.name, compileField(field)] as const));
-  const all = [...fields.values()];
+  const fields = new Map(definition.fields.map((field) => [field.name, compileField(field, roles)] as const));
   const access = compileAccess(accessLists(module.type, definition), roles);
   return {
     orb: document.id,
@@ -203,19 +207,33 @@ export function compileSchema(
     definition,
     access,
     liveRole: liveRoleOf(access),
+    ...partsOf(fields),
+    languages: document.languages,
+    markets: document.markets,
+  };
+}
+
+function partsOf(fields: ReadonlyMap<string, CompiledField>) {
+  const all = [...fields.values()];
+  const read = all.some(({ access }) => access.read !== undefined);
+  return {
     fields,
+    narrowed: { read, any: read || all.some(({ access }) => access.write !== undefined) },
     unique: all.filter((field) => field.unique),
     indexed: all.filter((field) => field.indexed),
     sensitive: all.filter((field) => field.sensitive),
     translatable: all.filter((field) => field.translatable),
     marketSpecific: all.filter((field) => field.marketSpecific),
     references: all.filter((field) => field.target !== undefined),
-    languages: document.languages,
-    markets: document.markets,
-  };
+  } satisfies Partial<CompiledSchema>;
 }
 
-function compileField(definition: FieldDefinition): CompiledField {
+/** Returns a schema that has only some of its fields, as if the document did not name the others. */
+export function withFields(schema: CompiledSchema, names: ReadonlySet<string>): CompiledSchema {
+  return { ...schema, ...partsOf(new Map([...schema.fields].filter(([name]) => names.has(name)))) };
+}
+
+function compileField(definition: FieldDefinition, roles: OrbRoles): CompiledField {
   const type = FIELD_TYPES[definition.type];
   const list = definition.list === true;
   const translatable = definition.translatable === true;
@@ -235,6 +253,7 @@ function compileField(definition: FieldDefinition): CompiledField {
     unique,
     equality: (unique ? type.uniqueToken : undefined) ?? type.token,
     required: definition.required === true,
+    access: compileFieldAccess(definition.access, roles),
     indexed:
       single &&
       (definition.enum !== undefined ||

@@ -67,6 +67,8 @@ function fieldSchema(
     field.target === undefined ? undefined : `Entry of ${definition.ref}.`,
     field.translatable ? "By language." : undefined,
     field.marketSpecific ? "By market." : undefined,
+    definition.access?.read === undefined ? undefined : `Only for ${definition.access.read.join(", ")}.`,
+    definition.access?.write === undefined ? undefined : `Set by ${definition.access.write.join(", ")}.`,
   ].filter((note) => note !== undefined);
   const { default: value } = definition;
   return {

@@ -44,13 +44,9 @@ export function validateValues(
     return { values, masked, faults: faults.list() };
   }
   const unknown = Object.keys(input).filter((name) => !schema.fields.has(name));
-  const known = unknown.length === 0 ? "" : joinNames([...schema.fields.keys()]);
   for (const name of unknown) {
-    faults.add(
-      `${base}/${escapeSegment(name)}`,
-      "unknown_property",
-      `is not a field of ${schema.module}/${schema.id}. Its fields are ${known}.`,
-    );
+    const fault = unknownField(schema, `${base}/${escapeSegment(name)}`, [...schema.fields.keys()]);
+    faults.add(fault.path, fault.code, fault.message);
   }
   for (const field of schema.fields.values()) {
     const at: ValuePath = {
@@ -70,6 +66,12 @@ export function validateValues(
     if (field.required) checkRequired(at, value, raw);
   }
   return { values, masked, faults: faults.list() };
+}
+
+/** @param known names of the fields that the message lists */
+export function unknownField(schema: CompiledSchema, path: string, known: readonly string[]): Fault {
+  const message = `is not a field of ${schema.module}/${schema.id}. Its fields are ${joinNames(known)}.`;
+  return { path, code: "unknown_property", message };
 }
 
 interface ValuePath {

@@ -12,6 +12,7 @@ import {
   updateEntry,
   type Written,
 } from "../entry/index.ts";
+import { ofFields, readableIn } from "../entry/model/fields.ts";
 import { choose } from "../entry/model/localize.ts";
 import { getEntry } from "../entry/read/get.ts";
 import type { Acting, EntryPlace } from "../handlers/contract/acting.ts";
@@ -35,7 +36,12 @@ export function actingFor(deps: Deps, live: LiveOrb, actor: HandlerActor): Actin
     schema: routed(place),
     renew,
   });
-  const view = ({ snapshot }: Written, place: Omit<EntryPlace, "id">) => entryView(snapshot, routed(place));
+  const view = ({ snapshot }: Written, place: Omit<EntryPlace, "id">) => {
+    const schema = routed(place);
+    const caller = principalIn(actor, live.orb, live.compiled);
+    const values = ofFields(readableIn(schema, caller, snapshot.createdBy), snapshot.values);
+    return entryView({ ...snapshot, values }, schema);
+  };
   return {
     entries: {
       async get({ id, ...place }, { latest = false, reveal = false } = {}) {

@@ -479,3 +479,19 @@ describe("roles of an orb's own", () => {
     expect(faults(withRoles([editor], {}))).toEqual(["/roles needs_access"]);
   });
 });
+
+describe("access of a field", () => {
+  const uses = [{ service: "access", handlers: ["passkey"] }];
+  const roles = [{ id: "editor", name: "Editors" }];
+  test.each<[unknown, string[]]>([
+    [{ read: ["editor", "own"], write: ["owner"] }, []],
+    [{}, []],
+    [{ read: [] }, ["/read too_few"]],
+    [{ read: "editor" }, ["/read type"]],
+    [{ write: ["ghost"] }, ["/write/0 unknown_role"]],
+    [{ create: ["user"] }, ["/create unknown_property"]],
+  ])("checks %j", (access, expected) => {
+    const document = withFields([{ name: "x", type: "string", access }], { roles, uses });
+    expect(faults(document)).toEqual(expected.map((line) => `${at}/access${line}`));
+  });
+});

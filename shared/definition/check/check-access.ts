@@ -1,7 +1,7 @@
 /** Finds access rules that name no caller, and roles that appear twice. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { ACTIONS, CALLERS, handlersIn } from "../document/access.ts";
+import { ACTIONS, type Action, CALLERS, handlersIn } from "../document/access.ts";
 import { ROLE_ID } from "../document/ids.ts";
 import { type Bag, type LooseDocument, ownProperty, texts } from "./loose.ts";
 
@@ -15,7 +15,10 @@ export function checkAccess(document: LooseDocument, faults: Faults): void {
     document.uses.flatMap((use) => use.handlers.map(({ value }) => `${use.service}.${value}`)),
   );
   for (const module of document.modules) {
-    for (const schema of module.schemas) checkLists(schema.raw, schema.path, { roles, handlers }, faults);
+    for (const schema of module.schemas) {
+      checkLists(schema, ACTIONS, { roles, handlers }, faults);
+      for (const field of schema.fields) checkLists(field, ["read", "write"], { roles, handlers }, faults);
+    }
   }
 }
 
@@ -26,10 +29,15 @@ interface Named {
   handlers: ReadonlySet<string>;
 }
 
-function checkLists(raw: Bag, path: string, { roles, handlers }: Named, faults: Faults): void {
+function checkLists(
+  { raw, path }: { raw: Bag; path: string },
+  actions: readonly (Action | "write")[],
+  { roles, handlers }: Named,
+  faults: Faults,
+): void {
   const access = ownProperty(raw, "access");
   if (!isObject(access)) return;
-  for (const action of ACTIONS) {
+  for (const action of actions) {
     for (const { path: place, value } of texts(ownProperty(access, action), `${path}/access/${action}`)) {
       if (!handlersIn([value]).every((handler) => handlers.has(handler)))
         faults.add(place, "unknown_handler", "must name a handler that is listed in uses");

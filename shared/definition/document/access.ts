@@ -121,6 +121,16 @@ export const accessSchema = z
   )
   .meta({ id: "OrbAccess", description: "Who may read and write the entries of a schema." });
 
+export const fieldAccessSchema = z
+  .strictObject({
+    read: callers("Who may read the field. Default: all readers of the entry.").optional(),
+    write: callers("Who may set the field. Default: all who may write the entry.").optional(),
+  })
+  .meta({
+    id: "OrbFieldAccess",
+    description: "Narrows who may read and set a field, among those who may read and write its entry.",
+  });
+
 export type AccessDefinition = z.output<typeof accessSchema>;
 
 /** The callers that may do each action, as a document names them, with all defaults filled in. */
@@ -204,6 +214,24 @@ export function compileAccess(lists: AccessLists, roles: OrbRoles = NO_ROLES): S
 export function lowestRole({ least, own, roles }: Grant): string {
   if (least === null || least === "public" || least === "user") return least ?? "handler";
   return own ? "user" : (roles[0] ?? least);
+}
+
+/** Who may read and set a field, among those who may read and write its entry. Undefined: all of them. */
+export interface FieldAccess {
+  readonly read: Grant | undefined;
+  readonly write: Grant | undefined;
+}
+
+const UNNARROWED: FieldAccess = { read: undefined, write: undefined };
+
+export function compileFieldAccess(
+  access: z.output<typeof fieldAccessSchema> | undefined,
+  roles: OrbRoles = NO_ROLES,
+): FieldAccess {
+  if (access === undefined) return UNNARROWED;
+  const grant = (names: readonly string[] | undefined) =>
+    names === undefined ? undefined : compileGrant(names, roles);
+  return { read: grant(access.read), write: grant(access.write) };
 }
 
 /** Access to entries whose schema the definition no longer has. */

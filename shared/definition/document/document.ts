@@ -1,6 +1,6 @@
 /** The orb document. Types, validation and OpenAPI schemas derive from these zod schemas. */
 import { z } from "zod";
-import { accessSchema, MAX_ROLES, rolesSchema } from "./access.ts";
+import { accessSchema, fieldAccessSchema, MAX_ROLES, rolesSchema } from "./access.ts";
 import { ACTS } from "./acts.ts";
 import { brandingSchema } from "./branding.ts";
 import { HOOK_LIMITS, hookSchema } from "./hooks.ts";
@@ -126,6 +126,7 @@ export const fieldSchema = z
       example: "shop/catalog/category",
     }),
     enum: z.array(scalar).min(1).max(LIMITS.enum).optional().meta({ description: "The allowed values." }),
+    access: fieldAccessSchema.optional(),
     default: z.unknown().optional().meta({ description: "Value of entries that are written without one." }),
     min: bound
       .optional()

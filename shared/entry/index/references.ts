@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { isOwn, may, principalIn } from "../../access/authorize.ts";
+import { isOwn, may, mayField, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import type { Values } from "../../definition/validate.ts";
@@ -248,6 +248,8 @@ export async function referrersOf(
         if (found === undefined || schema === undefined) continue;
         const { head } = found;
         const on = { access: schema.access, own: isOwn(actor, head.createdBy) };
+        const access = schema.fields.get(hint.field)?.access;
+        if (access !== undefined && !mayField(principal, "read", { access, own: on.own })) continue;
         if (
           may(principal, "readDraft", on) ||
           (may(principal, "read", on) && visible(head, deps.clock.now()))

@@ -1,8 +1,10 @@
+import type { Principal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
+import { ofFields, readableIn } from "../model/fields.ts";
 import { type Presentation, presentValues } from "../model/localize.ts";
 import { maskValues } from "../model/masking.ts";
 import { addressOf, nullIfMissing } from "../model/resolve.ts";
@@ -21,6 +23,7 @@ import { publishedOf } from "./entry-keys.ts";
 
 /** An entry as the caller may see it. */
 export interface VisibleEntry {
+  /** The entry's schema, with the fields that the caller may read. */
   schema: CompiledSchema;
   address: EntryAddress;
   head: EntrySnapshot;
@@ -127,6 +130,13 @@ export function newestRevision(
 ): VisibleEntry {
   const at = effective(head, now);
   return { schema, address, head, shown: maskedRevision(schema, at), newest: at.revision };
+}
+
+/** Returns an entry without the values that the caller may not read. The caller must be allowed to read the entry. */
+export function seenBy<T extends VisibleEntry>(caller: Principal, seen: T): T {
+  const schema = readableIn(seen.schema, caller, seen.head.createdBy);
+  if (schema === seen.schema) return seen;
+  return { ...seen, schema, shown: { ...seen.shown, values: ofFields(schema, seen.shown.values) } };
 }
 
 /** An entry in a response. `expand` contains referenced entries, or null if the caller cannot see them. */

@@ -60,7 +60,8 @@ export function isProperty(name: string): name is Property {
 }
 
 interface ParameterReader {
-  readonly schema: CompiledSchema | undefined;
+  /** Has the fields that filters and sort orders may use. */
+  readonly compared: CompiledSchema | undefined;
   fault(parameter: string, code: string, message: string): void;
   parts(parameter: string, text: string, most: number): string[];
 }
@@ -73,9 +74,9 @@ function subjectOf(
   use: "filter" | "sort",
 ): Subject | undefined {
   if (isProperty(name)) return { kind: "property", name, type: PROPERTY_TYPES[name] };
-  const field = reader.schema?.fields.get(name);
+  const field = reader.compared?.fields.get(name);
   if (field === undefined) {
-    if (reader.schema === undefined) {
+    if (reader.compared === undefined) {
       reader.fault(
         parameter,
         "needs_schema",
@@ -83,7 +84,7 @@ function subjectOf(
       );
       return undefined;
     }
-    const known = [...reader.schema.fields.values()].filter((f) =>
+    const known = [...reader.compared.fields.values()].filter((f) =>
       use === "sort" ? f.sortable : f.operators.length > 0,
     );
     reader.fault(

@@ -44,9 +44,11 @@ const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: s
 class Reader {
   #faults: Faults | undefined;
   readonly schema: CompiledSchema | undefined;
+  readonly compared: CompiledSchema | undefined;
 
-  constructor(schema: CompiledSchema | undefined) {
+  constructor(schema: CompiledSchema | undefined, compared = schema) {
     this.schema = schema;
+    this.compared = compared;
   }
 
   fault(parameter: string, code: string, message: string): void {
@@ -150,14 +152,17 @@ function readExtra(
 /**
  * Parses the query of a list. Without a schema, only properties that every entry has, such as `id`, can be filtered or
  * sorted.
+ * @param schema has the fields that the response may show
+ * @param compared has the fields that filters and sort orders may use
  * @throws AppError malformed `invalid_parameter` with all errors
  */
 export function parseListQuery(
   parameters: Iterable<[string, string]>,
   schema: CompiledSchema | undefined,
   extra: readonly string[],
+  compared: CompiledSchema | undefined = schema,
 ): ListQuery {
-  const reader = new Reader(schema);
+  const reader = new Reader(schema, compared);
   const { values, filters } = grouped(reader, parameters, [...LIST_PARAMETERS, ...extra]);
   const conditions: Condition[] = [];
   if (filters.size > MAX_CONDITIONS)

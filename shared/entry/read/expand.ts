@@ -1,6 +1,6 @@
 /** For the query parameter `expand`: adds referenced entries to a response, if the caller may read them. */
 import type { Actor } from "../../access/actor.ts";
-import { mayWith } from "../../access/authorize.ts";
+import { mayWith, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
 import { isEntryId } from "../../definition/document/ids.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
@@ -14,8 +14,10 @@ import {
   presentEntry,
   type RuntimeEntry,
   readLive,
+  seenBy,
   type VisibleEntry,
 } from "../index/visible.ts";
+import { viewKey } from "../model/fields.ts";
 import { type Choice, choose, presentField } from "../model/localize.ts";
 
 export interface Expansion {
@@ -116,14 +118,16 @@ async function targetsIn(
   const charged = { ...deps, store: budget.charging(deps.store) };
   const read = (some: readonly EntryKey[], maxBytes: number) =>
     readLive(charged, orb, some, consistency, maxBytes);
+  const caller = principalIn(actor, compiled.id, compiled);
   for await (const { result } of inBatches(budget, wanted, read)) {
-    for (const seen of result) {
-      if (seen === undefined) continue;
-      const { createdBy } = seen.head;
-      if (!mayWith(actor, compiled, "read", { access: seen.schema.access, createdBy })) continue;
+    for (const found of result) {
+      if (found === undefined) continue;
+      const { createdBy } = found.head;
+      if (!mayWith(actor, compiled, "read", { access: found.schema.access, createdBy })) continue;
+      const seen = seenBy(caller, found);
       targets.set(`${seen.schema.module}/${seen.address.schema}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
-        tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}`,
+        tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}${viewKey(seen.schema).join()}`,
       });
     }
     if (budget.over) throw tooBroad();

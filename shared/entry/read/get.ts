@@ -13,8 +13,10 @@ import {
   presentEntry,
   type RuntimeEntry,
   readLive,
+  seenBy,
   type VisibleEntry,
 } from "../index/visible.ts";
+import { viewKey } from "../model/fields.ts";
 import type { Choice } from "../model/localize.ts";
 import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
@@ -62,18 +64,20 @@ export function requireReader(
 
 async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleEntry | undefined> {
   const { orb, schema, id, latest } = input;
+  const caller = principalIn(actor, orb.orb, orb.compiled);
   if (latest === true) {
     const entry = await loadEntry(deps, orb.orb, id, schema);
     if (entry === null || entry.head.status === "DELETED") return undefined;
     const { createdBy } = entry.head;
     if (mayWith(actor, orb.compiled, "readDraft", { access: schema.access, createdBy })) {
-      return newestRevision(schema, entry.address, entry.head, deps.clock.now());
+      return seenBy(caller, newestRevision(schema, entry.address, entry.head, deps.clock.now()));
     }
   }
   const [seen] = await readLive(deps, orb.orb, [{ schema, id }], consistencyFor(actor), SMALL_BYTES);
   if (seen === undefined) return undefined;
   const { createdBy } = seen.head;
-  return mayWith(actor, orb.compiled, "read", { access: schema.access, createdBy }) ? seen : undefined;
+  const on = { access: schema.access, createdBy };
+  return mayWith(actor, orb.compiled, "read", on) ? seenBy(caller, seen) : undefined;
 }
 
 /**
@@ -90,6 +94,7 @@ function choiceKey(choice: Choice): unknown[] {
 
 function variantOf(
   orb: OrbContext,
+  schema: CompiledSchema,
   entry: RuntimeEntry,
   choice: Choice,
   fields: ReadonlySet<string> | undefined,
@@ -100,6 +105,8 @@ function variantOf(
     entry.status,
     choiceKey(choice),
     fields === undefined ? null : [...fields].sort(),
+    // Callers of different roles get different fields at the same address.
+    ...viewKey(schema),
   ];
 }
 
@@ -118,15 +125,16 @@ export function presentWritten(
   const { createdBy, operation } = snapshot;
   const { access } = schema;
   const shows = operation === "create" || mayWith(actor, orb.compiled, "readDraft", { access, createdBy });
-  const seen: VisibleEntry = {
+  const caller = principalIn(actor, orb.orb, orb.compiled);
+  const seen = seenBy(caller, {
     schema,
     address: addressOf(schema, snapshot.id),
     head: snapshot,
     shown: shows ? maskedRevision(schema, snapshot) : { ...snapshot, values: {} },
     newest: snapshot.revision,
-  };
+  });
   const entry = presentEntry(seen, { choice }, languages);
-  const etag = runtimeTag(snapshot.revision, variantOf(orb, entry, choice, undefined));
+  const etag = runtimeTag(snapshot.revision, variantOf(orb, seen.schema, entry, choice, undefined));
   return { entry, etag, languages: [...languages] };
 }
 
@@ -141,7 +149,7 @@ export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promi
   const seen = input.reveal === true ? await revealEntry(deps, actor, orb, found) : found;
   const languages = new Set<string>();
   const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
-  const variant = variantOf(orb, entry, choice, query.fields);
+  const variant = variantOf(orb, seen.schema, entry, choice, query.fields);
   if (query.expand.length > 0) {
     const expansion = {
       fields: query.expand,

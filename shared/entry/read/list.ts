@@ -11,7 +11,9 @@ import {
   presentEntry,
   type RuntimeEntry,
   readLive,
+  seenBy,
 } from "../index/visible.ts";
+import { comparableBy } from "../model/fields.ts";
 import type { Choice } from "../model/localize.ts";
 import { addressOf, nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { snapshotOf } from "../model/snapshot.ts";
@@ -99,16 +101,14 @@ function collectionOf(
   const deps = { ...plain, store: budget.charging(plain.store) };
   const { orb, schema } = input;
   const address = { orb: orb.orb, ...schema.home };
-  const everybody = may(principalIn(actor, orb.orb, orb.compiled), "read", {
-    access: schema.access,
-    own: false,
-  });
+  const caller = principalIn(actor, orb.orb, orb.compiled);
+  const everybody = may(caller, "read", { access: schema.access, own: false });
   return {
     orb: orb.orb,
     budget,
     scope: `live/${schema.module}/${schema.home.schema}/${input.latest === true ? "latest" : ""}`,
     index: subjects.schemaIndex(address),
-    schema,
+    schema: comparableBy(schema, caller),
     async read(places, maxBytes) {
       const ids = places.map(({ id }) => id);
       const found =
@@ -124,7 +124,8 @@ function collectionOf(
       return found.map((seen) => {
         if (seen === undefined) return undefined;
         const { createdBy } = seen.head;
-        return mayWith(actor, orb.compiled, "read", { access: schema.access, createdBy }) ? seen : undefined;
+        const on = { access: schema.access, createdBy };
+        return mayWith(actor, orb.compiled, "read", on) ? seenBy(caller, seen) : undefined;
       });
     },
     judged: ({ shown }) => shown,

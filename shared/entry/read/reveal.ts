@@ -7,6 +7,7 @@ import { notFound } from "../../kernel/errors.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
 import { publishedOf } from "../index/entry-keys.ts";
 import type { VisibleEntry } from "../index/visible.ts";
+import { ofFields } from "../model/fields.ts";
 import { knownValues } from "../model/known.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { schemaOf } from "../model/resolve.ts";
@@ -39,7 +40,7 @@ export async function revealValues(
   return openEverything(deps.config, schema, { orb: orb.orb, id: snapshot.id, values });
 }
 
-/** Returns a visible entry with its sensitive values decrypted, as {@link revealValues} does. */
+/** Returns a visible entry with the sensitive values that the caller may read decrypted, as {@link revealValues} does. */
 export async function revealEntry(
   deps: Deps,
   actor: Actor,
@@ -50,8 +51,6 @@ export async function revealEntry(
   const newest = effective(head, deps.clock.now());
   const snapshot = shown.revision === newest.revision ? newest : await publishedOf(deps, { head, address });
   if (snapshot === null) throw notFound("revision", "No revision of the entry is published.");
-  return {
-    ...seen,
-    shown: { ...snapshot, values: await revealValues(deps, actor, { orb, address, snapshot }) },
-  };
+  const revealed = await revealValues(deps, actor, { orb, address, snapshot });
+  return { ...seen, shown: { ...snapshot, values: ofFields(seen.schema, revealed) } };
 }

@@ -10,6 +10,7 @@ import { AppError, notFound } from "../../kernel/errors.ts";
 import { NumberedLog, nextPlace, placeAfter } from "../../store/numbered-log.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Place } from "../../store/types.ts";
+import { ofFields, readableBy } from "../model/fields.ts";
 import { maskValues } from "../model/masking.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, SCHEDULER, type StoredValue, snapshotOf } from "../model/snapshot.ts";
@@ -47,21 +48,29 @@ interface Which {
 }
 
 /** Reads an entry whose history the caller may read. Only platform admins may read the history of deleted entries. */
-async function readable(
-  deps: Deps,
-  actor: Actor,
-  which: Which,
-): Promise<{ entry: LoadedEntry; schema: CompiledSchema | undefined }> {
+async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readable> {
   requireScope(actor, "readRevisions", which.orbId);
   const [context, entry] = await Promise.all([which.orb, loadEntry(deps, which.orbId, which.id)]);
   if (entry === null) throw notFound("entry");
   const schema = schemaOf(context.compiled, entry.address);
-  if (mayOperate(actor, "entries.read", which.orbId)) return { entry, schema };
+  if (mayOperate(actor, "entries.read", which.orbId)) return { entry, shown: (values) => values, schema };
   const access = schema?.access ?? ADMINS_ONLY;
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
   if (entry.head.status === "DELETED") throw notFound("entry");
-  if (!may(principalIn(actor, context.orb, context.compiled), "readRevisions", on)) throw refusal(actor);
-  return { entry, schema };
+  const caller = principalIn(actor, context.orb, context.compiled);
+  if (!may(caller, "readRevisions", on)) throw refusal(actor);
+  const view = schema === undefined ? undefined : readableBy(schema, caller, on.own);
+  // Only the current definition tells who may read a field. So a removed one is for platform admins.
+  return { entry, shown: (values) => (view === undefined ? {} : ofFields(view, values)), schema };
+}
+
+type Stored = Readonly<Record<string, StoredValue>>;
+
+interface Readable {
+  entry: LoadedEntry;
+  schema: CompiledSchema | undefined;
+  /** Returns the values that the caller may read. */
+  shown(values: Stored): Stored;
 }
 
 function item(snapshot: EntrySnapshot, now: number): RevisionItem {
@@ -85,14 +94,14 @@ function item(snapshot: EntrySnapshot, now: number): RevisionItem {
   };
 }
 
-function revisionOf(snapshot: EntrySnapshot, schema: CompiledSchema | undefined, now: number): Revision {
+function revisionOf(snapshot: EntrySnapshot, { schema, shown }: Readable, now: number): Revision {
   return {
     ...item(snapshot, now),
     id: snapshot.id,
     orb: snapshot.orb,
     module: snapshot.module,
     schema: schema?.id ?? snapshot.schema,
-    values: maskValues(snapshot.values, schema),
+    values: maskValues(shown(snapshot.values), schema),
   };
 }
 
@@ -197,8 +206,8 @@ export async function getRevision(
   actor: Actor,
   input: Which & { revision: number },
 ): Promise<Revision> {
-  const { entry, schema } = await readable(deps, actor, input);
-  return revisionOf(await revisionSnapshot(deps, entry, input.revision), schema, deps.clock.now());
+  const found = await readable(deps, actor, input);
+  return revisionOf(await revisionSnapshot(deps, found.entry, input.revision), found, deps.clock.now());
 }
 
 export interface Comparison {
@@ -213,25 +222,26 @@ export async function compareRevisions(
   actor: Actor,
   input: Which & { revision: number; against: number },
 ): Promise<Comparison> {
-  const { entry, schema } = await readable(deps, actor, input);
+  const found = await readable(deps, actor, input);
+  const { entry, shown } = found;
   const [from, to] = await Promise.all([
     revisionSnapshot(deps, entry, input.against),
     revisionSnapshot(deps, entry, input.revision),
   ]);
-  const shown = patch(comparable(from, schema), comparable(to, schema));
+  const changes = patch(comparable(from, found), comparable(to, found));
   return {
     from: from.revision,
     to: to.revision,
-    patch: [...shown, ...sealedChanges(from.values, to.values)],
+    patch: [...changes, ...sealedChanges(shown(from.values), shown(to.values))],
   };
 }
 
-function comparable(snapshot: EntrySnapshot, schema: CompiledSchema | undefined): unknown {
+function comparable(snapshot: EntrySnapshot, { schema, shown }: Readable): unknown {
   return {
     status: snapshot.status,
     validFrom: snapshot.validFrom,
     validTo: snapshot.validTo,
-    values: maskValues(snapshot.values, schema),
+    values: maskValues(shown(snapshot.values), schema),
   };
 }
 

@@ -50,6 +50,8 @@ export interface Change {
   acts: readonly Act[];
   /** Content of the request. If a client repeats an Idempotency-Key, the content must be equal. */
   request: unknown;
+  /** Names of the fields that the request sends. */
+  sent?: readonly string[];
   /** Whether the write only encrypts values again. This is allowed even for records that cannot be changed. */
   upkeep?: boolean;
   /** Whether the write must fail if another entry adds a reference to this one at the same time. */

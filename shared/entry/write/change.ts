@@ -22,6 +22,7 @@ import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { entryKeys } from "../index/entry-keys.ts";
 import { repairAfterCancel } from "../index/schedules.ts";
+import { concealed, readableIn } from "../model/fields.ts";
 import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
 import {
   existing,
@@ -96,27 +97,44 @@ export async function changeEntry(
       now,
       guardSeq: change.guarded === true ? (guardMessage?.seq ?? 0) : undefined,
     };
-    const decided = await change.decide(state);
-    const decision =
-      change.upkeep === true
-        ? decided
-        : await hooked(deps, actor, context, schema, {
-            acts: change.acts,
-            decided,
-            previous: base,
-            held: held.claims,
-            publish: decided.live === "publish",
-            next: (proposed) => nextSnapshot(state, proposed, actor),
-          });
-    const next = nextSnapshot(state, decision, actor);
-    const write = await writeOf(deps, state, decision, next, attempt, change);
-    const seq = await commit(deps, context, { ...write, idempotency: claim });
-    if (cancels(state, decision)) {
-      for (const role of rolesOf(schema)) await repairAfterCancel(deps, found.address, role, found.head);
+    try {
+      const decided = await change.decide(state);
+      const decision =
+        change.upkeep === true
+          ? decided
+          : await hooked(deps, actor, context, schema, {
+              acts: change.acts,
+              decided,
+              previous: base,
+              held: held.claims,
+              publish: decided.live === "publish",
+              next: (proposed) => nextSnapshot(state, proposed, actor),
+            });
+      const next = nextSnapshot(state, decision, actor);
+      const write = await writeOf(deps, state, decision, next, attempt, change);
+      const seq = await commit(deps, context, { ...write, idempotency: claim });
+      if (cancels(state, decision)) {
+        for (const role of rolesOf(schema)) await repairAfterCancel(deps, found.address, role, found.head);
+      }
+      return { snapshot: next, seq, replayed: false };
+    } catch (error) {
+      throw asSeenBy(error, actor, state, change);
     }
-    return { snapshot: next, seq, replayed: false };
   };
   return counted(deps, actor, target.orbId, () => retryOnConflict(deps, target.orbId, run, findReplay));
+}
+
+/** Returns an error without the fields that the caller may not see. */
+function asSeenBy(
+  error: unknown,
+  actor: Actor,
+  { schema, base, context }: State,
+  { sent = [] }: Change,
+): unknown {
+  if (schema?.narrowed.read !== true) return error;
+  const caller = principalIn(actor, context.orb, context.compiled);
+  const view = readableIn(schema, caller, base.createdBy);
+  return concealed(error, schema, new Set([...view.fields.keys(), ...sent]));
 }
 
 /** Throws before any read if the caller may not change any entry, not even their own. */

@@ -12,10 +12,11 @@ import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency
 import type { EntryWrite } from "../model/messages.ts";
 import { addressOf, type OrbContext, refuseRecords } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
+import { admitted } from "./admitted.ts";
 import type { Written } from "./change.ts";
 import { commit } from "./commit.ts";
 import { hooked } from "./hooked.ts";
-import { mergeValues, readWindow, windowFaults } from "./input.ts";
+import { readWindow, windowFaults } from "./input.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
@@ -98,9 +99,14 @@ export async function planNew(
   const { window, faults } = readWindow(input, { validFrom: null, validTo: null });
   const now = deps.clock.now();
   if (publish) faults.push(...windowFaults(window, now));
+  const createdBy = actorId(actor);
+  const sender = { caller: principalIn(actor, context.orb, context.compiled), createdBy };
+  const { given, faults: refused } = admitted(schema, sender, input.values, {}, input);
+  faults.push(...refused);
   const prepared = await prepare(deps, actor, context, schema, {
     id,
-    given: mergeValues(schema, input.values, {}, input),
+    given,
+    createdBy,
     stored: {},
     held: [],
     publish,

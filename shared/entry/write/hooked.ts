@@ -81,6 +81,7 @@ export async function hooked<T extends Changeable>(
       held: [...held, ...claims],
       publish,
       faults: [],
+      createdBy: entry.createdBy,
     });
     const guarded = new Set(guards.map(({ subject }) => subject));
     const more = prepared.guards.filter(({ subject }) => !guarded.has(subject));

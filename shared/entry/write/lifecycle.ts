@@ -29,6 +29,7 @@ export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<
         id: base.id,
         given: storedInput(schema, base.values),
         stored: base.values,
+        createdBy: base.createdBy,
         held: state.held.claims,
         publish: true,
         faults,

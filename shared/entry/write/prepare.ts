@@ -1,4 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
+import { principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ruleFaults } from "../../definition/rule.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
@@ -6,7 +7,8 @@ import type { Deps } from "../../deps.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { countValues } from "../../quotas/write.ts";
 import { checkTargets } from "../index/references.ts";
-import { indexKeysOf, parseKey, referenceKey, secretOf } from "../model/index-keys.ts";
+import { ofFields, readableIn } from "../model/fields.ts";
+import { indexKeysOf, isUniqueKey, parseKey, referenceKey, secretOf } from "../model/index-keys.ts";
 import type { Guard } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { sealValues } from "../model/sealing.ts";
@@ -32,14 +34,31 @@ export interface Preparation {
   held: readonly string[];
   publish: boolean;
   faults: readonly Fault[];
+  /** Account that created the entry. The caller itself, for a new one. */
+  createdBy: string;
 }
 
-function tooLarge(): AppError {
-  return new AppError(
-    "too_large",
-    "entry_too_large",
-    `The entry's values must be smaller than ${ENTRY_LIMIT / 1024} KiB as JSON. Remove or shorten some of them.`,
-  );
+function sizeOf(values: Readonly<Record<string, unknown>>): number {
+  return encoder.encode(JSON.stringify(values)).length;
+}
+
+/**
+ * Throws 413 if the values are too large. Fields with different readers have separate limits: with a common one, the
+ * readers of one field could measure another.
+ */
+function requireSize(schema: CompiledSchema, values: Readonly<Record<string, unknown>>): void {
+  const readers = Map.groupBy(schema.fields.values(), ({ access }) => JSON.stringify(access.read ?? null));
+  const limit = Math.floor(ENTRY_LIMIT / Math.max(1, readers.size));
+  for (const fields of readers.values()) {
+    const group = fields.flatMap(({ name }) => (Object.hasOwn(values, name) ? [[name, values[name]]] : []));
+    if (sizeOf(Object.fromEntries(group)) >= limit) throw tooLarge(limit, readers.size > 1);
+  }
+}
+
+function tooLarge(limit: number, grouped: boolean): AppError {
+  const which = grouped ? "The entry's values in fields with the same readers" : "The entry's values";
+  const detail = `${which} must be smaller than ${Math.floor(limit / 1024)} KiB as JSON. Remove or shorten some of them.`;
+  return new AppError("too_large", "entry_too_large", detail);
 }
 
 /**
@@ -66,12 +85,18 @@ export async function prepare(
   if (faults.length > 0) throw invalid(faults);
   if (notLive.length > 0) throw referencesNotLive(notLive);
   const { stored, plain } = await sealValues(deps.config, schema, input.id, checked.values, input.stored);
-  const bytes = encoder.encode(JSON.stringify(plain)).length;
-  if (bytes >= ENTRY_LIMIT) throw tooLarge();
+  requireSize(schema, plain);
   const claims = await indexKeysOf(deps.config, schema, plain);
-  const guesses = secretOf(schema, claims).filter((key) => !held.has(key));
+  const caller = principalIn(actor, context.orb, context.compiled);
+  const view = readableIn(schema, caller, input.createdBy);
+  // A conflict on a unique value tells the caller that another entry has it.
+  const secret = new Set(secretOf(schema, claims));
+  const guesses = claims.filter((key) => {
+    const hidden = isUniqueKey(key) && !view.fields.has(parseKey(key).field);
+    return (secret.has(key) || hidden) && !held.has(key);
+  });
   await countValues(deps, actor, context.orb, {
-    bytes,
+    bytes: sizeOf(ofFields(view, plain)),
     guesses: guesses.map((key) => parseKey(key).field),
   });
   return { values: stored, claims, guards: targets.guards };

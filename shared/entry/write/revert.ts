@@ -1,8 +1,10 @@
 import type { Actor } from "../../access/actor.ts";
+import { principalIn } from "../../access/authorize.ts";
 import { next } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
 import { storedInput } from "../model/known.ts";
 import { revisionSnapshot } from "../read/revisions.ts";
+import { keepingHidden } from "./admitted.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import { readWindow } from "./input.ts";
 import { prepare } from "./prepare.ts";
@@ -21,11 +23,15 @@ export function revertEntry(
       const schema = requireSchema(state);
       const status = next(statusOf(state.base), "update");
       const old = await revisionSnapshot(deps, state.entry, target.revision);
-      const { window, faults } = readWindow(old, state.base);
+      const { base, context } = state;
+      const { window, faults } = readWindow(old, base);
+      const sender = { caller: principalIn(actor, context.orb, context.compiled), createdBy: base.createdBy };
+      const values = keepingHidden(schema, sender, old.values, base.values);
       const prepared = await prepare(deps, actor, state.context, schema, {
         id: state.base.id,
-        given: storedInput(schema, old.values),
-        stored: old.values,
+        given: storedInput(schema, values),
+        createdBy: base.createdBy,
+        stored: values,
         held: state.held.claims,
         publish: false,
         faults,

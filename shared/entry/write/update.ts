@@ -1,14 +1,17 @@
 import type { Actor } from "../../access/actor.ts";
+import { principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { next } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
+import { isObject } from "../../kernel/json.ts";
 import { publishMessages } from "../index/schedules.ts";
 import { storedInput } from "../model/known.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
+import { admitted } from "./admitted.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import type { State } from "./change-write.ts";
-import { mergeValues, readWindow, windowFaults } from "./input.ts";
+import { readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 
 export interface UpdateInput extends Target {
@@ -73,6 +76,7 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
   return changeEntry(deps, actor, input, {
     acts: publish ? ["update", "publish"] : ["update"],
     request: { values, validFrom, validTo, locale, market, publish },
+    sent: isObject(values) ? Object.keys(values) : [],
     publishing: (state, made, role) =>
       publishMessages(state.entry.address, role, made, state.entry.head, state.now),
     async decide(state) {
@@ -81,13 +85,17 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
       const { window, faults } = readWindow({ validFrom, validTo }, state.base);
       if (publish) faults.push(...windowFaults(window, state.now));
       faults.push(...placeFaults(input, schema, state.base));
-      const stored = state.base.values;
+      const { values: stored, createdBy } = state.base;
+      const sender = { caller: principalIn(actor, state.context.orb, state.context.compiled), createdBy };
+      const whole = values === undefined && locale === undefined && market === undefined;
+      const { given, faults: refused } = whole
+        ? { given: storedInput(schema, stored), faults: [] }
+        : admitted(schema, sender, values === undefined ? {} : values, stored, { locale, market });
+      faults.push(...refused);
       const prepared = await prepare(deps, actor, state.context, schema, {
         id: state.base.id,
-        given:
-          values === undefined && locale === undefined && market === undefined
-            ? storedInput(schema, stored)
-            : mergeValues(schema, values === undefined ? {} : values, stored, { locale, market }),
+        given,
+        createdBy,
         stored,
         held: state.held.claims,
         publish,

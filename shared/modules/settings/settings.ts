@@ -1,6 +1,6 @@
 /** User settings and application settings. Each is an entry whose id is derived from its owner. */
 import { type Actor, accountOf, actorId, throughOf } from "../../access/actor.ts";
-import { maySettings, type Principal, principalIn, requireAct } from "../../access/authorize.ts";
+import { atLeast, mayForAll, type Principal, principalIn, requireAct } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
@@ -8,6 +8,7 @@ import type { LiveOrb } from "../../definition/live-orb.ts";
 import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { withReservations } from "../../entry/index/entry-keys.ts";
+import { readableIn } from "../../entry/model/fields.ts";
 import { isEqualityKey } from "../../entry/model/index-keys.ts";
 import { keyChange } from "../../entry/model/key-messages.ts";
 import { storedInput } from "../../entry/model/known.ts";
@@ -21,6 +22,7 @@ import {
   parseEntry,
 } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, effective, type StoredValue } from "../../entry/model/snapshot.ts";
+import { admitted } from "../../entry/write/admitted.ts";
 import { commit } from "../../entry/write/commit.ts";
 import { planNew } from "../../entry/write/create.ts";
 import { appendFenced } from "../../entry/write/fenced.ts";
@@ -62,8 +64,8 @@ function requireScope(
   action: "read" | "update",
   { schema: { access }, scope }: SettingsTarget,
 ): void {
-  if (!maySettings(caller, action, { access, scope }))
-    throw refusal(caller.actor, scope === "application" ? "admin" : "user");
+  const allowed = scope === "user" ? atLeast(caller.role, "user") : mayForAll(caller, action, access);
+  if (!allowed) throw refusal(caller.actor, scope === "application" ? "admin" : "user");
 }
 
 function withDefaults(
@@ -75,8 +77,9 @@ function withDefaults(
   return { ...values, ...maskValues(Object.fromEntries(set), schema) };
 }
 
-function viewOf(target: SettingsTarget, head: EntrySnapshot | undefined): SettingsView {
-  const { schema, scope } = target;
+function viewOf(caller: Principal, target: SettingsTarget, head: EntrySnapshot | undefined): SettingsView {
+  const { scope } = target;
+  const schema = readableIn(target.schema, caller, head?.createdBy ?? actorId(caller.actor));
   return {
     module: schema.module,
     schema: schema.id,
@@ -96,7 +99,7 @@ export async function getSettings(
   requireCovered(caller.scope, "read");
   const { live, schema } = target;
   const entry = await loadEntry(deps, live.orb, await settingsId(caller.actor, target), schema);
-  return viewOf(target, entry === null || entry.head.status === "DELETED" ? undefined : entry.head);
+  return viewOf(caller, target, entry === null || entry.head.status === "DELETED" ? undefined : entry.head);
 }
 
 /**
@@ -119,6 +122,12 @@ export async function setSettings(
     const last = await nullIfMissing(deps.store.get(streams.orb(live.orb), log));
     const entry = parseEntry(last);
     const stored = entry === null || entry.head.status === "DELETED" ? {} : entry.head.values;
+    const sender = {
+      caller: principalIn(actor, live.orb, live.compiled),
+      createdBy: entry?.head.createdBy ?? actorId(actor),
+    };
+    const { faults } = admitted(schema, sender, given, stored, {});
+    if (faults.length > 0) throw invalid(faults);
     const values = merged(schema, stored, given);
     // If a message exists without an entry, it marks an entry that was just deleted.
     const fresh = { id, headSeq: last?.seq ?? 0 };
@@ -126,7 +135,7 @@ export async function setSettings(
       entry === null
         ? await create(deps, actor, target, fresh, values, attempt)
         : await change(deps, actor, target, entry, values, stored, attempt);
-    return viewOf(target, snapshot);
+    return viewOf(sender.caller, target, snapshot);
   };
   return counted(deps, actor, first.live.orb, () => retryOnConflict(deps, first.live.orb, write));
 }
@@ -214,6 +223,7 @@ async function change(
     held: head.claims,
     publish: false,
     faults: [],
+    createdBy: head.createdBy,
   });
   const now = deps.clock.now();
   // If the settings have expired, that counts as a revision, and another entry may have taken their unique values.

@@ -1,5 +1,5 @@
 import { actorId } from "../../access/actor.ts";
-import { mayListRecords, type Principal } from "../../access/authorize.ts";
+import { mayForAll, type Principal } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -9,6 +9,7 @@ import type { Deps } from "../../deps.ts";
 import { inBatches } from "../../entry/index/batches.ts";
 import { type IndexEntry, type IndexScan, type ScanStart, scanInOrder } from "../../entry/index/scan.ts";
 import { positionAt, readCursor, writeCursor } from "../../entry/model/cursor.ts";
+import { readableIn } from "../../entry/model/fields.ts";
 import { addressOf, nullIfMissing } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
 import { PAGE_SIZE } from "../../entry/query/query.ts";
@@ -68,7 +69,7 @@ export async function listTransactions(
   const { actor, role, scope } = caller;
   if (role === "public") throw refusal(actor);
   requireCovered(scope, "read");
-  const everybody = mayListRecords(caller, schema.access);
+  const everybody = mayForAll(caller, "read", schema.access);
   const own = actorId(actor);
   if (!everybody && query.by !== undefined && query.by !== own) throw refusal(actor, "admin");
   const owner = everybody ? query.by : own;
@@ -111,7 +112,7 @@ export async function listTransactions(
           if (items.length === query.limit) return early();
           bytes += size;
           if (items.length > 0 && bytes > READ_BYTES) return early();
-          items.push(recordView(schema, snapshot));
+          items.push(recordView(readableIn(schema, caller, snapshot.createdBy), snapshot));
           last = { seq: found.seq, density };
         }
         const reached = wanted.at(-1);

@@ -6,6 +6,7 @@ import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import { withReservations } from "../../entry/index/entry-keys.ts";
 import { publishMessages } from "../../entry/index/schedules.ts";
+import { readableIn } from "../../entry/model/fields.ts";
 import { canonical } from "../../entry/model/idempotency.ts";
 import { hmacs } from "../../entry/model/index-keys.ts";
 import { addressOf, loadEntry } from "../../entry/model/resolve.ts";
@@ -52,6 +53,8 @@ export async function recordTransaction(
     key === undefined
       ? undefined
       : await derivedId(["transaction", given.home.schema, accountOf(actor), key]);
+  const viewIn = (live: LiveOrb, schema: CompiledSchema) =>
+    readableIn(schema, principalIn(actor, live.orb, live.compiled), owner);
   const write = async (attempt: number) => {
     const id = keyed ?? deps.newId();
     let [live, schema] = [first, given];
@@ -65,7 +68,7 @@ export async function recordTransaction(
     if (before !== null) {
       const stored: RecordSnapshot = before.head;
       if (stored.request === undefined || !requests.includes(stored.request)) throw mismatch();
-      return { record: recordView(schema, stored), replayed: true };
+      return { record: recordView(viewIn(live, schema), stored), replayed: true };
     }
     const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);
     const [made] = plan.snapshots;
@@ -89,7 +92,7 @@ export async function recordTransaction(
     // Two requests with the same key may write the same record. One atomic batch keeps it from appearing twice in
     // lists.
     await commit(deps, live, sure, { atomic: request !== undefined });
-    return { record: recordView(schema, snapshot), replayed: false };
+    return { record: recordView(viewIn(live, schema), snapshot), replayed: false };
   };
   return counted(deps, actor, first.orb, () => retryOnConflict(deps, first.orb, write));
 }

@@ -1,4 +1,5 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
+import { ofFields } from "../../entry/model/fields.ts";
 import { maskValues } from "../../entry/model/masking.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
 import { type EntryAddress, isToken, subjects } from "../../store/subjects.ts";
@@ -22,11 +23,19 @@ export interface RecordSnapshot extends EntrySnapshot {
   request?: string;
 }
 
+/** @param definition the schema with the fields that the caller may read */
 export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot): RecordView {
   const { id, createdAt, createdBy, through, values } = snapshot;
   const { module, id: schema } = definition;
   const by = through === undefined ? { createdBy } : { createdBy, through };
-  return { id, module, schema, createdAt, ...by, values: maskValues(values, definition) };
+  return {
+    id,
+    module,
+    schema,
+    createdAt,
+    ...by,
+    values: maskValues(ofFields(definition, values), definition),
+  };
 }
 
 /** Returns the index messages that list a record under its owner. */

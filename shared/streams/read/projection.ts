@@ -6,6 +6,7 @@
  */
 import { may, PUBLIC } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
+import { readableBy } from "../../entry/model/fields.ts";
 import { type Choice, presentValues } from "../../entry/model/localize.ts";
 import { maskValues } from "../../entry/model/masking.ts";
 import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
@@ -95,7 +96,7 @@ export function project(
   // The broker itself publishes the message at `validFrom`. With a second check here, a slow clock would lose the
   // message.
   if (until !== undefined && until <= now) return undefined;
-  return { event: copyEvent(body, schema), until };
+  return { event: copyEvent(body, readableBy(schema, PUBLIC, false)), until };
 }
 
 function tombstoneEvent(stored: Tombstone, definition: CompiledSchema | undefined): Record<string, unknown> {
@@ -112,6 +113,7 @@ function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unkno
 /** Clients of a stream cannot choose a language, so they get all translations. */
 const WHOLE: Choice = { languages: [], markets: [], allLocales: true, negotiated: false };
 
+/** @param schema the schema with the fields that everyone may read */
 function shownValues(
   schema: CompiledSchema,
   stored: Readonly<Record<string, unknown>>,

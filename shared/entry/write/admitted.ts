@@ -1,0 +1,116 @@
+/** Checks which fields a caller sends, and keeps the stored values of those that it may not see or set. */
+import { isOwn, mayField, type Principal } from "../../access/authorize.ts";
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { MASK } from "../../definition/document/mask.ts";
+import { unknownField } from "../../definition/validate.ts";
+import type { Fault } from "../../kernel/errors.ts";
+import { escapeSegment } from "../../kernel/faults.ts";
+import { equal, isObject } from "../../kernel/json.ts";
+import { storedInput } from "../model/known.ts";
+import type { StoredValue } from "../model/snapshot.ts";
+import { type Localization, mergeValues } from "./input.ts";
+
+export interface Sender {
+  caller: Principal;
+  /** Account that created the entry. The caller itself, for a new one. */
+  createdBy: string;
+}
+
+export interface Admitted {
+  /** The complete values to validate. */
+  given: unknown;
+  faults: Fault[];
+}
+
+interface Rights {
+  read: boolean;
+  write: boolean;
+}
+
+function rightsIn({ access }: CompiledField, { caller, createdBy }: Sender): Rights {
+  const own = isOwn(caller.actor, createdBy);
+  return {
+    read: mayField(caller, "read", { access, own }),
+    write: mayField(caller, "write", { access, own }),
+  };
+}
+
+/**
+ * Returns the values to validate for a write.
+ *
+ * - A field that the caller may neither read nor set is unknown to it.
+ * - A field that the caller may read and not set can be sent back as it is.
+ * - A field that the caller may set and not read is replaced as a whole. So no answer tells about its stored value.
+ * - A field of these kinds that is not sent keeps its stored value.
+ *
+ * @param stored values of the newest revision; empty for a new entry
+ */
+export function admitted(
+  schema: CompiledSchema,
+  sender: Sender,
+  sent: unknown,
+  stored: Readonly<Record<string, StoredValue>>,
+  place: Localization,
+): Admitted {
+  if (!schema.narrowed.any || !isObject(sent)) {
+    return { given: mergeValues(schema, sent, stored, place), faults: [] };
+  }
+  const rights = new Map([...schema.fields.values()].map((field) => [field.name, rightsIn(field, sender)]));
+  const known = [...rights].flatMap(([name, { read, write }]) => (read || write ? [name] : []));
+  const faults: Fault[] = [];
+  const admissible = Object.entries(sent).filter(([name, value]) => {
+    const right = rights.get(name);
+    const path = `/values/${escapeSegment(name)}`;
+    if (right === undefined || (!right.read && !right.write)) faults.push(unknownField(schema, path, known));
+    else if (!right.read && (isPart(schema.fields.get(name), place) || holdsMask(value))) {
+      faults.push({ path, code: "write_only", message: WRITE_ONLY });
+    } else return true;
+    return false;
+  });
+  const given = mergeValues(schema, Object.fromEntries(admissible), stored, place);
+  const before = storedInput(schema, stored);
+  const complete: Record<string, unknown> = isObject(given) ? { ...given } : {};
+  for (const [name, right] of rights) {
+    if (right.read && right.write) continue;
+    const sends = admissible.some(([one]) => one === name);
+    if (sends && right.write) continue;
+    if (sends && !equal(complete[name] ?? null, before[name] ?? null)) {
+      faults.push({ path: `/values/${name}`, code: "read_only", message: READ_ONLY });
+    }
+    if (before[name] === undefined) delete complete[name];
+    else complete[name] = before[name];
+  }
+  return { given: complete, faults };
+}
+
+const READ_ONLY = "must keep its value, because your role may not set this field. Remove it from the body.";
+const WRITE_ONLY =
+  "must be sent as a whole, without locale, market and masks, because your role may not read this field.";
+
+/** Returns whether a request sets only one language or market of a field. */
+function isPart(field: CompiledField | undefined, { locale, market }: Localization): boolean {
+  return (field?.translatable === true || field?.marketSpecific === true) && (locale ?? market) !== undefined;
+}
+
+function holdsMask(value: unknown): boolean {
+  if (value === MASK) return true;
+  return isObject(value) && Object.values(value).some(holdsMask);
+}
+
+/** Returns values with those that are stored in place of all that the caller may not both see and set. */
+export function keepingHidden(
+  schema: CompiledSchema,
+  sender: Sender,
+  values: Readonly<Record<string, StoredValue>>,
+  stored: Readonly<Record<string, StoredValue>>,
+): Record<string, StoredValue> {
+  if (!schema.narrowed.any) return values;
+  const free = (name: string) => {
+    const field = schema.fields.get(name);
+    if (field === undefined) return true;
+    const { read, write } = rightsIn(field, sender);
+    return read && write;
+  };
+  const kept = Object.entries(stored).filter(([name]) => !free(name));
+  return Object.fromEntries([...Object.entries(values).filter(([name]) => free(name)), ...kept]);
+}

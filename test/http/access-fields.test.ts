@@ -1,0 +1,532 @@
+/**
+ * Fields that some callers may not read or set. Nothing that a caller can ask may depend on a value that it may not
+ * read, so the tests compare answers that differ only in such values, or in the name of such a field.
+ */
+import { beforeAll, describe, expect, test } from "vitest";
+import { adminToken, call, type SignedIn, signIn, user } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let token: string;
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+});
+
+type Answer = Awaited<ReturnType<typeof call>>;
+type By = SignedIn | string | undefined;
+const as = (by: By, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+  const sent = typeof by === "string" ? by : by?.token;
+  return call(platform, method, path, {
+    headers,
+    ...(sent === undefined ? {} : { token: sent }),
+    ...(body === undefined ? {} : { body }),
+  });
+};
+
+type Bag = Record<string, unknown>;
+const FIELDS: Bag[] = [
+  { name: "title", type: "string" },
+  { name: "cost", type: "number", access: { read: ["buyer"], write: ["buyer"] } },
+  { name: "supplier", type: "reference", ref: "ORB/parties/vendor", access: { read: ["buyer"] } },
+  { name: "sku", type: "string", unique: true, access: { read: ["buyer"], write: ["buyer"] } },
+  { name: "kind", type: "string", enum: ["a", "b"], access: { read: ["admin"], write: ["admin"] } },
+  { name: "secret", type: "string", sensitive: true, access: { read: ["buyer"], write: ["buyer"] } },
+  { name: "words", type: "text", translatable: true, access: { read: ["buyer"], write: ["buyer"] } },
+  { name: "note", type: "string", access: { read: ["own"], write: ["own"] } },
+  { name: "state", type: "string", access: { write: ["admin"] } },
+  { name: "tip", type: "string", access: { read: ["admin"], write: ["user"] } },
+];
+const ACCESS = {
+  read: ["public"],
+  create: ["user"],
+  update: ["own", "buyer"],
+  publish: ["own", "buyer"],
+  delete: ["own", "buyer"],
+};
+
+interface Shape {
+  fields?: Bag[];
+  access?: object;
+}
+
+const document = (id: string, { fields = FIELDS, access = ACCESS }: Shape = {}) => ({
+  id,
+  roles: [{ id: "buyer", name: "Buyers" }],
+  languages: ["en", "de"],
+  uses: [
+    { service: "access", handlers: ["passkey", "invitations"] },
+    { service: "transactions", handlers: ["record", "list"] },
+    { service: "settings", handlers: ["get", "set"] },
+  ],
+  modules: [
+    {
+      id: "catalog",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "product",
+          access,
+          fields: fields.map((field) =>
+            field.ref === undefined ? field : { ...field, ref: String(field.ref).replace("ORB", id) },
+          ),
+        },
+      ],
+    },
+    {
+      id: "parties",
+      type: "CONTENT",
+      schemas: [{ id: "vendor", fields: [{ name: "title", type: "string" }] }],
+    },
+    {
+      id: "ledger",
+      type: "TRANSACTIONS",
+      schemas: [
+        {
+          id: "payment",
+          fields: [
+            { name: "amount", type: "number" },
+            { name: "checked", type: "string", access: { read: ["admin"], write: ["buyer"] } },
+          ],
+        },
+      ],
+    },
+    {
+      id: "choices",
+      type: "SETTINGS",
+      schemas: [
+        {
+          id: "choice",
+          fields: [
+            { name: "theme", type: "string" },
+            { name: "plan", type: "string", default: "free", access: { write: ["admin"] } },
+            { name: "score", type: "number", access: { read: ["admin"], write: ["admin"] } },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+interface Place {
+  orb: string;
+  path: string;
+  vendor: string;
+  people: Record<"user" | "other" | "buyer" | "admin" | "owner", SignedIn>;
+}
+
+let number = 0;
+async function newPlace(): Promise<Place> {
+  const orb = `hides${++number}`;
+  expect((await as(token, "POST", "/api/admin/orbs?publish=true", document(orb))).status).toBe(201);
+  const people = {
+    user: await user(platform, orb),
+    other: await user(platform, orb),
+    buyer: await user(platform, orb, "buyer"),
+    admin: await user(platform, orb, "admin"),
+    owner: await user(platform, orb, "owner"),
+  };
+  const vendor = await as(token, "POST", `/api/${orb}/parties?publish=true`, { values: { title: "Acme" } });
+  return { orb, path: `/api/${orb}/catalog`, vendor: vendor.body.id, people };
+}
+
+const republish = async (orb: string, shape: Shape) =>
+  expect((await as(token, "PUT", `/api/admin/orbs/${orb}?publish=true`, document(orb, shape))).status).toBe(
+    200,
+  );
+
+const SECRETS = {
+  cost: 12.5,
+  sku: "C-1",
+  kind: "a",
+  secret: "s3cret",
+  words: { en: "hidden", de: "verdeckt" },
+};
+
+/** A published entry of the user, with values in every field. */
+async function newProduct(
+  { path, vendor, people }: Place,
+  values: Bag = SECRETS,
+  title = "one",
+): Promise<string> {
+  const made = await as(people.user, "POST", `${path}?publish=true`, { values: { title, note: "mine" } });
+  expect(made.status).toBe(201);
+  const all = { title, note: "mine", supplier: vendor, tip: "thanks", state: "new", ...values };
+  const id = made.body.id as string;
+  expect((await as(token, "PUT", `${path}/${id}?publish=true`, { values: all })).status).toBe(200);
+  return id;
+}
+
+const names = (answer: Answer) => Object.keys(answer.body.values).sort();
+const HIDDEN = ["cost", "supplier", "sku", "kind", "secret", "words", "tip"];
+
+test("each caller gets the fields that it may read, in every kind of answer", async () => {
+  const place = await newPlace();
+  const { path, people } = place;
+  const id = await newProduct(place);
+  const open = ["state", "title"];
+  const bought = [...open, "sku", "cost", "secret", "supplier", "words"].sort();
+  const all = FIELDS.map(({ name }) => name as string).sort();
+  const expected: [By, string[]][] = [
+    [undefined, open],
+    [people.other, open],
+    [people.user, [...open, "note"].sort()],
+    [people.buyer, bought],
+    [people.admin, all],
+    [people.owner, all],
+    [token, all],
+  ];
+  for (const [by, fields] of expected) {
+    expect(names(await as(by, "GET", `${path}/${id}`))).toEqual(fields);
+    expect(names(await as(by, "GET", `${path}/${id}?locale=*`))).toEqual(fields);
+    for (const query of ["", "?count=true", "?sort=-title", "?sort=-createdAt", "?filter[title]=one"]) {
+      const { body } = await as(by, "GET", `${path}${query}`);
+      expect(body.items.map((item: { values: Bag }) => Object.keys(item.values).sort())).toEqual([fields]);
+    }
+  }
+  for (const [by, fields] of expected.slice(2)) {
+    expect(names(await as(by, "GET", `${path}/${id}?revision=latest`))).toEqual(fields);
+    const listed = await as(by, "GET", `${path}?revision=latest`);
+    expect(names({ ...listed, body: listed.body.items[0] })).toEqual(fields);
+    expect(names(await as(by, "POST", `${path}/${id}/archive`))).toEqual(fields);
+    expect(names(await as(by, "POST", `${path}/${id}/restore`))).toEqual(fields);
+    expect(names(await as(by, "POST", `${path}/${id}/publish`))).toEqual(fields);
+    expect(names(await as(by, "PUT", `${path}/${id}?publish=true`, { validTo: null }))).toEqual(fields);
+  }
+});
+
+test("a hidden field cannot be told from a field that does not exist", async () => {
+  const place = await newPlace();
+  const { path, people } = place;
+  const id = await newProduct(place);
+  /** An answer with the name of the field replaced, and without what differs between any two requests. */
+  const told = ({ status, body, headers }: Answer, name: string) => {
+    const { requestId: _, instance: __, ...rest } = (body ?? {}) as Bag;
+    const type = headers.get("content-type");
+    const own = new RegExp(`(["/\\[]|\\\\")${name}(["\\]]|\\\\")`, "g");
+    return [status, type, JSON.stringify(rest).replaceAll(own, "$1NAME$2")];
+  };
+  const requests: ((by: By, name: string) => Promise<Answer>)[] = [
+    ...["", "[ne]", "[in]", "[gt]", "[contains]", "[null]", "[nonsense]"].map(
+      (operator) => (by: By, name: string) => as(by, "GET", `${path}?filter[${name}]${operator}=a`),
+    ),
+    (by, name) => as(by, "GET", `${path}?sort=${name}`),
+    (by, name) => as(by, "GET", `${path}?sort=-title,${name}&count=true`),
+    (by, name) => as(by, "GET", `${path}?fields=title,${name}`),
+    (by, name) => as(by, "GET", `${path}?expand=${name}`),
+    (by, name) => as(by, "GET", `${path}/${id}?fields=${name}`),
+    (by, name) => as(by, "GET", `${path}/${id}?expand=${name}`),
+  ];
+  const writes: ((by: By, name: string) => Promise<Answer>)[] = [
+    (by, name) => as(by, "POST", path, { values: { [name]: "x" } }),
+    (by, name) => as(by, "PUT", `${path}/${id}`, { values: { [name]: null } }),
+    (by, name) => as(by, "PUT", `${path}/${id}?locale=de`, { values: { [name]: "x" } }),
+  ];
+  for (const by of [undefined, people.other, people.user])
+    for (const request of requests)
+      for (const name of HIDDEN)
+        expect(told(await request(by, name), name)).toEqual(told(await request(by, "nothing"), "nothing"));
+  for (const request of writes)
+    for (const name of HIDDEN.filter((one) => one !== "tip" && one !== "supplier"))
+      expect(told(await request(people.user, name), name)).toEqual(
+        told(await request(people.user, "nothing"), "nothing"),
+      );
+  // Its creator alone reads a note. As lists hold entries of others too, not even the creator may compare by it.
+  expect((await as(people.user, "GET", `${path}?filter[note]=mine`)).status).toBe(400);
+  expect((await as(people.user, "GET", `${path}?fields=note`)).body.items[0].values).toEqual({
+    note: "mine",
+  });
+  expect((await as(people.other, "GET", `${path}?fields=note`)).body.items[0].values).toEqual({});
+});
+
+test("answers to callers who may not read a value do not depend on it", async () => {
+  const place = await newPlace();
+  const { path, people } = place;
+  const twins = [
+    await newProduct(place, SECRETS, "twin"),
+    await newProduct(place, { cost: 99, sku: "C-22222222", kind: "b", secret: "longer secret" }, "twin"),
+  ];
+  const bland = (answer: Answer, id: string) => {
+    const { createdAt: _, updatedAt: __, publishedAt: ___, ...rest } = answer.body as Bag;
+    const etag = answer.headers.get("etag");
+    return JSON.stringify([answer.status, rest, etag, answer.headers.get("content-language")]).replaceAll(
+      id,
+      "ID",
+    );
+  };
+  for (const by of [undefined, people.other])
+    for (const query of ["", "?locale=*", "?fields=title", "?locale=de"]) {
+      const [one, two] = await Promise.all(twins.map((id) => as(by, "GET", `${path}/${id}${query}`)));
+      expect(bland(one as Answer, twins[0] ?? "")).toBe(bland(two as Answer, twins[1] ?? ""));
+    }
+  for (const query of ["?filter[title]=twin&count=true", "?sort=title&limit=1&count=true", "?sort=state"]) {
+    const { body } = await as(people.other, "GET", `${path}${query}`);
+    const values = body.items.map((item: { values: Bag }) => item.values);
+    expect(values).toEqual(values.map(() => ({ title: "twin", state: "new" })));
+    if (body.total !== undefined) expect(body.total).toBe(2);
+  }
+  // A change of a hidden value alone shows as a new revision, and as nothing else.
+  const [id = ""] = twins;
+  const before = await as(people.other, "GET", `${path}/${id}`);
+  const change = { ...(await as(token, "GET", `${path}/${id}?locale=*`)).body.values, cost: 1 };
+  expect((await as(token, "PUT", `${path}/${id}?publish=true`, { values: change })).status).toBe(200);
+  const after = await as(people.other, "GET", `${path}/${id}`);
+  expect(after.body.values).toEqual(before.body.values);
+  expect(after.body.revision).toBe(before.body.revision + 1);
+});
+
+test("an ETag of one view is never valid for another", async () => {
+  const place = await newPlace();
+  const id = await newProduct(place);
+  const callers = [undefined, place.people.user, place.people.buyer, place.people.admin];
+  const tags = new Set<string>();
+  for (const by of callers) {
+    const answer = await as(by, "GET", `${place.path}/${id}`);
+    expect(answer.headers.get("vary")).toContain("Authorization");
+    tags.add(answer.headers.get("etag") ?? "");
+  }
+  expect(tags.size).toBe(callers.length);
+  const own = await as(undefined, "GET", `${place.path}/${id}`);
+  const same = { "if-none-match": own.headers.get("etag") ?? "" };
+  expect((await as(undefined, "GET", `${place.path}/${id}`, undefined, same)).status).toBe(304);
+  expect((await as(place.people.buyer, "GET", `${place.path}/${id}`, undefined, same)).status).toBe(200);
+});
+
+describe("writing", () => {
+  test("keeps what the caller may not see or set, whatever it sends", async () => {
+    const place = await newPlace();
+    const { path, people } = place;
+    const id = await newProduct(place);
+    const stored = async () => (await as(token, "GET", `${path}/${id}?revision=latest&locale=*`)).body.values;
+    const before = await stored();
+    const put = (by: By, values: Bag, query = "") => as(by, "PUT", `${path}/${id}${query}`, { values });
+    expect((await put(people.user, { title: "two", note: "n" })).status).toBe(200);
+    expect(await stored()).toEqual({ ...before, title: "two", note: "n" });
+    expect((await put(people.user, { title: "zwei" }, "?locale=de")).status).toBe(200);
+    expect(await stored()).toMatchObject({ ...SECRETS, secret: before.secret, title: "zwei" });
+    // A buyer is not the creator, and does not see the note.
+    expect((await put(people.buyer, { title: "three", cost: 13, sku: "C-2" })).status).toBe(200);
+    const { secret: _, words: __, supplier: ___, ...rest } = before;
+    expect(await stored()).toEqual({
+      ...rest,
+      title: "three",
+      cost: 13,
+      sku: "C-2",
+      note: expect.anything(),
+    });
+  });
+
+  test("accepts a field that the caller may not set only as it was read", async () => {
+    const place = await newPlace();
+    const { path, people } = place;
+    const id = await newProduct(place);
+    const read = (await as(people.user, "GET", `${path}/${id}`)).body;
+    const sentBack = await as(people.user, "PUT", `${path}/${id}`, read);
+    expect(sentBack).toMatchObject({ status: 200, body: { values: { state: "new" } } });
+    for (const state of ["old", null, 1]) {
+      const refused = await as(people.user, "PUT", `${path}/${id}`, { values: { ...read.values, state } });
+      const errors = [expect.objectContaining({ path: "/values/state", code: "read_only" })];
+      expect(refused).toMatchObject({ status: 422, body: { errors } });
+    }
+    const created = await as(people.user, "POST", path, { values: { state: "old" } });
+    expect(created).toMatchObject({ status: 422, body: { errors: [{ code: "read_only" }] } });
+  });
+
+  test("lets a caller replace what it may set and not read, and shows nothing of it", async () => {
+    const place = await newPlace();
+    const { orb, path, people } = place;
+    const id = await newProduct(place);
+    const stored = async () => (await as(token, "GET", `${path}/${id}?revision=latest&locale=*`)).body.values;
+    const put = (values: Bag, query = "") => as(people.user, "PUT", `${path}/${id}${query}`, { values });
+    const sent = await put({ title: "one", tip: "more" });
+    expect(sent).toMatchObject({ status: 200, body: { values: { title: "one" } } });
+    expect(sent.body.values).not.toHaveProperty("tip");
+    expect((await stored()).tip).toBe("more");
+    expect((await put({ title: "one" })).status).toBe(200);
+    expect((await stored()).tip).toBe("more");
+    expect((await put({ title: "one", tip: null })).status).toBe(200);
+    expect(await stored()).not.toHaveProperty("tip");
+    // A part or a mask would tell whether a value is stored.
+    const fields = FIELDS.map((field) =>
+      field.name === "secret" || field.name === "words"
+        ? { ...field, access: { read: ["admin"], write: ["user"] } }
+        : field,
+    );
+    await republish(orb, { fields });
+    const mask = (await as(token, "GET", `${path}/${id}`)).body.values.secret;
+    for (const [values, query] of [
+      [{ secret: mask }, ""],
+      [{ words: "neu" }, "?locale=de"],
+    ] as const)
+      expect(await put(values, query)).toMatchObject({
+        status: 422,
+        body: { errors: [{ code: "write_only" }] },
+      });
+    expect((await put({ words: { de: "neu", en: "new" } })).status).toBe(200);
+    expect((await stored()).words).toEqual({ de: "neu", en: "new" });
+  });
+
+  test("names no hidden field in its errors", async () => {
+    const place = await newPlace();
+    const { orb, path, people, vendor } = place;
+    const id = await newProduct(place);
+    expect((await as(people.user, "PUT", `${path}/${id}`, { values: { title: "draft" } })).status).toBe(200);
+    const fields = FIELDS.map((field) => (field.name === "cost" ? { ...field, max: 5 } : field));
+    await republish(orb, { fields });
+    for (const refused of [
+      await as(people.user, "PUT", `${path}/${id}`, { values: { title: "two" } }),
+      await as(people.user, "POST", `${path}/${id}/publish`),
+    ]) {
+      expect(refused).toMatchObject({
+        status: 422,
+        body: { errors: [{ path: "/values", code: "hidden_field" }] },
+      });
+      expect(JSON.stringify(refused.body)).not.toMatch(/cost|12\.5|\b5\b/);
+    }
+    const told = await as(people.buyer, "PUT", `${path}/${id}`, { values: { cost: 12.5 } });
+    expect(told.body.errors[0].path).toBe("/values/cost");
+    await republish(orb, {});
+    // The vendor is not live any more. Publishing is refused, and the answer does not say what it refers to.
+    expect((await as(token, "POST", `/api/${orb}/parties/${vendor}/unpublish`)).status).toBe(200);
+    const dangling = await as(people.user, "POST", `${path}/${id}/publish`);
+    expect(dangling).toMatchObject({
+      status: 422,
+      body: { errors: [{ path: "/values", code: "hidden_field" }] },
+    });
+    expect(JSON.stringify(dangling.body)).not.toMatch(new RegExp(`supplier|${vendor}`));
+    const referred = await as(token, "DELETE", `/api/${orb}/parties/${vendor}`);
+    expect(referred.body.referrers).toEqual([
+      { module: "catalog", schema: "product", id, field: "supplier" },
+    ]);
+  });
+
+  test("does not tell how large a hidden value is", async () => {
+    const place = await newPlace();
+    const { path, people } = place;
+    const [small, large] = [
+      await newProduct(place),
+      await newProduct(place, { ...SECRETS, sku: "C-2", words: { en: "w".repeat(60_000) } }),
+    ];
+    const outcomes = async (id: string, size: number) =>
+      (await as(people.user, "PUT", `${path}/${id}`, { values: { title: "t".repeat(size) } })).status;
+    for (const size of [10_000, 90_000, 100_000, 104_000, 110_000, 200_000])
+      expect(await outcomes(large, size)).toBe(await outcomes(small, size));
+  });
+
+  test("an idempotent replay shows what the caller may read now", async () => {
+    const place = await newPlace();
+    const { orb, path, people } = place;
+    const key = { "idempotency-key": "k-1" };
+    const values = { title: "one", cost: 3 };
+    const first = await as(people.buyer, "POST", path, { values }, key);
+    expect(first).toMatchObject({ status: 201, body: { values } });
+    const { id, authenticator } = people.buyer;
+    expect((await as(token, "PUT", `/api/${orb}/users/${id}`, { role: "user" })).status).toBe(200);
+    const again = await as(
+      await signIn(platform, `/api/${orb}`, authenticator),
+      "POST",
+      path,
+      { values },
+      key,
+    );
+    expect(again).toMatchObject({ status: 201, body: { id: first.body.id, values: { title: "one" } } });
+    expect(again.body.values).not.toHaveProperty("cost");
+  });
+});
+
+test("expanded entries leave out what the caller may not read there", async () => {
+  const place = await newPlace();
+  const { orb, path, people } = place;
+  const id = await newProduct(place);
+  const body = { ...document(orb) };
+  const vendor = { name: "best", type: "reference", ref: `${orb}/catalog/product` };
+  body.modules[1]?.schemas[0]?.fields.push(vendor);
+  expect((await as(token, "PUT", `/api/admin/orbs/${orb}?publish=true`, body)).status).toBe(200);
+  const made = await as(token, "POST", `/api/${orb}/parties?publish=true`, { values: { best: id } });
+  const expanded = async (by: By) => {
+    const one = await as(by, "GET", `/api/${orb}/parties/${made.body.id}?expand=best`);
+    const listed = await as(by, "GET", `/api/${orb}/parties?expand=best&filter[best]=${id}`);
+    const direct = await as(by, "GET", `${path}/${id}`);
+    expect(one.body.expand.best.values).toEqual(direct.body.values);
+    expect(listed.body.items[0].expand.best.values).toEqual(direct.body.values);
+    return one.headers.get("etag");
+  };
+  const tags = [await expanded(undefined), await expanded(people.user), await expanded(people.buyer)];
+  expect(new Set(tags).size).toBe(3);
+});
+
+test("records and settings obey their fields", async () => {
+  const { orb, people } = await newPlace();
+  const record = (by: By, values: Bag) => as(by, "POST", `/api/${orb}/record`, { values });
+  const refused = await record(people.user, { amount: 1, checked: "yes" });
+  expect(refused).toMatchObject({ status: 422, body: { errors: [{ code: "unknown_property" }] } });
+  const made = await record(people.buyer, { amount: 1, checked: "yes" });
+  expect(made).toMatchObject({ status: 200, body: { values: { amount: 1 } } });
+  expect(made.body.values).not.toHaveProperty("checked");
+  const list = async (by: By) => (await as(by, "POST", `/api/${orb}/list`, {})).body.items[0].values;
+  expect(await list(people.buyer)).toEqual({ amount: 1 });
+  expect(await list(people.admin)).toEqual({ amount: 1, checked: "yes" });
+
+  const set = (by: By, values: Bag) => as(by, "POST", `/api/${orb}/set`, { values });
+  expect(await set(people.user, { plan: "gold" })).toMatchObject({
+    status: 422,
+    body: { errors: [{ code: "read_only" }] },
+  });
+  expect(await set(people.user, { score: 1 })).toMatchObject({
+    status: 422,
+    body: { errors: [{ code: "unknown_property" }] },
+  });
+  const mine = await set(people.user, { theme: "dark" });
+  expect(mine.body.values).toEqual({ theme: "dark", plan: "free" });
+  expect((await set(people.admin, { plan: "gold", score: 2 })).body.values).toEqual({
+    plan: "gold",
+    score: 2,
+  });
+});
+
+test("streams and anonymous readers follow a field that narrows and widens, with stored entries", async () => {
+  const place = await newPlace();
+  const { orb, path } = place;
+  const id = await newProduct(place);
+  const mapping = {
+    stream: `ø${orb}`,
+    subjectFilter: `${orb}.content.public.>`,
+    description: "Products",
+    read: "public",
+  };
+  expect((await as(token, "PUT", `/api/admin/streams/${orb}`, mapping)).status).toBeLessThan(300);
+  const seen = async () => {
+    const { body } = await as(undefined, "GET", `/api/streams/${orb}?offset=-1`);
+    const events = (body as { id: string; values: Bag }[]).filter((event) => event.id === id);
+    const read = await as(undefined, "GET", `${path}/${id}?locale=*`);
+    expect(events.at(-1)?.values).toEqual(read.body.values);
+    return Object.keys(read.body.values).sort();
+  };
+  expect(await seen()).toEqual(["state", "title"]);
+  await republish(orb, {
+    fields: FIELDS.map((field) => (field.name === "cost" ? { name: "cost", type: "number" } : field)),
+  });
+  expect(await seen()).toEqual(["cost", "state", "title"]);
+  await republish(orb, {});
+  expect(await seen()).toEqual(["state", "title"]);
+  // Fewer readers of the whole schema: the copies leave the public subject, and come back.
+  await republish(orb, { access: { ...ACCESS, read: ["buyer"] } });
+  const closed = await as(undefined, "GET", `/api/streams/${orb}?offset=-1`);
+  expect((closed.body as { tombstone?: boolean }[]).filter((event) => event.tombstone !== true)).toEqual([
+    expect.objectContaining({ schema: "vendor" }),
+  ]);
+  expect((await as(undefined, "GET", `${path}/${id}`)).status).toBe(401);
+  expect(names(await as(place.people.buyer, "GET", `${path}/${id}`))).toContain("cost");
+  await republish(orb, {});
+  expect(await seen()).toEqual(["state", "title"]);
+});
+
+test("descriptions say who reads and sets a field", async () => {
+  const { orb } = await newPlace();
+  const { body } = await as(undefined, "GET", `/api/openapi?orb=${orb}`);
+  const { properties } = body.components.schemas[`${orb}.catalog.product.Values`];
+  expect(properties.cost.description).toBe("Only for buyer. Set by buyer.");
+  const discovered = await as(undefined, "GET", `/api/discovery?orb=${orb}`);
+  const fields = discovered.body.orbs[0].modules[0].schemas[0].fields as Bag[];
+  expect(fields.find(({ name }) => name === "cost")?.access).toEqual({ read: ["buyer"], write: ["buyer"] });
+});
