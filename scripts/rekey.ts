@@ -2,6 +2,7 @@
 import { system } from "../shared/access/actor.ts";
 import { definitionFor } from "../shared/definition/stored/live.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
+import { resealSecrets } from "../shared/hooks/after/secrets.ts";
 import { listOrbs } from "../shared/orb/read.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
 import { withRunningPlatform } from "./platform/running-platform.ts";
@@ -26,6 +27,7 @@ export async function rekey(
       for (const { id } of page.orbs.map(({ document }) => document)) {
         const orb = await definitionFor(deps, id);
         if (orb === null) continue;
+        await resealSecrets(deps, id);
         let last: RekeyProgress | undefined;
         for await (const progress of rekeyEntries(deps, system, { orb })) {
           last = progress;

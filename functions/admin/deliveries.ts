@@ -3,6 +3,7 @@
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import { DELIVERY_STATUS, listDeliveries, redeliver } from "../../shared/hooks/after/list.ts";
+import { renewSecret } from "../../shared/hooks/after/secrets.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
@@ -36,6 +37,10 @@ const PageSchema = z
     }),
   })
   .openapi("Deliveries");
+
+const SecretSchema = z
+  .object({ secret: z.string().openapi({ description: "`whsec_` and 32 bytes in base64" }) })
+  .openapi("WebhookSecret");
 
 export function deliveryRoutes(prefix: AdminPrefix) {
   const shared = (operation: PlatformOperation) => ({
@@ -76,6 +81,18 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     responses: { 202: { description: "Accepted" } },
     problems: [401, 403, 404],
   });
+  const secret = defineRoute({
+    ...shared("orbs.write"),
+    method: "post",
+    path: `${prefix}/{orbId}/hooks/{hookId}/secret`,
+    operationId: "renewWebhookSecret",
+    summary: "Make a new secret for a webhook",
+    description:
+      "The answer is the only one that holds the secret. Webhooks are signed with the secret before too, for 24 hours.",
+    request: { params: OrbIdParam.extend({ hookId: z.string().openapi({ example: "notify" }) }) },
+    responses: { 200: json("The secret", SecretSchema) },
+    problems: [401, 403, 404],
+  });
   return newRouter()
     .openapi(list, async (c) => {
       const { limit, cursor, status } = c.req.valid("query");
@@ -93,5 +110,10 @@ export function deliveryRoutes(prefix: AdminPrefix) {
       const { orbId, deliveryId } = c.req.valid("param");
       await redeliver(c.var.deps, c.var.actor, orbId, deliveryId);
       return c.body(null, 202);
+    })
+    .openapi(secret, async (c) => {
+      const { orbId, hookId } = c.req.valid("param");
+      const made = await renewSecret(c.var.deps, c.var.actor, orbId, hookId);
+      return c.json({ secret: made }, 200, { "Cache-Control": "no-store" });
     });
 }

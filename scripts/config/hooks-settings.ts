@@ -1,9 +1,21 @@
 import { z } from "zod";
 import { count, readVariables } from "../../functions/env.ts";
+import { networks } from "./networks.ts";
 
 const Environment = z.object({
   HOOKS_ATTEMPTS: count(8, 1, 20),
   HOOKS_RETRY_MS: count(1_000, 10, 3_600_000),
+  HOOKS_ALLOWED_NETWORKS: z
+    .string()
+    .optional()
+    .transform((text, context) => {
+      try {
+        return networks((text ?? "").split(",").flatMap((part) => part.trim() || []));
+      } catch {
+        context.addIssue("must be networks such as 10.0.0.0/8 or fd00::/8, separated by commas");
+        return z.NEVER;
+      }
+    }),
 });
 
 /** @throws AppError invalid that names every invalid variable */

@@ -9,6 +9,7 @@ import { scriptDeps } from "../platform/deps.ts";
 import { exitWith, oneLine } from "../process/failure.ts";
 import { outliveRejections } from "../process/rejections.ts";
 import type { Word } from "../process/supervise.ts";
+import { poster } from "./post.ts";
 
 /** Reports why the process ends to its parent, or to the terminal if there is none. */
 function fail(error: unknown): never {
@@ -44,6 +45,7 @@ const worker = new HookWorker(deps, {
   name: randomUUID(),
   attempts: own.HOOKS_ATTEMPTS,
   retryMs: own.HOOKS_RETRY_MS,
+  post: poster({ allowed: own.HOOKS_ALLOWED_NETWORKS }),
 });
 worker.start();
 log.info("hooks process runs");

@@ -74,7 +74,7 @@ export async function askBefore(
 
 async function call(
   deps: Deps,
-  { id, handler: name }: HookDefinition,
+  { id, handler: name = "" }: HookDefinition,
   { orb, event, principal, entry, previous }: HookedWrite,
   until: number,
 ): Promise<unknown> {

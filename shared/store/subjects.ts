@@ -204,6 +204,9 @@ export const subjects = {
   hookAgain: (orb: string, hook: string, seq: number) =>
     `_hooks.again.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   allHooksAgain: "_hooks.again.*.*.*",
+  /** The secret that signs a webhook. */
+  hookSecret: (orb: string, hook: string) => `_hooks.secret.${token(orb, "orb")}.${token(hook, "hook")}`,
+  hookSecrets: (orb: string) => `_hooks.secret.${token(orb, "orb")}.*`,
   /** Everything about the hooks of one orb. */
   hooksOf: (orb: string) => `_hooks.*.${token(orb, "orb")}.>`,
   /**

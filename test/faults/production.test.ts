@@ -2,7 +2,7 @@
  * The production configuration on three brokers with TLS: it starts, the platform runs on it, and it refuses other
  * access.
  */
-import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -17,6 +17,7 @@ import { freePort } from "../../scripts/process/ports.ts";
 import { serve } from "../../shared/handlers/contract/kit.ts";
 import { call, register } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
+import { certificates } from "../support/certificates.ts";
 import { runScript, runStart } from "../support/start.ts";
 
 const checkedIn = readFileSync(new URL("../../scripts/broker/production.conf", import.meta.url), "utf8");
@@ -32,34 +33,6 @@ const dataDir = tempDir("production-data");
 let ca: string;
 let tcp: number[];
 let urls: string;
-
-/** Creates a certificate authority for this test, and a certificate for this machine. */
-function certificates(dir: string): { ca: string; cert: string; key: string } {
-  const at = (name: string) => join(dir, name);
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: dir, stdio: "pipe" });
-  const fresh = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  openssl(
-    "req",
-    "-x509",
-    ...fresh,
-    "-keyout",
-    "ca.key",
-    "-out",
-    "ca.pem",
-    "-days",
-    "2",
-    "-subj",
-    "/CN=test authority",
-  );
-  openssl("req", ...fresh, "-keyout", "key.pem", "-out", "request.pem", "-subj", "/CN=localhost");
-  writeFileSync(
-    at("names"),
-    "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n",
-  );
-  const signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names"];
-  openssl("x509", "-req", "-in", "request.pem", ...signed, "-out", "cert.pem");
-  return { ca: at("ca.pem"), cert: at("cert.pem"), key: at("key.pem") };
-}
 
 beforeAll(async () => {
   const made = certificates(tempDir("certificates"));

@@ -12,7 +12,7 @@ import {
 } from "../../shared/entry/index.ts";
 import { pauseAfter } from "../../shared/hooks/after/lane.ts";
 import { listDeliveries, redeliver, workerState } from "../../shared/hooks/after/list.ts";
-import { HookWorker } from "../../shared/hooks/after/worker.ts";
+import { HookWorker, type WorkerOptions } from "../../shared/hooks/after/worker.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { exportOrb } from "../../shared/orb/transfer/export.ts";
@@ -40,8 +40,14 @@ afterEach(async () => {
 });
 
 /** Starts a process's worker. @param by dependencies, for example with a store that dies */
-function work(more: { attempts?: number; retryMs?: number } = {}, by = deps): HookWorker {
-  const worker = new HookWorker(by, { name: `w${Math.random()}`, attempts: 3, retryMs: 20, ...more });
+function work(more: Partial<WorkerOptions> = {}, by = deps): HookWorker {
+  const worker = new HookWorker(by, {
+    name: `w${Math.random()}`,
+    attempts: 3,
+    retryMs: 20,
+    post: () => Promise.reject(new Error("no webhook")),
+    ...more,
+  });
   workers.push(worker);
   worker.start();
   return worker;

@@ -35,6 +35,8 @@ describe("hooks of a document", () => {
   it("are valid if they name what the document has", () => {
     const everything = { ...HOOK, id: "all", module: undefined, required: false };
     expect(faultsOf(withHooks(HOOK, everything, { ...HOOK, id: "one", schema: "order" }))).toEqual([]);
+    const webhook = { id: "post", on: ["entry.created"], url: "https://example.org/hook?a=b" };
+    expect(faultsOf(withHooks(webhook, { ...HOOK, mode: "after" }))).toEqual([]);
   });
 
   it.each<[string, object, string]>([
@@ -49,6 +51,17 @@ describe("hooks of a document", () => {
     ["a built-in handler", { handler: "rules.evaluate" }, "/hooks/1/handler not_applicable"],
     ["no handler name", { handler: "stock" }, "/hooks/1/handler format"],
     ["a module of settings", { module: "prefs" }, "/hooks/1/module not_applicable"],
+    ["neither a handler nor a url", { handler: undefined }, "/hooks/1/handler required"],
+    ["a handler and a url", { url: "https://example.org/" }, "/hooks/1/url not_applicable"],
+    ["a handler without a mode", { mode: undefined }, "/hooks/1/mode required"],
+    [
+      "a webhook before writes",
+      { handler: undefined, url: "https://a.example/" },
+      "/hooks/1/mode not_applicable",
+    ],
+    ["an address that is not https", { url: "http://example.org/" }, "/hooks/1/url format"],
+    ["an address with a password", { url: "https://a:b@example.org/" }, "/hooks/1/url format"],
+    ["required after writes", { mode: "after", required: true }, "/hooks/1/required not_applicable"],
     ["an unknown mode", { mode: "during" }, "/hooks/1/mode enum"],
     ["an unknown property", { when: "now" }, "/hooks/1/when unknown_property"],
   ])("are refused with %s", (_what, change, fault) => {

@@ -18,7 +18,8 @@ export function checkHooks(document: LooseDocument, faults: Faults): void {
       if (events.has(value)) faults.add(path, "duplicate", "is listed twice");
       events.add(value);
     }
-    if (hook.mode === "after" && hook.required !== undefined) {
+    checkTarget(hook, faults);
+    if (hook.mode !== "before" && hook.required !== undefined) {
       faults.add(
         `${hook.path}/required`,
         "not_applicable",
@@ -51,6 +52,20 @@ function checkPlace(document: LooseDocument, hook: LooseHook, faults: Faults): v
   if (schema === undefined || module.schemas.some((other) => other.id === schema)) return;
   const names = joinNames(module.schemas.flatMap((other) => other.id ?? []));
   faults.add(`${path}/schema`, "unknown_schema", `must be a schema of the module: ${names}`);
+}
+
+/** A hook has a handler with a mode, or the address of a webhook, which always runs after the write. */
+function checkTarget({ path, handler, url, mode }: LooseHook, faults: Faults): void {
+  if (handler === undefined && url === undefined) {
+    faults.add(`${path}/handler`, "required", "is required, unless the hook has a url");
+  } else if (handler !== undefined && url !== undefined) {
+    faults.add(`${path}/url`, "not_applicable", "must not be set beside handler. Make two hooks.");
+  }
+  if (url === undefined && mode === undefined) {
+    faults.add(`${path}/mode`, "required", "is required for a handler: before or after");
+  } else if (url !== undefined && mode === "before") {
+    faults.add(`${path}/mode`, "not_applicable", "must be after, because a webhook runs after the write");
+  }
 }
 
 function checkHandler({ handler, path }: LooseHook, used: ReadonlySet<string>, faults: Faults): void {

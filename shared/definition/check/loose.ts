@@ -42,6 +42,7 @@ export interface LooseHook {
   module: string | undefined;
   schema: string | undefined;
   handler: string | undefined;
+  url: unknown;
   mode: string | undefined;
   required: unknown;
 }
@@ -80,6 +81,7 @@ export function readLoosely(input: unknown): LooseDocument {
       module: text(ownProperty(value, "module")),
       schema: text(ownProperty(value, "schema")),
       handler: text(ownProperty(value, "handler")),
+      url: ownProperty(value, "url"),
       mode: text(ownProperty(value, "mode")),
       required: ownProperty(value, "required"),
     })),

@@ -15,6 +15,11 @@ export const HOOK_EVENTS = [
 ] as const;
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 
+function isWebhookUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url?.protocol === "https:" && url.username === "" && url.password === "" && !text.includes("#");
+}
+
 export const hookSchema = z
   .strictObject({
     id: z
@@ -31,19 +36,36 @@ export const hookSchema = z
       .string()
       .optional()
       .meta({ description: "Only entries of this schema. Needs `module`. Default: all schemas." }),
-    handler: z
+    handler: z.string().regex(HANDLER_NAME, "must have the form <service>.<handler>").optional().meta({
+      description: "A handler in `uses`: <service>.<handler>. A hook has a handler or a url.",
+      example: "stock.check",
+    }),
+    url: z
       .string()
-      .regex(HANDLER_NAME, "must have the form <service>.<handler>")
-      .meta({ description: "A handler in `uses`: <service>.<handler>.", example: "stock.check" }),
-    mode: z.enum(["before", "after"]).meta({
+      .max(2_000)
+      .refine(isWebhookUrl, {
+        error: "must be an https address without a user name and a fragment",
+        params: { code: "format" },
+      })
+      .optional()
+      .meta({
+        description: "Address that gets a signed webhook after the write.",
+        example: "https://example.org/hook",
+      }),
+    mode: z.enum(["before", "after"]).optional().meta({
       description:
-        "before: the handler can refuse the write or change its values. after: it hears of the write at least once.",
+        "Required with a handler. before: the handler can refuse the write or change its values. after: it hears of the write at least once.",
     }),
     required: z.boolean().optional().meta({
       description:
         "Only before: false lets a write pass if the handler does not answer, or fails. Default: true.",
     }),
   })
-  .meta({ id: "OrbHook", description: "A handler that takes part in writes of entries." });
+  .meta({ id: "OrbHook", description: "A handler or a webhook that takes part in writes of entries." });
 
 export type HookDefinition = z.output<typeof hookSchema>;
+
+/** Returns whether a hook runs after writes. Webhooks always do. */
+export function runsAfter({ mode, url }: Pick<HookDefinition, "mode" | "url">): boolean {
+  return mode === "after" || url !== undefined;
+}

@@ -5,6 +5,7 @@ import { nullOnConflict } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import type { OrbDocument } from "../document/document.ts";
+import { runsAfter } from "../document/hooks.ts";
 import type { Fence } from "../live-orb.ts";
 import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
@@ -113,7 +114,7 @@ function sinceOf(
   document: OrbDocument | null,
   fence: number,
 ): Record<string, number> | undefined {
-  const after = (document?.hooks ?? []).filter(({ mode }) => mode === "after");
+  const after = (document?.hooks ?? []).filter(runsAfter);
   if (after.length === 0) return undefined;
   return Object.fromEntries(after.map(({ id }) => [id, before?.since?.[id] ?? fence]));
 }

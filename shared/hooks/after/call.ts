@@ -21,10 +21,10 @@ export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<
   const id = deliveryId(delivery);
   const by = { ...deps, builtIn: [], request: { ...deps.request, requestId: deps.newId() } };
   try {
-    const { handler, guess } = await resolveHandler(by, hook.handler);
+    const { handler, guess } = await resolveHandler(by, hook.handler ?? "");
     if (handler.kind !== "nats") throw new Error("The handler is not called over the broker.");
     const input = { event, entry, delivery: { id, attempt } };
-    const request = { orbId: live.orb, handler: hook.handler, hook: hook.id, input, caller: null };
+    const request = { orbId: live.orb, handler: hook.handler ?? "", hook: hook.id, input, caller: null };
     const called = { ...handler, timeoutMs: Math.min(handler.timeoutMs, AFTER_MS) };
     await askRemote(by, called, request, { guess, idempotencyKey: id });
   } catch (error) {

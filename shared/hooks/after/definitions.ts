@@ -1,4 +1,4 @@
-import type { HookDefinition } from "../../definition/document/hooks.ts";
+import { type HookDefinition, runsAfter } from "../../definition/document/hooks.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { compiled } from "../../definition/stored/compiled.ts";
 import type { LiveRecord } from "../../definition/stored/live.ts";
@@ -53,7 +53,7 @@ export class Definitions {
     try {
       const { document, revision, fence, since = {} } = message.json<LiveRecord>();
       const hooks = (document?.hooks ?? []).flatMap((hook) =>
-        hook.mode === "after" ? [{ hook, since: since[hook.id] ?? fence?.seq ?? 0 }] : [],
+        runsAfter(hook) ? [{ hook, since: since[hook.id] ?? fence?.seq ?? 0 }] : [],
       );
       if (document === null || hooks.length === 0) return;
       const live = { orb, revision, document, compiled: compiled(orb, revision, document), fence };

@@ -79,7 +79,7 @@ export async function listDeliveries(
 
 function itemsOf(message: StoredMessage): DeliveryItem[] {
   const [, kind, , hook = ""] = message.subject.split(".");
-  if (message.size === 0 || kind === "again") return [];
+  if (message.size === 0 || kind === "again" || kind === "secret") return [];
   const idOf = (seq: number) => `${hook}.${seq}`;
   if (kind === "state") {
     return message.json<HookState>().waiting.map(({ seq, entry, attempts, at, error }) => ({

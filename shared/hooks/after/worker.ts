@@ -12,6 +12,7 @@ import { Definitions } from "./definitions.ts";
 import { type Delivery, Lane, type LaneOptions } from "./lane.ts";
 import { Lease } from "./lease.ts";
 import { Waker } from "./waker.ts";
+import { type Post, webhookOf } from "./webhook.ts";
 
 /** Milliseconds between two looks at the definitions, the lease and requests for another delivery. */
 const TICK_MS = 1_000;
@@ -25,8 +26,8 @@ export interface WorkerOptions {
   name: string;
   attempts: number;
   retryMs: number;
-  /** Delivers a revision to the target of a hook, in place of the call of its handler. */
-  deliver?: (delivery: Delivery) => Promise<void>;
+  /** Sends webhooks. */
+  post: Post;
 }
 
 interface Running {
@@ -46,12 +47,16 @@ export class HookWorker {
   readonly #waker = new Waker();
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(deps: HandlerDeps, { name, attempts, retryMs, deliver }: WorkerOptions) {
+  constructor(deps: HandlerDeps, { name, attempts, retryMs, post }: WorkerOptions) {
     this.#deps = deps;
     this.#definitions = new Definitions(deps);
     this.#lease = new Lease(deps, name);
     this.#options = {
-      deliver: deliver ?? ((delivery) => callAfter(deps, delivery)),
+      deliver: async (delivery: Delivery) => {
+        const { url } = delivery.hook;
+        if (url === undefined) await callAfter(deps, delivery);
+        else await post(await webhookOf(deps, url, delivery));
+      },
       attempts,
       retryMs,
       valid: () => !this.#stopped && this.#lease.valid,

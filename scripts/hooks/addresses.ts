@@ -1,0 +1,40 @@
+import { type BlockList, isIP } from "node:net";
+import { networks } from "../config/networks.ts";
+
+/** Special-purpose networks of IPv4 that no webhook may reach (IANA registry, RFC 6890). */
+const PRIVATE_4 = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+];
+/** The only public unicast addresses of IPv6, and the networks in them that are special or lead to IPv4. */
+const PUBLIC_6 = ["2000::/3"];
+const PRIVATE_6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
+
+const private4 = networks(PRIVATE_4);
+const private6 = networks(PRIVATE_6);
+const public6 = networks(PUBLIC_6);
+
+/**
+ * Returns whether a webhook may be sent to an address. An IPv4 address in an IPv6 one counts as not public.
+ * @param allowed further networks that the operator allows
+ */
+export function isReachable(address: string, allowed: BlockList): boolean {
+  const family = isIP(address);
+  if (family === 0) return false;
+  if (allowed.check(address, family === 4 ? "ipv4" : "ipv6")) return true;
+  if (family === 4) return !private4.check(address, "ipv4");
+  return public6.check(address, "ipv6") && !private6.check(address, "ipv6");
+}

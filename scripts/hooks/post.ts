@@ -1,0 +1,70 @@
+/**
+ * Sends webhooks. The connection goes to an address that was checked: the name is resolved once, and every address that
+ * it has must be public.
+ */
+import { type LookupAddress, lookup as lookupName } from "node:dns";
+import { request } from "node:https";
+import { type BlockList, isIP, type LookupFunction } from "node:net";
+import type { Post } from "../../shared/hooks/after/webhook.ts";
+import { isReachable } from "./addresses.ts";
+
+/** Maximum milliseconds for a webhook, from the look-up of the name to the status. */
+const LIMIT_MS = 10_000;
+
+export interface PostOptions {
+  /** Networks that webhooks may reach beside public addresses. */
+  allowed: BlockList;
+  /** Certificates of authorities to trust instead of the well-known ones. */
+  ca?: string;
+  limitMs?: number;
+  /** Resolves a name to all its addresses. Default: the system's resolver. */
+  resolve?: (name: string, done: (error: Error | null, addresses: LookupAddress[]) => void) => void;
+}
+
+const refusal = (address: string) =>
+  new Error(`The address ${address} is not public. See HOOKS_ALLOWED_NETWORKS.`);
+
+export function poster({ allowed, ca, limitMs = LIMIT_MS, resolve }: PostOptions): Post {
+  const resolveAll = resolve ?? ((name, done) => lookupName(name, { all: true }, done));
+  const lookup: LookupFunction = (name, { all }, done) => {
+    resolveAll(name, (error, addresses) => {
+      const wrong = addresses?.find(({ address }) => !isReachable(address, allowed));
+      const [first] = addresses ?? [];
+      if (error !== null) done(error, "");
+      else if (wrong !== undefined) done(refusal(wrong.address), "");
+      else if (first === undefined) done(new Error(`The name ${name} has no address.`), "");
+      else if (all === true) done(null, addresses);
+      else done(null, first.address, first.family);
+    });
+  };
+  return ({ url, headers, body }) => {
+    const { protocol, hostname } = new URL(url);
+    if (protocol !== "https:") return Promise.reject(new Error("The address does not begin with https."));
+    const literal = hostname.replace(/^\[|\]$/g, "");
+    // An address in place of a name is not looked up.
+    if (isIP(literal) !== 0 && !isReachable(literal, allowed)) return Promise.reject(refusal(literal));
+    return new Promise<void>((resolved, rejected) => {
+      const sent = request(url, {
+        method: "POST",
+        headers: { ...headers, "user-agent": "platform-webhooks", "content-length": Buffer.byteLength(body) },
+        lookup,
+        ...(ca === undefined ? {} : { ca }),
+        // Each webhook has a connection of its own, so that no connection outlives the check of its address.
+        agent: false,
+      });
+      const timer = setTimeout(() => sent.destroy(new Error("The server did not answer in time.")), limitMs);
+      sent.once("response", ({ statusCode = 0 }) => {
+        clearTimeout(timer);
+        // Only the status counts. Redirects are not followed, and no body is read.
+        sent.destroy();
+        if (statusCode >= 200 && statusCode < 300) resolved();
+        else rejected(new Error(`The server answered with status ${statusCode}.`));
+      });
+      sent.on("error", (error) => {
+        clearTimeout(timer);
+        rejected(error);
+      });
+      sent.end(body);
+    });
+  };
+}

@@ -1,0 +1,45 @@
+/** Webhooks, signed as Standard Webhooks says: https://www.standardwebhooks.com */
+import type { Deps } from "../../deps.ts";
+import { deliveryId } from "./call.ts";
+import type { Delivery } from "./lane.ts";
+import { secretsOf } from "./secrets.ts";
+
+export interface WebhookRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Sends a webhook. @throws Error with the reason unless a server has answered with a status from 200 to 299 */
+export type Post = (request: WebhookRequest) => Promise<void>;
+
+const encoder = new TextEncoder();
+
+/** Returns the request of a webhook. It says which entry changed, but none of its values. */
+export async function webhookOf(deps: Deps, url: string, delivery: Delivery): Promise<WebhookRequest> {
+  const { live, hook, event, entry } = delivery;
+  const secrets = await secretsOf(deps, live.orb, hook.id);
+  const id = deliveryId(delivery);
+  const timestamp = String(Math.floor(deps.clock.now() / 1000));
+  const { values: _, ...about } = entry;
+  const body = JSON.stringify({ type: event, timestamp: entry.updatedAt, data: { hook: hook.id, ...about } });
+  const signatures = secrets.map((secret) => sign(secret, `${id}.${timestamp}.${body}`));
+  return {
+    url,
+    headers: {
+      "content-type": "application/json",
+      "webhook-id": id,
+      "webhook-timestamp": timestamp,
+      "webhook-signature": (await Promise.all(signatures)).join(" "),
+    },
+    body,
+  };
+}
+
+async function sign(secret: Uint8Array<ArrayBuffer>, text: string): Promise<string> {
+  const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, [
+    "sign",
+  ]);
+  const signature = await crypto.subtle.sign("HMAC", key, encoder.encode(text));
+  return `v1,${btoa(String.fromCharCode(...new Uint8Array(signature)))}`;
+}
