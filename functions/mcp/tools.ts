@@ -222,8 +222,9 @@ export function toolServer({ transport, orb }: Site): McpServer {
     },
     (input) =>
       answer(async () => {
-        const short = input.handler.slice(input.handler.indexOf(".") + 1);
-        const path = `/api/${encodeURIComponent(idOf(input))}/call/${encodeURIComponent(short)}`;
+        // The path with the service is clear even if another service has a handler of the same name.
+        const named = input.handler.split(".").map(encodeURIComponent).join("/");
+        const path = `/api/${encodeURIComponent(idOf(input))}/call/${named}`;
         const sent = await transport.send({ method: "POST", path, body: input.input, repeat: "refused" });
         return sent.json();
       }),

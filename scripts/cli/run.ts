@@ -23,10 +23,11 @@ export async function callHandler(
   handler: string,
   given: string | undefined,
 ): Promise<number> {
-  const short = handler.slice(handler.indexOf(".") + 1);
+  // With the service, the path is clear even if another service has a handler of the same name.
+  const named = handler.split(".").map(encodeURIComponent).join("/");
   const response = await transport.send({
     method: "POST",
-    path: `/api/${encodeURIComponent(orb)}/call/${encodeURIComponent(short)}`,
+    path: `/api/${encodeURIComponent(orb)}/call/${named}`,
     body: await inputOf(given),
     repeat: "refused",
   });

@@ -56,10 +56,11 @@ export interface Client<All, D extends Mode> {
 function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
   const base = `/api/${encodeURIComponent(orb)}`;
   const call = async (name: string, input: unknown, options: HandlerOptions = {}) => {
-    const handler = name.slice(name.indexOf(".") + 1);
+    // With the service, the path is clear even if another service has a handler of the same name.
+    const named = name.split(".").map(encodeURIComponent).join("/");
     const response = await transport.send({
       method: "POST",
-      path: `${base}/call/${encodeURIComponent(handler)}`,
+      path: `${base}/call/${named}`,
       body: input,
       headers: { "idempotency-key": options.idempotencyKey ?? newKey() },
       signal: options.signal,
