@@ -3,7 +3,12 @@ import { z } from "@hono/zod-openapi";
 import { ACTS } from "../../shared/definition/document/acts.ts";
 import { isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { capturingStreams } from "../../shared/handlers/contract/subject.ts";
-import { HANDLER_AUTH, HANDLER_KINDS, type HandlerDeps } from "../../shared/handlers/contract/types.ts";
+import {
+  HANDLER_AUTH,
+  HANDLER_KINDS,
+  type HandlerDeps,
+  isRemote,
+} from "../../shared/handlers/contract/types.ts";
 import { respondingSubjects } from "../../shared/handlers/presence.ts";
 import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
 import { removeHandler } from "../../shared/handlers/remove.ts";
@@ -22,9 +27,17 @@ const RegistrySchema = z
     subject: z.string().optional().openapi({ description: "Subject of a remote service" }),
     timeoutMs: z.int().optional(),
     paths: z
+      .union([z.array(z.string()), z.record(z.string(), z.unknown())])
+      .optional()
+      .openapi({
+        description:
+          "Routes of an HTTP handler: of a built-in one below /api/{orbId}; of a service OpenAPI path items below the handler",
+      }),
+    headers: z
       .array(z.string())
       .optional()
-      .openapi({ description: "Routes of an HTTP handler below /api/{orbId}" }),
+      .openapi({ description: "Further request headers that the service of an HTTP handler gets" }),
+    maxBodyBytes: z.int().optional().openapi({ description: "Maximum bytes of a body for an HTTP handler" }),
     methods: z
       .array(z.string())
       .optional()
@@ -98,7 +111,7 @@ async function registry(deps: HandlerDeps, service?: string): Promise<z.infer<ty
       const { run: _, ...told } = entry;
       return { ...told, status: "available" as const };
     }
-    if (entry.kind === "http") return { ...entry, status: "available" as const };
+    if (!isRemote(entry)) return { ...entry, status: "available" as const };
     const stream = captured.get(entry.subject);
     if (stream !== undefined)
       return { ...entry, status: "faulty" as const, faults: [capturedFault("/subject", entry, stream)] };

@@ -1,9 +1,17 @@
 import type { JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import type { Handler, HttpHandler } from "../../shared/handlers/contract/types.ts";
+import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
+import { type DescribedRoute, describedRoutes } from "../../shared/handlers/contract/http.ts";
+import { namesIn } from "../../shared/handlers/contract/http-entry.ts";
+import {
+  type Handler,
+  type HttpHandler,
+  isRemote,
+  type RemoteHttpHandler,
+} from "../../shared/handlers/contract/types.ts";
 import { compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
-import { CALLERS } from "../../shared/orb/routes.ts";
-import { namePart, type Operation, ref } from "./document.ts";
+import { bothForms, CALLERS } from "../../shared/orb/routes.ts";
+import { freeName, type Method, namePart, type Operation, ref } from "./document.ts";
 import { toOpenApi } from "./json-schema.ts";
 import { ROLE_DESCRIPTIONS, securityFor } from "./roles.ts";
 import { describedIn } from "./typed-handlers.ts";
@@ -23,7 +31,7 @@ const SERVICE_REFUSAL: JsonSchema = {
  * Returns the end of an operation id of a handler. Single underscores join its parts, so ids stay unique.
  * @param route path of the handler below the orb
  */
-export function handlerSuffix(orb: string, route: string): string {
+function handlerSuffix(orb: string, route: string): string {
   const [service, handler] = route.split("/");
   return handler === undefined
     ? `_${namePart(orb)}_${route}`
@@ -36,7 +44,7 @@ export function handlerSuffix(orb: string, route: string): string {
  * @param handler undefined if its registration is missing or invalid
  * @param part receives the schemas of input and output
  */
-export function handlerOperation(
+function handlerOperation(
   live: LiveOrb,
   route: string,
   full: string,
@@ -86,33 +94,111 @@ export function handlerOperation(
 /**
  * Describes a route of an HTTP handler.
  * @param operation describes the errors that the platform returns before it calls the handler
+ * @param part receives the schemas that a service gave
  */
-export function httpOperation(
+function httpOperation(
   live: LiveOrb,
-  handler: HttpHandler,
-  route: { method: string; path: string },
+  handler: HttpHandler | RemoteHttpHandler,
+  route: DescribedRoute,
   operation: Operation,
+  part: { schemas: { [name: string]: JsonSchema } },
 ): Operation {
   const role = CALLERS[handler.auth];
-  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  const { summary, description, parameters = [], requestBody, responses } = route.operation ?? {};
+  const words = route.path.match(/\w+/g) ?? [];
+  const converted = (source: unknown): JsonSchema => {
+    if (source === undefined) return {};
+    const name = freeName(part.schemas, [live.orb, ...words, route.method].join("."));
+    part.schemas[name] = {};
+    const { schema, schemas } = toOpenApi(source, name);
+    Object.assign(part.schemas, schemas, { [name]: schema });
+    return ref(name);
+  };
+  const contentOf = (content: { [type: string]: { schema?: unknown } } = {}) =>
+    Object.fromEntries(
+      Object.entries(content).map(([type, { schema }]) => [type, { schema: converted(schema) }]),
+    );
+  const given = parameters.map(({ name, in: place, description, required, schema }) => ({
+    name,
+    in: place,
+    ...(description === undefined ? {} : { description }),
+    required: place === "path" || required === true,
+    schema: schema === undefined ? { type: "string" } : converted(schema),
+  }));
+  const known = new Set(given.filter((each) => each.in === "path").map(({ name }) => name));
+  const missing = namesIn(route.path).filter((name) => !known.has(name));
   const refusals = Object.entries(operation.responses).filter(([status]) =>
-    /^(401|403|429|503|504)$/.test(status),
+    (isRemote(handler) ? /^(401|403|413|429|502|503|504)$/ : /^(401|403|429|503|504)$/).test(status),
   );
+  const answers = Object.entries(responses ?? {}).map(([status, { description, content }]) => [
+    status,
+    { description, ...(content === undefined ? {} : { content: contentOf(content) }) },
+  ]);
   return {
-    operationId: [
-      "httpHandler",
-      route.method.toLowerCase(),
-      namePart(live.orb),
-      ...(route.path.match(/\w+/g) ?? []),
-    ].join("_"),
-    summary: `${handler.name}, over HTTP`,
-    description: [handler.description, `${ROLE_DESCRIPTIONS[role]}.`].join(" "),
+    operationId: ["httpHandler", route.method.toLowerCase(), namePart(live.orb), ...words].join("_"),
+    summary: summary ?? `${handler.name}, over HTTP`,
+    description: [description ?? handler.description, `${ROLE_DESCRIPTIONS[role]}.`].join(" "),
     tags: [`${live.orb}: handlers`],
     security: securityFor(role, operation.security),
-    parameters: names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
-    responses: { ...Object.fromEntries(refusals), default: { description: "The handler's response" } },
+    parameters: [
+      ...missing.map((name) => ({ name, in: "path" as const, required: true, schema: { type: "string" } })),
+      ...given,
+    ],
+    ...(requestBody === undefined
+      ? {}
+      : {
+          requestBody: {
+            ...(requestBody.description === undefined ? {} : { description: requestBody.description }),
+            required: requestBody.required === true,
+            content: contentOf(requestBody.content),
+          },
+        }),
+    responses: {
+      ...Object.fromEntries(refusals),
+      default: { description: "The handler's response" },
+      ...Object.fromEntries(answers),
+    },
     "x-role": role,
     "x-scope": operation["x-scope"] ?? null,
     "x-handler": handler.name,
   };
+}
+
+export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
+
+/** Adds the routes of an orb's handlers to its OpenAPI document. */
+export function describeHandlers(
+  live: LiveOrb,
+  handlers: Handlers,
+  { method, operation }: { method: Method; operation: Operation },
+  part: { schemas: { [name: string]: JsonSchema } },
+  add: (path: string, method: Method, operation: Operation) => void,
+): void {
+  const ids = new Set<string>();
+  /** Services choose the paths of their handlers, so different paths may have the same words. */
+  const freeId = (wanted: string): string => {
+    let id = wanted;
+    for (let n = 2; ids.has(id); n++) id = `${wanted}_${n}`;
+    ids.add(id);
+    return id;
+  };
+  for (const [route, full] of live.compiled.handlers) {
+    const found = handlers.get(full);
+    const handler = found === undefined || isFaulty(found) ? undefined : found;
+    if (handler?.kind === "http") {
+      for (const described of describedRoutes(handler, route)) {
+        const own = httpOperation(live, handler, described, operation, part);
+        const [short, long] = bothForms(live.orb, described.path);
+        const lower = described.method.toLowerCase() as Method;
+        add(short, lower, { ...own, operationId: freeId(own.operationId) });
+        add(long, lower, { ...own, operationId: freeId(`${own.operationId}_called`) });
+      }
+      continue;
+    }
+    const called = handlerOperation(live, route, full, handler, operation, part);
+    add(`/api/${live.orb}/call/${route}`, method, called);
+    // Operation ids must be unique. Handler names may end in any word, so the word `Directly` comes before the name.
+    const direct = `${operation.operationId}Directly${handlerSuffix(live.orb, route)}`;
+    add(`/api/${live.orb}/${route}`, method, { ...called, operationId: direct });
+  }
 }

@@ -4,8 +4,8 @@ import { PREFIXES } from "../http/prefixes.ts";
 import { REQUEST_HEADERS } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 
-export type Method = "get" | "put" | "post" | "delete";
-const METHODS: readonly Method[] = ["get", "put", "post", "delete"];
+const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
+export type Method = (typeof METHODS)[number];
 
 export interface Parameter {
   name: string;

@@ -9,8 +9,9 @@ import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import type { AppEnv } from "../request/context.ts";
+import type { Handlers } from "./calls.ts";
 import { type ApiDocument, describeTwins, generated, nameHeaders, shareParts } from "./document.ts";
-import { describeOrb, type Handlers, type OrbPart } from "./orb.ts";
+import { describeOrb, type OrbPart } from "./orb.ts";
 import { publishedRoutes } from "./published.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 

@@ -7,12 +7,10 @@ import { accessHandler, hidesRealmSegment } from "../../shared/definition/docume
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Config } from "../../shared/deps.ts";
-import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
-import { describedRoutes, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
-import type { Handler } from "../../shared/handlers/contract/types.ts";
+import { HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
 import { bothForms, entriesPath, hidesMcp, MCP_SEGMENT } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
-import { handlerOperation, handlerSuffix, httpOperation } from "./calls.ts";
+import { describeHandlers, type Handlers } from "./calls.ts";
 import {
   type ApiDocument,
   type Method,
@@ -36,8 +34,6 @@ interface Making extends OrbPart {
   /** Whether the OpenAPI schemas list every language and market. */
   named: boolean;
 }
-
-export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
 
 const COLLECTION = definitions.list.path;
 
@@ -103,25 +99,7 @@ export function describeOrb(
         );
       }
     } else if (path.includes("{handler}")) {
-      for (const [route, full] of live.compiled.handlers) {
-        const handler = handlers.get(full);
-        if (handler !== undefined && !isFaulty(handler) && handler.kind === "http") {
-          for (const { method, path } of describedRoutes(handler)) {
-            const described = httpOperation(live, handler, { method, path }, operation);
-            const [short, long] = bothForms(live.orb, path);
-            add(short, lower(method), described);
-            add(long, lower(method), { ...described, operationId: `${described.operationId}_called` });
-          }
-          continue;
-        }
-        const known = handler === undefined || isFaulty(handler) ? undefined : handler;
-        const called = handlerOperation(live, route, full, known, operation, part);
-        add(`/api/${live.orb}/call/${route}`, method, called);
-        // Operation ids must be unique. Handler names may end in any word, so the word `Directly` comes before the
-        // name.
-        const direct = `${operation.operationId}Directly${handlerSuffix(live.orb, route)}`;
-        add(`/api/${live.orb}/${route}`, method, { ...called, operationId: direct });
-      }
+      describeHandlers(live, handlers, { method, operation }, part, add);
     } else if (isServed(live, path)) {
       const tail = path.slice("/api/{orbId}".length);
       const [short, long] = bothForms(live.orb, tail);
@@ -141,8 +119,6 @@ export function describeOrb(
 /** Returns the OpenAPI tag of a collection, which is its path without `/api/`. */
 const entriesTag = ({ compiled }: LiveOrb, schema: CompiledSchema) =>
   entriesPath(compiled, schema).replace("/api/", "");
-
-const lower = (method: string) => method.toLowerCase() as Method;
 
 function textOf(...texts: (string | undefined)[]): string {
   return texts.filter((text) => text !== undefined).join(": ");

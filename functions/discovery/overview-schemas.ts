@@ -81,7 +81,11 @@ const HandlerOverview = z
     href: z
       .string()
       .nullable()
-      .openapi({ description: "Path for POST; null for handlers with their own routes" }),
+      .openapi({ description: "Path for POST, or of an HTTP handler; null for handlers of `access`" }),
+    routes: z
+      .array(z.object({ method: z.string(), path: z.string() }))
+      .optional()
+      .openapi({ description: "Documented routes of an HTTP handler" }),
     input: z.unknown().optional().openapi({ description: "JSON Schema" }),
     output: z.unknown().optional().openapi({ description: "JSON Schema" }),
   })

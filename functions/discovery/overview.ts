@@ -9,7 +9,7 @@ import { liveDefinitions } from "../../shared/definition/stored/live.ts";
 import { LISTED } from "../../shared/discovery/cached-value.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { describedRoutes } from "../../shared/handlers/contract/http.ts";
-import type { Handler, HandlerDeps } from "../../shared/handlers/contract/types.ts";
+import { type Handler, type HandlerDeps, isRemote } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
@@ -63,13 +63,25 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
   };
 }
 
-function handlerView(live: LiveOrb, short: string, full: string, found: Handler | FaultyEntry | undefined) {
+function handlerView(live: LiveOrb, route: string, full: string, found: Handler | FaultyEntry | undefined) {
   const handler = found === undefined || isFaulty(found) ? undefined : found;
-  const [own] = handler?.kind === "http" ? describedRoutes(handler) : [{ path: `/${short}` }];
-  const href = own === undefined ? null : `/api/${live.orb}${own.path}`;
-  if (handler === undefined) return { name: full, available: false, href };
+  const base = `/api/${live.orb}`;
+  if (handler === undefined) return { name: full, available: false, href: `${base}/${route}` };
   const { description, kind, auth, input, output } = describedIn(live, handler);
-  return { name: full, available: true, description, kind, auth, href, ...present({ input, output }) };
+  const routes =
+    handler.kind === "http"
+      ? describedRoutes(handler, route).map(({ method, path }) => ({ method, path: base + path }))
+      : undefined;
+  const own = routes === undefined || isRemote(handler) ? `${base}/${route}` : routes[0]?.path;
+  return {
+    name: full,
+    available: true,
+    description,
+    kind,
+    auth,
+    href: own ?? null,
+    ...present({ routes, input, output }),
+  };
 }
 
 /** Names a schema as references do, but by its home: another orb may refer to it by an earlier id. */

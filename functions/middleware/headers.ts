@@ -66,7 +66,7 @@ export const EXPOSED_HEADERS = [
   "Stream-Up-To-Date",
   "Stream-SSE-Data-Encoding",
 ].join(", ");
-export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 export const REQUEST_HEADERS =
   "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language";
 

@@ -16,7 +16,7 @@ import { isVerified } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Consistency } from "../../shared/store/types.ts";
 import type { AppEnv } from "../request/context.ts";
-import { hasBody, receiveBody } from "./body.ts";
+import { BODY_LIMIT, hasBody, receiveBody } from "./body.ts";
 import { requireTrustedOrigin } from "./origin.ts";
 
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
@@ -75,9 +75,12 @@ export const receivePublic: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
 };
 
-/** Receives the body before the route is known, unless the bearer token is invalid. */
+/**
+ * Receives the body before the route is known, unless the bearer token is invalid. Leaves a body that says that it is
+ * large: most routes refuse it, and a handler may take it in parts.
+ */
 export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
-  if (!hasBody(c)) return;
+  if (!hasBody(c) || Number(c.req.header("content-length") ?? 0) >= BODY_LIMIT) return;
   if (c.req.header("authorization") === undefined || (await mayBeAuthenticated(c))) await receiveBody(c);
 }
 

@@ -6,6 +6,7 @@ import type { Actor } from "../../shared/access/actor.ts";
 import { type Principal, PUBLIC, principalIn } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { parseExtras } from "../../shared/entry/query/query.ts";
+import { isRemote } from "../../shared/handlers/contract/types.ts";
 import {
   checkInput,
   invoke,
@@ -23,10 +24,8 @@ import { defineRoute } from "../http/router.ts";
 import { ANY_SESSION, IdempotencyKey, json } from "../http/schemas.ts";
 import { readJson } from "../middleware/body.ts";
 import type { AppEnv } from "../request/context.ts";
+import { callOverHttp, LEADING } from "./handlers-remote.ts";
 import { parametersOf } from "./read.ts";
-
-/** Parts of `/api/{orbId}` split at slashes. */
-const FIXED = 3;
 
 interface Call {
   c: Context<AppEnv>;
@@ -82,7 +81,7 @@ const input: Middleware = async (call, next) => {
 };
 
 /** What happens before a call, in order. */
-const CHAIN: readonly Middleware[] = [logging, jwt, role, quota, input];
+const CHAIN: readonly Middleware[] = [logging, jwt, role, quota];
 
 const answer = async ({ c, live, resolved, principal, input }: Call): Promise<Response> => {
   // Pass the idempotency key on to the service. The platform itself neither repeats calls nor stores responses.
@@ -99,19 +98,27 @@ export async function callHandler(
   actor: Actor,
   { name, above }: { name: string; above: number },
 ): Promise<Response> {
+  // The response may depend on data whose changes are not tracked, so never cache it.
+  c.var.deps.expires?.(0);
   const resolved = await resolveHandler(c.get("deps"), name);
-  if (c.req.path.split("/").length > FIXED + above) {
+  const { handler } = resolved;
+  const overHttp = handler.kind === "http" && isRemote(handler) ? handler : undefined;
+  if (overHttp === undefined && c.req.path.split("/").length > LEADING + above) {
     throw new AppError(
       "not_found",
       "route_not_found",
       `The handler ${name} has no paths below its own. Call the handler itself.`,
     );
   }
-  if (c.req.method !== "POST") return wrongMethod(c, ["POST"]);
+  if (overHttp === undefined && c.req.method !== "POST") return wrongMethod(c, ["POST"]);
   const call: Call = { c, live, resolved, principal: { ...PUBLIC, actor }, input: undefined };
+  const last = () =>
+    overHttp === undefined
+      ? input(call, () => answer(call))
+      : callOverHttp(c, live, overHttp, { above, principal: call.principal, guess: resolved.guess });
   const run = (at: number): Promise<Response> => {
     const step = CHAIN[at];
-    return step === undefined ? answer(call) : step(call, () => run(at + 1));
+    return step === undefined ? last() : step(call, () => run(at + 1));
   };
   try {
     return await run(0);

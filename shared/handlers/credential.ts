@@ -10,7 +10,7 @@ import { PLATFORM_REALM, type Principal } from "../access/authorize.ts";
 import { type HandlerClaims, issueHandlerToken } from "../access/tokens.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
 import type { Deps } from "../deps.ts";
-import type { Handler, HandlerCredential, RemoteHandler } from "./contract/types.ts";
+import type { Handler, HandlerCredential, RemoteHandler, RemoteHttpHandler } from "./contract/types.ts";
 
 /** Seconds that a credential outlives the call, for a request that the service sends at the last moment. */
 const LAST_MOMENT = 2;
@@ -47,7 +47,7 @@ export function handlerActor(
 export async function credentialFor(
   deps: Deps,
   live: LiveOrb,
-  handler: RemoteHandler,
+  handler: RemoteHandler | RemoteHttpHandler,
   principal: Principal,
 ): Promise<HandlerCredential | undefined> {
   const acts = grantedActs(live, handler, principal);

@@ -3,7 +3,7 @@ import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken } from "../store/subjects.ts";
 import { type FaultyEntry, isFaulty, readEntry, splitName } from "./contract/entry.ts";
 import { capturingStreams } from "./contract/subject.ts";
-import type { Handler, HandlerDeps } from "./contract/types.ts";
+import { type Handler, type HandlerDeps, isRemote } from "./contract/types.ts";
 
 type Lookup = Pick<HandlerDeps, "store" | "log" | "builtIn">;
 
@@ -109,15 +109,16 @@ export async function usesFaults(deps: Lookup, uses: readonly Use[]): Promise<Fa
         },
       ];
     }
-    const stream = entry.kind === "nats" ? captured.get(entry.subject) : undefined;
-    return entry.kind !== "nats" || stream === undefined ? [] : [capturedFault(path, entry, stream)];
+    if (!isRemote(entry)) return [];
+    const stream = captured.get(entry.subject);
+    return stream === undefined ? [] : [capturedFault(path, entry, stream)];
   });
   return [...faults, ...actsFaults(uses, found)];
 }
 
 export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): string[] {
   return entries.flatMap((entry) =>
-    entry !== null && !isFaulty(entry) && entry.kind === "nats" ? [entry.subject] : [],
+    entry !== null && !isFaulty(entry) && isRemote(entry) ? [entry.subject] : [],
   );
 }
 
@@ -125,6 +126,6 @@ export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): 
 export async function handlersUnder(deps: Lookup, orb: string): Promise<string[]> {
   const all = await listHandlers(deps);
   return all.flatMap((entry) =>
-    !isFaulty(entry) && entry.kind === "nats" && entry.subject.startsWith(`${orb}.`) ? [entry.name] : [],
+    !isFaulty(entry) && isRemote(entry) && entry.subject.startsWith(`${orb}.`) ? [entry.name] : [],
   );
 }

@@ -61,40 +61,70 @@ export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): Spe
   return { subject, free };
 }
 
+export interface AskOptions {
+  guess?: SpeculativeCheck | undefined;
+  idempotencyKey?: string | undefined;
+}
+
 export async function askRemote(
   deps: Deps,
   handler: RemoteHandler,
   request: RemoteRequest,
-  {
-    guess,
-    idempotencyKey,
-  }: { guess?: SpeculativeCheck | undefined; idempotencyKey?: string | undefined } = {},
+  options: AskOptions = {},
 ): Promise<unknown> {
-  await (guess?.subject === handler.subject ? guess.free : requireUncaptured(deps.store, handler.subject));
-  lastSubjects.set(handler.name, handler.subject);
+  const answer = await askFirst(deps, handler, request, options);
+  checkOutput(deps, handler, answer);
+  return answer;
+}
+
+/** Sends the first message of a call, after the check that the service can get it. */
+export async function askFirst(
+  deps: Deps,
+  service: Service,
+  message: object,
+  { guess, idempotencyKey }: AskOptions,
+): Promise<unknown> {
+  await (guess?.subject === service.subject ? guess.free : requireUncaptured(deps.store, service.subject));
+  lastSubjects.set(service.name, service.subject);
+  const headers = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+  return ask(deps, service, service.subject, message, headers);
+}
+
+/** What is known of a service: the name of its handler, its subject, and how long to wait for a reply. */
+export type Service = Pick<RemoteHandler, "name" | "subject" | "timeoutMs">;
+
+/** Sends one message and returns the reply, parsed as JSON. */
+export async function ask(
+  deps: Deps,
+  service: Service,
+  subject: string,
+  message: object,
+  headers: Record<string, string> = {},
+): Promise<unknown> {
   const { requestId, traceparent } = deps.request;
-  const headers: Record<string, string> = {
+  const all: Record<string, string> = {
     "X-Request-Id": requestId,
     ...(traceparent === undefined ? {} : { traceparent }),
-    ...(idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey }),
+    ...headers,
   };
+  const { timeoutMs } = service;
   const reply = await deps.store
-    .request(handler.subject, JSON.stringify(request), { timeoutMs: handler.timeoutMs, headers })
+    .request(subject, JSON.stringify(message), { timeoutMs, headers: all })
     .catch((error: unknown) => {
       // Broker errors have codes. Any other error means that the response's headers could not be parsed.
-      throw error instanceof AppError ? translated(handler, error) : faulty(handler);
+      throw error instanceof AppError ? translated(service, error) : faulty(service);
     });
-  return answerOf(deps, handler, reply);
+  return answerOf(deps, service, reply);
 }
 
 /** Matches headers in the form in which NATS clients send them. */
 const WELL_FORMED = /^NATS\/1\.0[^\r\n]*\r\n(?:[!-9;-~]+:[^\r\n]*\r\n)*\r\n$/;
 
-function faulty(handler: RemoteHandler): AppError {
+function faulty(handler: Service): AppError {
   return nonsense(handler, "The headers of the handler's response are malformed.");
 }
 
-function translated({ name, subject, timeoutMs }: RemoteHandler, error: AppError): AppError {
+function translated({ name, subject, timeoutMs }: Service, error: AppError): AppError {
   if (error.code === "no_responders") {
     return new AppError(
       "unavailable",
@@ -119,11 +149,12 @@ function translated({ name, subject, timeoutMs }: RemoteHandler, error: AppError
   return error;
 }
 
-function nonsense({ name }: RemoteHandler, detail: string): AppError {
+/** The error for a reply that breaks the contract. */
+export function nonsense({ name }: Service, detail: string): AppError {
   return new AppError("bad_gateway", "handler_answer_invalid", detail, { cause: name });
 }
 
-function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
+function answerOf(deps: Deps, handler: Service, reply: Reply): unknown {
   if (!WELL_FORMED.test(reply.headerText)) throw faulty(handler);
   const code = reply.header("Nats-Service-Error-Code");
   const words = reply.header("Nats-Service-Error");
@@ -134,18 +165,19 @@ function answerOf(deps: Deps, handler: RemoteHandler, reply: Reply): unknown {
   const answer = parsed(reply.data);
   if (answer === undefined)
     throw nonsense(handler, "The handler's response is not JSON, or is nested too deeply.");
-  if (handler.output !== undefined) {
-    const check = compileJsonSchema(handler.output);
-    const faults = Array.isArray(check) ? check : check(answer);
-    if (faults.length > 0) {
-      deps.log.warn("handler output does not match its schema", {
-        handler: handler.name,
-        faults: faults.slice(0, 10).map(({ path, code }) => `${path} ${code}`),
-      });
-      throw nonsense(handler, "The handler's output does not match its schema.");
-    }
-  }
   return answer;
+}
+
+function checkOutput(deps: Deps, handler: RemoteHandler, answer: unknown): void {
+  if (handler.output === undefined) return;
+  const check = compileJsonSchema(handler.output);
+  const faults = Array.isArray(check) ? check : check(answer);
+  if (faults.length === 0) return;
+  deps.log.warn("handler output does not match its schema", {
+    handler: handler.name,
+    faults: faults.slice(0, 10).map(({ path, code }) => `${path} ${code}`),
+  });
+  throw nonsense(handler, "The handler's output does not match its schema.");
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -161,11 +193,11 @@ function parsed(data: Uint8Array): unknown {
 }
 
 /** Statuses that services must not set. Clients repeat a request after 408, 421 and 425, and browsers hide a 407. */
-const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
+export const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
 
 function refusalOf(
   deps: Deps,
-  handler: RemoteHandler,
+  handler: Service,
   reply: Reply,
   code: string | undefined,
   words: string,

@@ -13,7 +13,7 @@ import {
 import type { LiveOrb } from "../definition/live-orb.ts";
 import { liveOrbs } from "../definition/stored/live.ts";
 import { isFaulty } from "../handlers/contract/entry.ts";
-import { describedRoutes } from "../handlers/contract/http.ts";
+import { type DescribedRoute, describedRoutes } from "../handlers/contract/http.ts";
 import type { Handler, HandlerDeps } from "../handlers/contract/types.ts";
 import { listHandlers } from "../handlers/registry.ts";
 
@@ -28,7 +28,7 @@ export function hidesMcp({ modules, handlers }: CompiledOrb): boolean {
 }
 
 export interface ActiveRoute {
-  method: "GET" | "POST" | "PUT" | "DELETE";
+  method: DescribedRoute["method"];
   path: string;
   orb: string;
   origin: RouteOrigin;
@@ -106,7 +106,7 @@ export function handlerRoutes(
     if (handler === undefined) return [];
     const route = { orb: orb.id, origin: "handler", role: CALLERS[handler.auth], handler: name } as const;
     if (handler.kind === "http")
-      return describedRoutes(handler).flatMap(({ method, path }) =>
+      return describedRoutes(handler, short).flatMap(({ method, path }) =>
         bothForms(orb.id, path).map((path): ActiveRoute => ({ method, path, ...route })),
       );
     const called = `/api/${orb.id}/call/${short}`;

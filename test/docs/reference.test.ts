@@ -12,6 +12,11 @@ import { MAX_TEXT } from "../../shared/definition/fields/text.ts";
 import { MAX_ITEMS } from "../../shared/definition/validate.ts";
 import { READ_LIMIT } from "../../shared/entry/query/candidates.ts";
 import { ENTRY_LIMIT } from "../../shared/entry/write/prepare.ts";
+import {
+  HTTP_BODY_LIMIT,
+  HTTP_EXCHANGE_MS,
+  HTTP_PART_BYTES,
+} from "../../shared/handlers/contract/http-limits.ts";
 import { ANSWER_LIMIT } from "../../shared/handlers/contract/types.ts";
 import { MAX_FAULTS } from "../../shared/kernel/faults.ts";
 import { LIMIT_PER_WINDOW } from "../../shared/store/broker/provision.ts";
@@ -166,6 +171,9 @@ test("limits.md names the limits of the sources", () => {
     ["| sign-in attempts", [number(LIMIT_PER_WINDOW)]],
     ["| passkeys of", [number(PASSKEY_LIMIT)]],
     ["| API tokens of", [number(TOKEN_LIMIT)]],
+    ["| body of a request to an", [kib(HTTP_PART_BYTES), `${HTTP_BODY_LIMIT / 1024 / 1024} MiB`]],
+    ["| part of a body", [kib(HTTP_PART_BYTES)]],
+    ["| whole exchange", [`${HTTP_EXCHANGE_MS / 60_000} minutes`]],
     ["| reply", [`${ANSWER_LIMIT / 1024 / 1024} MiB`]],
     ["| readers of", [DEFAULT_LIMITS.total, DEFAULT_LIMITS.perUser, DEFAULT_LIMITS.perAdmin].map(number)],
   ];

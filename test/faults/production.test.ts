@@ -123,24 +123,35 @@ test("the platform runs on it over TLS, with three replicas and a user per part"
   const operator = await client("operator");
   const service = await client("shipping");
   const quote = { description: "Quotes.", auth: "None", handle: () => "7 days" } as const;
-  const running = await serve({ connection: service, headers, service: "shipping", handlers: { quote } });
+  const large = new Uint8Array(1_200_000).fill(7);
+  const label = {
+    description: "A label in several parts.",
+    auth: "None",
+    maxBodyBytes: 2_000_000,
+    respond: ({ body }: { body: Uint8Array }) => ({ status: body.length === large.length ? 200 : 400, body }),
+  } as const;
+  const handlers = { quote, label };
+  const running = await serve({ connection: service, headers, service: "shipping", handlers });
   const at = { origin: `http://localhost:${port}` };
   const { body: invited } = await call(at, "GET", "/api/_auth/invitations");
   const { token } = await register(at, "/api/_auth", invited[0].token);
-  const document = { id: "shop", uses: [{ service: "shipping", handlers: ["quote"] }], modules: [] };
+  const document = { id: "shop", uses: [{ service: "shipping", handlers: ["quote", "label"] }], modules: [] };
   const made = await call(at, "POST", "/api/admin/orbs?publish=true", { token, body: document });
   expect(made.status, JSON.stringify(made.body)).toBe(201);
   expect(await call(at, "POST", "/api/shop/quote", { body: {} })).toMatchObject({
     status: 200,
     body: "7 days",
   });
+  const labelled = await fetch(`${at.origin}/api/shop/label`, { method: "POST", body: large });
+  expect(labelled.status).toBe(200);
+  expect(new Uint8Array(await labelled.arrayBuffer())).toEqual(large);
   const statuses = async () =>
     (await call(at, "GET", "/api/admin/registry/shipping", { token })).body.map(
       (handler: { status: string }) => handler.status,
     );
-  expect(await statuses()).toEqual(["available"]);
+  expect(await statuses()).toEqual(["available", "available"]);
   await running.stop();
-  expect(await statuses()).toEqual(["absent"]);
+  expect(await statuses()).toEqual(["absent", "absent"]);
   const unavailable = await call(at, "POST", "/api/shop/quote", { body: {} });
   expect(unavailable).toMatchObject({ status: 503, body: { code: "handler_unavailable" } });
   await service.close();
@@ -264,7 +275,15 @@ test("a service can register and answer, and nothing else", async () => {
   const operator = await client("operator");
   // Uses the service kit, which reads and writes its entry, and subscribes.
   const quote = { description: "Quotes.", auth: "None", handle: () => "7 days" } as const;
-  const running = await serve({ connection: service, headers, service: "shipping", handlers: { quote } });
+  const large = new Uint8Array(1_200_000).fill(7);
+  const label = {
+    description: "A label in several parts.",
+    auth: "None",
+    maxBodyBytes: 2_000_000,
+    respond: ({ body }: { body: Uint8Array }) => ({ status: body.length === large.length ? 200 : 400, body }),
+  } as const;
+  const handlers = { quote, label };
+  const running = await serve({ connection: service, headers, service: "shipping", handlers });
   const asked = codec.encode(JSON.stringify({ orbId: "shop", handler: "shipping.quote", input: {} }));
   const answer = await operator.request("svc.shipping.quote", asked, { timeout: 3_000 });
   expect(JSON.parse(codec.decode(answer.data))).toBe("7 days");

@@ -4,32 +4,46 @@ import { ACTS } from "../../definition/document/acts.ts";
 import { HANDLER_PART } from "../../definition/document/ids.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
-import { tooDeep } from "../../kernel/json.ts";
+import { isObject, tooDeep } from "../../kernel/json.ts";
 import { compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
+import { checkPaths, httpMembers } from "./http-entry.ts";
+import { HTTP_PART_BYTES } from "./http-limits.ts";
 import { subjectFault } from "./subject.ts";
-import { HANDLER_AUTH, type RemoteHandler, TIMEOUT } from "./types.ts";
+import { HANDLER_AUTH, type RemoteHandler, type RemoteHttpHandler, SERVICES, TIMEOUT } from "./types.ts";
 
-const registryEntrySchema = z
+const common = {
+  name: z.string().meta({ description: "The key: <service>.<handler>", example: "pricing.quote" }),
+  description: z.string().max(2_000),
+  auth: z.enum(HANDLER_AUTH),
+  subject: z.string().meta({ description: "Literal subject that the service listens on." }),
+  timeoutMs: z
+    .int()
+    .min(TIMEOUT.min)
+    .max(TIMEOUT.max)
+    .optional()
+    .meta({ description: `Milliseconds to wait for a reply (${TIMEOUT.default}).` }),
+  acts: z.array(z.enum(ACTS)).max(ACTS.length).optional().meta({
+    description:
+      "Acts that the handler requests: operations for its callers. The orb's document grants them.",
+  }),
+};
+
+const callEntrySchema = z
   .strictObject({
-    name: z.string().meta({ description: "The key: <service>.<handler>", example: "pricing.quote" }),
-    description: z.string().max(2_000),
-    auth: z.enum(HANDLER_AUTH),
+    ...common,
     kind: z.literal("nats"),
-    subject: z.string().meta({ description: "Literal subject that the service listens on." }),
     input: z.unknown().optional().meta({ description: "JSON Schema of the input." }),
     output: z.unknown().optional().meta({ description: "JSON Schema of the output." }),
-    timeoutMs: z
-      .int()
-      .min(TIMEOUT.min)
-      .max(TIMEOUT.max)
-      .optional()
-      .meta({ description: `Milliseconds to wait for the response (${TIMEOUT.default}).` }),
-    acts: z.array(z.enum(ACTS)).max(ACTS.length).optional().meta({
-      description:
-        "Acts that the handler requests: operations for its callers. The orb's document grants them.",
-    }),
   })
   .meta({ id: "RegistryEntry", description: "A remote handler in the bucket `handlers`." });
+
+const httpEntrySchema = z
+  .strictObject({ ...common, kind: z.literal("http"), ...httpMembers })
+  .meta({ id: "HttpRegistryEntry", description: "A remote HTTP handler in the bucket `handlers`." });
+
+/** Only a registration that says `http` is checked as one, so that the faults of all others name their members. */
+const schemaOf = (value: unknown) =>
+  isObject(value) && value.kind === "http" ? httpEntrySchema : callEntrySchema;
 
 const ENTRY_LIMIT = 256 * 1024;
 /** Maximum nesting of a registration: twice that of a JSON Schema. */
@@ -52,7 +66,7 @@ export function readEntry(
   key: string,
   text: string,
   reserved: ReadonlySet<string>,
-): RemoteHandler | FaultyEntry {
+): RemoteHandler | RemoteHttpHandler | FaultyEntry {
   const faults = new Faults();
   const faulty = () => ({ name: key, faults: faults.list() });
   const split = splitName(key);
@@ -74,35 +88,48 @@ export function readEntry(
     faults.add("", "malformed", words);
     return faulty();
   }
-  const parsed = registryEntrySchema.safeParse(value);
+  const parsed = schemaOf(value).safeParse(value);
   if (!parsed.success) {
     addZodIssues(faults, parsed.error.issues, value);
     return faulty();
   }
-  const { name, description, auth, subject, timeoutMs, acts, input, output } = parsed.data;
+  const entry = parsed.data;
+  const { name, description, auth, subject, timeoutMs = TIMEOUT.default, acts } = entry;
   if (name !== key) faults.add("/name", "key", "must be equal to the key");
-  const wrong = subjectFault(subject, split?.service);
+  const wrong =
+    subjectFault(subject, split?.service) ??
+    (entry.kind === "http" ? ownFault(subject, split?.service) : undefined);
   if (wrong !== undefined) faults.add("/subject", "subject", wrong);
+  const shared = { name, description, auth, subject, timeoutMs, ...(acts === undefined ? {} : { acts }) };
+  if (entry.kind === "http") {
+    const { paths = {}, headers = [], maxBodyBytes = HTTP_PART_BYTES } = entry;
+    checkPaths(paths, faults);
+    if (faults.any) return faulty();
+    const lower = headers.map((header) => header.toLowerCase());
+    return { kind: "http", ...shared, paths, headers: lower, maxBodyBytes };
+  }
+  const { input, output } = entry;
   for (const [member, schema] of [
     ["input", input],
     ["output", output],
   ] as const) {
-    const compiled = schema === undefined ? [] : compileJsonSchema(schema);
+    const compiled = schema === undefined ? [] : compileJsonSchema(schema as JsonSchema);
     if (!Array.isArray(compiled)) continue;
     for (const { path, code, message } of compiled) faults.add(`/${member}${path}`, code, message);
   }
   if (faults.any) return faulty();
   return {
     kind: "nats",
-    name,
-    description,
-    auth,
-    subject,
-    timeoutMs: timeoutMs ?? TIMEOUT.default,
-    ...(acts === undefined ? {} : { acts }),
+    ...shared,
     ...(input === undefined ? {} : { input: input as JsonSchema }),
     ...(output === undefined ? {} : { output: output as JsonSchema }),
   };
+}
+
+/** The platform sends further messages below the subject, so they must not reach another service. */
+function ownFault(subject: string, service: string | undefined): string | undefined {
+  const own = `${SERVICES}${service}.`;
+  return subject.startsWith(own) ? undefined : `must begin with ${own} because this is an HTTP handler`;
 }
 
 export function isFaulty<T extends object>(entry: T | FaultyEntry): entry is FaultyEntry {

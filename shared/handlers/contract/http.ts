@@ -1,5 +1,6 @@
 /** Describes the built-in HTTP handlers. Their code is in functions/. */
-import type { HttpHandler } from "./types.ts";
+import { HTTP_METHODS, type HttpMethod, type HttpOperation } from "./http-entry.ts";
+import { type HttpHandler, isRemote, type RemoteHttpHandler } from "./types.ts";
 
 export const HTTP_HANDLERS = [
   {
@@ -38,10 +39,32 @@ export const HTTP_HANDLERS = [
   },
 ] as const satisfies readonly HttpHandler[];
 
-/** Returns the routes of a handler for the OpenAPI document. The routes of `access` are documented elsewhere. */
-export function describedRoutes({ name, paths, methods = ["GET"] }: HttpHandler) {
-  if (name.startsWith("access.")) return [];
-  return paths.flatMap((path) => methods.map((method) => ({ method, path })));
+export interface DescribedRoute {
+  method: Uppercase<HttpMethod>;
+  /** Below `/api/{orbId}`. */
+  path: string;
+  operation?: HttpOperation;
+}
+
+/**
+ * Returns the routes of a handler for lists and the OpenAPI document. The routes of `access` are documented elsewhere.
+ * @param route path of the handler below the orb
+ */
+export function describedRoutes(handler: HttpHandler | RemoteHttpHandler, route: string): DescribedRoute[] {
+  if (!isRemote(handler)) {
+    const { name, paths, methods = ["GET"] } = handler;
+    if (name.startsWith("access.")) return [];
+    return paths.flatMap((path) => methods.map((method) => ({ method, path })));
+  }
+  const all = Object.entries(handler.paths).flatMap(([path, item]) =>
+    HTTP_METHODS.flatMap((method): DescribedRoute[] => {
+      const operation = item[method];
+      if (operation === undefined) return [];
+      const upper = method.toUpperCase() as Uppercase<HttpMethod>;
+      return [{ method: upper, path: `/${route}${path === "/" ? "" : path}`, operation }];
+    }),
+  );
+  return all.length === 0 ? [{ method: "GET", path: `/${route}` }] : all;
 }
 
 export type FurtherHttpHandler = Exclude<(typeof HTTP_HANDLERS)[number]["name"], `access.${string}`>;

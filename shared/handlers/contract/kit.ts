@@ -3,88 +3,26 @@
  * requests before it stops.
  * It works with connections of the npm packages `nats` and `nats.ws` but depends on neither.
  */
-import type { Act } from "../../definition/document/acts.ts";
-import type { Fault } from "../../kernel/errors.ts";
 import { type Check, compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
-import { ANSWER_LIMIT, type Caller, type HandlerAuth, type HandlerCredential, SERVICES } from "./types.ts";
+import { callApi } from "./kit-api.ts";
+import { HttpResponder, type KitHttpHandler } from "./kit-http.ts";
+import {
+  type KitCall,
+  type KitConnection,
+  type KitDescription,
+  type KitHeaders,
+  type KitMessage,
+  ServiceError,
+} from "./kit-types.ts";
+import { ANSWER_LIMIT, type Caller, type HandlerCredential, SERVICES } from "./types.ts";
 
-export interface KitHeaders {
-  get(name: string): string;
-  set(name: string, value: string): void;
-}
+export { type KitCall, ServiceError } from "./kit-types.ts";
 
-export interface KitMessage<H extends KitHeaders = KitHeaders> {
-  data: Uint8Array;
-  headers?: H;
-  respond(data?: Uint8Array, options?: { headers?: H }): boolean;
-}
-
-/** The methods of a NATS connection that the kit uses. */
-export interface KitConnection<H extends KitHeaders = KitHeaders> {
-  subscribe(
-    subject: string,
-    options: { queue: string; callback: (error: Error | null, message: KitMessage<H>) => void },
-  ): { drain(): Promise<void> };
-  request(
-    subject: string,
-    data: Uint8Array,
-    options: { timeout: number; headers?: H },
-  ): Promise<{ data: Uint8Array; headers?: H & { code: number } }>;
-  flush(): Promise<void>;
-}
-
-export interface KitCall {
-  orbId: string;
-  handler: string;
-  /** Null for an anonymous caller. */
-  caller: Caller | null;
-  requestId: string | undefined;
-  /** W3C trace context. Pass it on to other services. */
-  traceparent: string | undefined;
-  /** The caller's key for a repeated request. A handler can use it to execute the request only once. */
-  idempotencyKey: string | undefined;
-  /** Credential for the API. Undefined if the orb grants the handler no act. */
-  credential: HandlerCredential | undefined;
-  /**
-   * Calls the orb's API as the caller, through this handler. Returns the JSON of the response.
-   * @param path below `/api/{orbId}`, such as `/call/record`
-   * @throws ServiceError with the status and the code of a rejection. If the handler lets it pass, it reaches the
-   *   caller.
-   */
-  api(method: string, path: string, body?: unknown): Promise<unknown>;
-}
-
-export interface KitHandler {
-  description: string;
-  auth: HandlerAuth;
+export interface KitHandler extends KitDescription {
   input?: JsonSchema;
   output?: JsonSchema;
-  /** Milliseconds that the platform waits for a response. */
-  timeoutMs?: number;
-  /** Acts that the handler requests: operations for its callers. */
-  acts?: Act[];
-  /** Subject to listen on. Default: `svc.<service>.<handler>`. */
-  subject?: string;
   /** Returns a JSON value. Throw a {@link ServiceError} to reject the request. */
   handle(input: never, call: KitCall): unknown;
-}
-
-/**
- * Throw this error to reject a call. Statuses from 400 to 499 reach the caller, except 407, 408, 421 and 425. All
- * others become 502.
- */
-export class ServiceError extends Error {
-  readonly status: number;
-  readonly code: string | undefined;
-  readonly errors: Fault[] | undefined;
-
-  constructor(status: number, message: string, more: { code?: string; errors?: Fault[] } = {}) {
-    super(message);
-    this.name = "ServiceError";
-    this.status = status;
-    this.code = more.code;
-    this.errors = more.errors;
-  }
 }
 
 export interface KitOptions<H extends KitHeaders> {
@@ -92,7 +30,8 @@ export interface KitOptions<H extends KitHeaders> {
   /** Creates empty headers: the function `headers` of the NATS client. */
   headers: () => H;
   service: string;
-  handlers: Record<string, KitHandler>;
+  /** Handlers by name. Those with `respond` get whole HTTP requests. */
+  handlers: Record<string, KitHandler | KitHttpHandler>;
   /** Receives errors that handlers throw. Callers do not see these errors. */
   onError?: (error: unknown, call: { handler: string; requestId: string | undefined }) => void;
 }
@@ -115,7 +54,14 @@ interface Bound {
   output: Check | undefined;
 }
 
-function bound(name: string, handler: KitHandler): Bound {
+interface BoundHttp {
+  name: string;
+  handler: KitHttpHandler;
+  responder: HttpResponder;
+}
+
+function bound(name: string, handler: KitHandler | KitHttpHandler): Bound | BoundHttp {
+  if ("respond" in handler) return { name, handler, responder: new HttpResponder(name, handler) };
   const check = (part: "input" | "output") => {
     const schema = handler[part];
     if (schema === undefined) return undefined;
@@ -131,9 +77,9 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
   const { connection, service } = options;
   const all = Object.entries(options.handlers).map(([name, handler]) => bound(`${service}.${name}`, handler));
   const running = new Set<Promise<void>>();
-  const subscriptions = all.map((each) =>
-    connection.subscribe(subjectOf(each), {
-      queue: service,
+  const listen = (each: Bound | BoundHttp, subject: string, queue?: string) =>
+    connection.subscribe(subject, {
+      ...(queue === undefined ? {} : { queue }),
       callback: (error, message) => {
         if (error !== null) return;
         const work: Promise<void> = answer(options, each, message)
@@ -144,7 +90,11 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
           .finally(() => running.delete(work));
         running.add(work);
       },
-    }),
+    });
+  const subscriptions = all.map((each) => listen(each, subjectOf(each), service));
+  // The parts of one request must reach the instance that got its beginning, so these have no queue group.
+  const parts = all.flatMap((each) =>
+    "responder" in each ? [listen(each, `${subjectOf(each)}.${each.responder.instance}.*`)] : [],
   );
   await connection.flush();
   await Promise.all(all.map((each) => register(connection, each)));
@@ -158,22 +108,37 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
       }
       await Promise.all(subscriptions.map((subscription) => subscription.drain()));
       await Promise.all(running);
+      await Promise.all(all.map((each) => ("responder" in each ? each.responder.finished() : undefined)));
+      await Promise.all(parts.map((subscription) => subscription.drain()));
+      await Promise.all(running);
       await connection.flush();
     },
   };
 }
 
-function subjectOf({ name, handler }: Bound): string {
+function subjectOf({ name, handler }: Bound | BoundHttp): string {
   return handler.subject ?? SERVICES + name;
 }
 
 /** Registers a handler. Skips a registration that is up to date, so that instances do not overwrite each other. */
-async function register<H extends KitHeaders>(connection: KitConnection<H>, each: Bound): Promise<void> {
+async function register<H extends KitHeaders>(
+  connection: KitConnection<H>,
+  each: Bound | BoundHttp,
+): Promise<void> {
   const { name, handler } = each;
-  const { description, auth, input, output, timeoutMs, acts } = handler;
-  const subject = subjectOf(each);
-  const told = { name, description, auth, kind: "nats", subject, input, output, timeoutMs, acts };
-  const entry = JSON.stringify(told);
+  const { description, auth, timeoutMs, acts } = handler;
+  const common = { name, description, auth, subject: subjectOf(each), timeoutMs, acts };
+  const entry = JSON.stringify(
+    "respond" in handler
+      ? {
+          ...common,
+          kind: "http",
+          paths: handler.paths,
+          headers: handler.headers,
+          maxBodyBytes: handler.maxBodyBytes,
+        }
+      : { ...common, kind: "nats", input: handler.input, output: handler.output },
+  );
   const key = `$KV.handlers.${name}`;
   const now = await connection.request(`$JS.API.DIRECT.GET.KV_handlers.${key}`, new Uint8Array(0), {
     timeout: REGISTER_MS,
@@ -198,12 +163,13 @@ async function put<H extends KitHeaders>(
 
 async function answer<H extends KitHeaders>(
   options: KitOptions<H>,
-  each: Bound,
+  each: Bound | BoundHttp,
   message: KitMessage<H>,
 ): Promise<void> {
   const requestId = message.headers?.get("X-Request-Id") || undefined;
   try {
-    const body = encoder.encode(JSON.stringify(await run(each, message, requestId)) ?? "null");
+    const result = "responder" in each ? respond(each, message, requestId) : run(each, message, requestId);
+    const body = encoder.encode(JSON.stringify(await result) ?? "null");
     if (body.length > ANSWER_LIMIT)
       throw new Error(`the response has ${body.length} bytes, more than the limit of ${ANSWER_LIMIT}`);
     message.respond(body);
@@ -216,6 +182,14 @@ async function answer<H extends KitHeaders>(
     const { code, errors } = refusal;
     message.respond(encoder.encode(JSON.stringify({ code, errors })), { headers });
   }
+}
+
+/** Only the parts of an exchange arrive below the handler's own subject. */
+function respond(each: BoundHttp, { subject, data, headers }: KitMessage, requestId: string | undefined) {
+  const { responder } = each;
+  return subject === subjectOf(each)
+    ? responder.begin(data, requestId, headers?.get("traceparent") || undefined)
+    : responder.go(subject.slice(subject.lastIndexOf(".") + 1), data);
 }
 
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
@@ -251,39 +225,6 @@ interface KitRequest {
   input: unknown;
   caller: Caller | null;
   credential: HandlerCredential | undefined;
-}
-
-async function callApi(
-  { credential, requestId, traceparent }: Pick<KitCall, "credential" | "requestId" | "traceparent">,
-  method: string,
-  path: string,
-  body: unknown,
-): Promise<unknown> {
-  if (credential === undefined)
-    throw new Error("the orb grants this handler nothing. Grant acts in uses of its document.");
-  const response = await fetch(`${credential.url}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${credential.token}`,
-      ...(requestId === undefined ? {} : { "X-Request-Id": requestId }),
-      ...(traceparent === undefined ? {} : { traceparent }),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const answer: unknown = response.status === 204 ? undefined : await response.json();
-  if (response.ok) return answer;
-  const { detail = `The platform answered ${response.status}.`, code, errors } = answer as Problem;
-  throw new ServiceError(response.status, detail, {
-    ...(code === undefined ? {} : { code }),
-    ...(errors === undefined ? {} : { errors }),
-  });
-}
-
-interface Problem {
-  detail?: string;
-  code?: string;
-  errors?: Fault[];
 }
 
 function parsed(data: Uint8Array): KitRequest {

@@ -5,6 +5,7 @@ import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import type { JsonSchema } from "../schema/json-schema.ts";
 import type { Acting } from "./acting.ts";
+import type { HttpPaths } from "./http-entry.ts";
 
 export const HANDLER_AUTH = ["None", "AuthRequired", "AdminRequired"] as const;
 export type HandlerAuth = (typeof HANDLER_AUTH)[number];
@@ -76,7 +77,20 @@ export interface RemoteHandler extends Described {
   timeoutMs: number;
 }
 
-/** A handler with its own HTTP routes. */
+/** A handler in another process that gets whole HTTP requests over the message broker. */
+export interface RemoteHttpHandler extends Described {
+  kind: "http";
+  subject: string;
+  timeoutMs: number;
+  /** Documented routes below the handler's own. The handler may serve more. */
+  paths: HttpPaths;
+  /** Further request headers that the service gets, in lower case. */
+  headers: string[];
+  /** Maximum bytes of a request's body. */
+  maxBodyBytes: number;
+}
+
+/** A built-in handler with its own HTTP routes. */
 export interface HttpHandler extends Described {
   kind: "http";
   /** Documented routes. The handler may serve more paths below its name. */
@@ -84,7 +98,12 @@ export interface HttpHandler extends Described {
   methods?: ("GET" | "POST" | "PUT" | "DELETE")[];
 }
 
-export type Handler = LocalHandler | RemoteHandler | HttpHandler;
+export type Handler = LocalHandler | RemoteHandler | HttpHandler | RemoteHttpHandler;
+
+/** Returns whether a service provides the handler. */
+export function isRemote(handler: Handler): handler is RemoteHandler | RemoteHttpHandler {
+  return "subject" in handler;
+}
 
 export interface HandlerDeps extends Deps {
   /** Built-in handlers. They are passed in, because they depend on this folder. */

@@ -1,4 +1,5 @@
 import type { Msg } from "nats.ws";
+import { fromBase64 } from "../../kernel/base64.ts";
 import type { Delivery, StoredMessage } from "../types.ts";
 import { keptBody } from "./frames.ts";
 
@@ -108,13 +109,6 @@ export interface LeaderAnswer {
   error?: { code: number; err_code: number; description: string };
 }
 
-function fromBase64(text = ""): Uint8Array {
-  const binary = atob(text);
-  const out = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) out[i] = binary.charCodeAt(i);
-  return out;
-}
-
 export function leaderMessage({
   subject,
   seq,
@@ -124,7 +118,7 @@ export function leaderMessage({
 }: NonNullable<LeaderAnswer["message"]>): Message {
   const own = hdrs === undefined ? "NATS/1.0\r\n" : decoder.decode(fromBase64(hdrs)).slice(0, -2);
   const headers = `${own}Nats-Subject: ${subject}\r\nNats-Sequence: ${seq}\r\nNats-Time-Stamp: ${time}\r\n\r\n`;
-  return new Message(new ResponseHeaders(headers), fromBase64(data));
+  return new Message(new ResponseHeaders(headers), fromBase64(data ?? ""));
 }
 
 function freezeAll<T>(value: T): T {

@@ -1,3 +1,4 @@
+import { toBase64 } from "../../kernel/base64.ts";
 import { streams } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 
@@ -22,12 +23,6 @@ export interface Messages {
 
 export const noMessages: Messages = { joined: EMPTY, seqs: [], ends: [] };
 
-function base64(data: Uint8Array): string {
-  let binary = "";
-  for (let i = 0; i < data.length; i += 8192) binary += String.fromCharCode(...data.subarray(i, i + 8192));
-  return btoa(binary);
-}
-
 /**
  * Encodes a message body: JSON stays JSON, other text becomes a string, other bytes a base64 string, an empty body
  * null.
@@ -38,7 +33,7 @@ function jsonOf(data: Uint8Array): Uint8Array {
   try {
     text = strict.decode(data);
   } catch {
-    return encoder.encode(JSON.stringify(base64(data)));
+    return encoder.encode(JSON.stringify(toBase64(data)));
   }
   try {
     JSON.parse(text);

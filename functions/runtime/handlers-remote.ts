@@ -1,0 +1,258 @@
+/**
+ * Passes HTTP requests to services and their responses to clients. Both cross a boundary of trust: a service gets no
+ * credentials of its callers, and its response cannot act with the rights of the platform's pages.
+ */
+import type { Context } from "hono";
+import type { Principal } from "../../shared/access/authorize.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { HTTP_PART_BYTES } from "../../shared/handlers/contract/http-limits.ts";
+import type { RemoteHttpHandler } from "../../shared/handlers/contract/types.ts";
+import { credentialFor } from "../../shared/handlers/credential.ts";
+import { callerOf } from "../../shared/handlers/dispatch.ts";
+import type { AskOptions } from "../../shared/handlers/remote.ts";
+import {
+  askHttp,
+  type BodyPart,
+  type HttpReply,
+  type ResponseRest,
+} from "../../shared/handlers/remote-http.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { concatBytes } from "../../shared/kernel/ids.ts";
+import { readUpload } from "../middleware/body.ts";
+import { tooLarge } from "../middleware/body-errors.ts";
+import { hasCredentials } from "../middleware/session.ts";
+import { type AppEnv, holdConnection } from "../request/context.ts";
+
+/** Request headers that every service gets. A registration can name more. */
+const REQUEST_HEADERS: readonly string[] = [
+  "accept",
+  "accept-language",
+  "content-encoding",
+  "content-language",
+  "content-type",
+  "idempotency-key",
+  "if-match",
+  "if-modified-since",
+  "if-none-match",
+  "if-range",
+  "if-unmodified-since",
+  "origin",
+  "prefer",
+  "range",
+  "user-agent",
+  "x-requested-with",
+];
+
+/** Response headers that a service can set. The platform sets all others, above all cookies and security headers. */
+const RESPONSE_HEADERS: readonly string[] = [
+  "accept-ranges",
+  "allow",
+  "cache-control",
+  "content-disposition",
+  "content-language",
+  "content-location",
+  "content-range",
+  "content-type",
+  "etag",
+  "last-modified",
+  "link",
+  "location",
+  "retry-after",
+  "vary",
+];
+
+/**
+ * A page of a service gets an origin of its own. Its scripts cannot read responses of the platform, and requests that
+ * they send carry no session cookie.
+ */
+const SANDBOX =
+  "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts; frame-ancestors 'none'";
+
+/** Maximum bytes of path, query and headers, so that they fit into a message beside a part of the body. */
+const HEAD_LIMIT = 64 * 1024;
+
+/** Number of parts of `/api/{orbId}` between slashes. */
+export const LEADING = 3;
+
+/**
+ * Returns the path below a handler as the client encoded it. The URL parser has removed dot segments, encoded ones too.
+ * @param above number of segments between the orb and this path
+ */
+function pathBelow(pathname: string, above: number): string {
+  const segments = pathname.split("/").slice(LEADING + above);
+  const path = segments.length === 0 ? "" : `/${segments.join("/")}`;
+  try {
+    if (!/\p{Cc}/u.test(decodeURIComponent(path))) return path;
+  } catch {
+    // The error below reports it.
+  }
+  const detail = "The path is not percent-encoded UTF-8 without control characters. Correct the URL.";
+  throw new AppError("malformed", "invalid_address", detail);
+}
+
+function headersFor(c: Context<AppEnv>, { headers }: RemoteHttpHandler): Record<string, string> {
+  return Object.fromEntries(
+    [...REQUEST_HEADERS, ...headers].flatMap((name) => {
+      const value = c.req.header(name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** Yields the body in parts, and holds at most one of them. */
+async function* partsOf(c: Context<AppEnv>, limit: number): AsyncGenerator<BodyPart, undefined> {
+  const received = c.get("received");
+  if (received !== undefined) {
+    if ("error" in received) throw received.error;
+    if (received.bytes.length > limit) throw tooLarge(limit + 1);
+    yield { bytes: received.bytes, more: false };
+    return;
+  }
+  const { body } = c.req.raw;
+  let part: Uint8Array[] = [];
+  let size = 0;
+  let total = 0;
+  if (body !== null) {
+    for await (const chunk of readUpload(body)) {
+      total += chunk.length;
+      if (total > limit) throw tooLarge(limit + 1);
+      for (let rest = chunk; rest.length > 0; ) {
+        if (size === HTTP_PART_BYTES) {
+          yield { bytes: concatBytes(part), more: true };
+          part = [];
+          size = 0;
+        }
+        const taken = rest.subarray(0, HTTP_PART_BYTES - size);
+        part.push(taken);
+        size += taken.length;
+        rest = rest.subarray(taken.length);
+      }
+    }
+  }
+  yield { bytes: concatBytes(part), more: false };
+}
+
+/** Sends the request to the service of a handler and returns its response. Authorize the caller first. */
+export async function callOverHttp(
+  c: Context<AppEnv>,
+  live: LiveOrb,
+  handler: RemoteHttpHandler,
+  { above, principal, guess }: { above: number; principal: Principal; guess: AskOptions["guess"] },
+): Promise<Response> {
+  const url = new URL(c.req.url);
+  const credential = await credentialFor(c.var.deps, live, handler, principal);
+  const head = {
+    orbId: live.orb,
+    handler: handler.name,
+    method: c.req.method,
+    path: pathBelow(url.pathname, above),
+    query: url.search.slice(1),
+    headers: headersFor(c, handler),
+    caller: callerOf(principal),
+    ...(credential === undefined ? {} : { credential }),
+  };
+  if (JSON.stringify(head).length > HEAD_LIMIT) {
+    const detail = `The URL and the headers are larger than ${HEAD_LIMIT / 1024} KiB. Send less.`;
+    throw new AppError("too_large", "body_too_large", detail);
+  }
+  const limit = handler.maxBodyBytes;
+  if (Number(c.req.header("content-length") ?? 0) > limit) throw tooLarge(limit + 1);
+  const parts = partsOf(c, limit);
+  const release = holdConnection(c);
+  try {
+    const reply = await askHttp(c.var.deps, handler, head, parts, { guess });
+    return await responseOf(c, reply, release);
+  } catch (error) {
+    release();
+    throw error;
+  } finally {
+    await parts.return(undefined);
+  }
+}
+
+async function responseOf(c: Context<AppEnv>, reply: HttpReply, release: () => void): Promise<Response> {
+  const { status, body, rest } = reply;
+  const headers = new Headers({
+    "content-security-policy": SANDBOX,
+    // A page with a sandbox and another policy for openers would not load at all.
+    "cross-origin-opener-policy": "unsafe-none",
+  });
+  for (const name of RESPONSE_HEADERS) {
+    const value = reply.headers.get(name);
+    if (value !== undefined) headers.set(name, value);
+  }
+  if (hasCredentials(c)) {
+    const cached = headers.get("cache-control") ?? "";
+    if (!/\b(private|no-store)\b/i.test(cached)) headers.set("cache-control", "no-store");
+  } else {
+    // The page's own images and scripts come from another origin than its own. They carry no cookie.
+    headers.set("cross-origin-resource-policy", "cross-origin");
+  }
+  if (status === 401) headers.set("www-authenticate", 'Bearer realm="platform"');
+  const empty = body.length === 0 && rest === undefined;
+  if (!empty && !headers.has("content-type")) headers.set("content-type", "application/octet-stream");
+  if (rest === undefined || c.req.method === "HEAD") {
+    await rest?.end();
+    release();
+    return new Response(empty || c.req.method === "HEAD" ? null : body, { status, headers });
+  }
+  headers.set("content-length", String(rest.length));
+  const stream = streamOf(c, body, rest, release);
+  return new Response(withLength(stream, rest.length), { status, headers });
+}
+
+/**
+ * Passes on one part after the other, each when the client has taken the one before. Without a queue of its own, the
+ * stream fails only while it is read. The Node host then closes the connection without another byte.
+ */
+function streamOf(
+  c: Context<AppEnv>,
+  first: Uint8Array,
+  rest: ResponseRest,
+  release: () => void,
+): ReadableStream<Uint8Array> {
+  const { log } = c.var.deps;
+  const source: UnderlyingDefaultSource<Uint8Array> = {
+    start(controller) {
+      if (first.length > 0) controller.enqueue(first);
+    },
+    async pull(controller) {
+      try {
+        const part = await rest.parts.next();
+        if (part.done !== true) {
+          controller.enqueue(part.value);
+          return;
+        }
+        controller.close();
+      } catch (error) {
+        // The status is on its way. A connection that ends early tells the client that the response is incomplete.
+        const code = error instanceof AppError ? error.code : String(error);
+        log.warn("handler stopped within its response", { error: code });
+        controller.error(new Error("the handler's response is incomplete"));
+      }
+      release();
+    },
+    async cancel() {
+      await rest.end();
+      release();
+    },
+  };
+  return new ReadableStream(source, { highWaterMark: 0 });
+}
+
+interface Sized {
+  readable: ReadableStream<Uint8Array>;
+  writable: WritableStream<Uint8Array>;
+}
+
+/**
+ * Lets a Workers runtime announce the length of a stream. Without it, the runtime would end a stream that fails as if
+ * it were complete. Other hosts use the header.
+ */
+function withLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
+  const { FixedLengthStream: Fixed } = globalThis as { FixedLengthStream?: new (length: number) => Sized };
+  if (Fixed === undefined) return stream;
+  const { readable, writable } = new Fixed(length);
+  stream.pipeTo(writable).catch(() => undefined);
+  return readable;
+}

@@ -1,0 +1,140 @@
+/** What a registration of kind `http` says beyond the members of all registrations. */
+import { z } from "zod";
+import type { Faults } from "../../kernel/faults.ts";
+import { escapeSegment } from "../../kernel/faults.ts";
+import { compileJsonSchema } from "../schema/json-schema.ts";
+import { HTTP_BODY_LIMIT, HTTP_PART_BYTES } from "./http-limits.ts";
+
+export const HTTP_METHODS = ["get", "head", "post", "put", "patch", "delete", "options"] as const;
+export type HttpMethod = (typeof HTTP_METHODS)[number];
+
+const text = (most: number) => z.string().max(most);
+/** `/` is the handler's own route. A parameter takes a whole segment. */
+const PATH = /^\/$|^(\/((?!\.\.?(\/|$))[A-Za-z0-9._~-]+|\{[A-Za-z][A-Za-z0-9_]{0,62}\})){1,20}$/;
+const MEDIA_TYPE = /^[a-z0-9*]+\/[a-z0-9.+*-]+$/;
+const STATUS = /^[2-5](\d\d|XX)$/;
+const HEADER = /^[A-Za-z0-9-]{1,64}$/;
+const MAX_PATHS = 50;
+
+/** Headers that no service gets: credentials, addresses of clients, and headers of one connection. */
+const KEPT_BACK =
+  /^(authorization|cookie2?|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|forwarded|via|sessionid|x-real-ip|x-client-ip|true-client-ip|fastly-client-ip|x-original-.*|x-rewrite-url)$|^(proxy-|sec-|x-forwarded-|cf-)/i;
+
+const contentSchema = z
+  .record(text(100), z.strictObject({ schema: z.unknown().optional() }))
+  .refine((content) => Object.keys(content).length <= 10, "must have at most 10 media types");
+
+const operationSchema = z.strictObject({
+  summary: text(200).optional(),
+  description: text(2_000).optional(),
+  parameters: z
+    .array(
+      z.strictObject({
+        name: text(100).min(1),
+        in: z.enum(["path", "query", "header"]),
+        description: text(2_000).optional(),
+        required: z.boolean().optional(),
+        schema: z.unknown().optional(),
+      }),
+    )
+    .max(30)
+    .optional(),
+  requestBody: z
+    .strictObject({
+      description: text(2_000).optional(),
+      required: z.boolean().optional(),
+      content: contentSchema,
+    })
+    .optional(),
+  responses: z
+    .record(z.string(), z.strictObject({ description: text(2_000), content: contentSchema.optional() }))
+    .optional(),
+});
+
+export const httpPathsSchema = z
+  .record(text(500), z.partialRecord(z.enum(HTTP_METHODS), operationSchema))
+  .refine((paths) => Object.keys(paths).length <= MAX_PATHS, `must have at most ${MAX_PATHS} paths`)
+  .meta({ description: "OpenAPI path items of routes below the handler's own, which is `/`." });
+
+/** Documented routes by their path below the handler and their method. */
+export type HttpPaths = z.infer<typeof httpPathsSchema>;
+export type HttpOperation = z.infer<typeof operationSchema>;
+
+/** Members of a registration of kind `http`. */
+export const httpMembers = {
+  paths: httpPathsSchema.optional(),
+  headers: z
+    .array(
+      z
+        .string()
+        .regex(HEADER, "must be the name of a header")
+        .refine(mayPass, "names a header that the platform keeps back"),
+    )
+    .max(30)
+    .optional()
+    .meta({ description: "Further request headers that the service gets.", example: ["stripe-signature"] }),
+  maxBodyBytes: z
+    .int()
+    .min(0)
+    .max(HTTP_BODY_LIMIT)
+    .optional()
+    .meta({
+      description: `Maximum bytes of a request's body (${HTTP_PART_BYTES}). A longer body than that arrives in parts.`,
+    }),
+};
+
+/** Returns whether a service may get a request header, if its registration names it. */
+export function mayPass(name: string): boolean {
+  return !KEPT_BACK.test(name);
+}
+
+/** Finds what is wrong with the schemas and parameters of documented routes. */
+export function checkPaths(paths: HttpPaths, faults: Faults): void {
+  const checkSchema = (at: string, schema: unknown) => {
+    const compiled = schema === undefined ? [] : compileJsonSchema(schema as boolean);
+    if (!Array.isArray(compiled)) return;
+    for (const { path, code, message } of compiled) faults.add(at + path, code, message);
+  };
+  const checkContent = (at: string, content: z.infer<typeof contentSchema> = {}) => {
+    for (const [type, { schema }] of Object.entries(content)) {
+      const place = `${at}/content/${escapeSegment(type)}`;
+      if (!MEDIA_TYPE.test(type)) faults.add(place, "format", "must be a media type such as text/html");
+      checkSchema(`${place}/schema`, schema);
+    }
+  };
+  const shapes = new Set<string>();
+  for (const [path, item] of Object.entries(paths)) {
+    const place = `/paths/${escapeSegment(path)}`;
+    if (!PATH.test(path)) faults.add(place, "format", "must be / or a path such as /orders/{id}");
+    // OpenAPI forbids two paths that differ only in the names of their parameters.
+    const shape = path.replace(/\{\w+\}/g, "{}");
+    if (shapes.has(shape))
+      faults.add(place, "duplicate", "differs from another path only in parameter names");
+    shapes.add(shape);
+    const names = namesIn(path);
+    if (new Set(names).size < names.length) faults.add(place, "duplicate", "names a parameter twice");
+    for (const [method, operation] of Object.entries(item)) {
+      const at = `${place}/${method}`;
+      const known = new Set<string>();
+      for (const [i, parameter] of (operation.parameters ?? []).entries()) {
+        const key = `${parameter.in} ${parameter.name}`;
+        if (known.has(key)) faults.add(`${at}/parameters/${i}`, "duplicate", "is listed twice");
+        known.add(key);
+        if (parameter.in === "path" && !names.includes(parameter.name))
+          faults.add(`${at}/parameters/${i}/name`, "unknown_parameter", "is no parameter of the path");
+        checkSchema(`${at}/parameters/${i}/schema`, parameter.schema);
+      }
+      checkContent(`${at}/requestBody`, operation.requestBody?.content);
+      for (const [status, { content }] of Object.entries(operation.responses ?? {})) {
+        const place = `${at}/responses/${escapeSegment(status)}`;
+        if (!STATUS.test(status)) faults.add(place, "format", "must be a status such as 200 or 4XX");
+        checkContent(place, content);
+      }
+    }
+  }
+}
+
+/** Returns the names of a path's parameters. */
+export function namesIn(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+}
