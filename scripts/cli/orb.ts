@@ -5,6 +5,7 @@ import yargs, { type Argv } from "yargs";
 import { hideBin } from "yargs/helpers";
 import { Problem } from "../../shared/client/problem.ts";
 import { CommandError, type Context, contextOf, DEFAULT_URL } from "./context.ts";
+import { exportEntries, FORMATS, type Format, importEntries } from "./entries.ts";
 import { dev, types } from "./generate.ts";
 import { callHandler, tail } from "./run.ts";
 import { diff, init, pull, push } from "./schemas.ts";
@@ -59,6 +60,16 @@ async function run(options: Globals, act: (context: Context) => Promise<number>)
 const ids = (y: Argv<Globals>, what: string) =>
   y.positional("orbs", { type: "string", array: true, default: [] as string[], describe: what });
 const out = { type: "string", default: "orbs.d.ts", describe: "File to write" } as const;
+
+const collectionOf = (y: Argv<Globals>) =>
+  y
+    .positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" })
+    .positional("collection", { type: "string", demandOption: true, describe: "module/schema" })
+    .option("format", { choices: FORMATS, describe: "By the name of the file if missing" });
+
+function formatOf({ format }: { format?: Format | undefined }, file: string | undefined): Format {
+  return format ?? (file?.endsWith(".csv") === true ? "csv" : "ndjson");
+}
 
 process.once("SIGINT", () => stopped.abort());
 process.once("SIGTERM", () => stopped.abort());
@@ -128,6 +139,28 @@ await cli
         describe: "Publish each revision. Use it only on a platform of your own",
       }),
     (args) => run(args, (context) => dev(context, { ...args, signal: stopped.signal })),
+  )
+  .command("entries", "Export and import entries", (y) =>
+    y
+      .command(
+        "export <orb> <collection>",
+        "Write all entries of a collection, such as catalog/product",
+        (each) =>
+          collectionOf(each).option("out", { type: "string", describe: "File; standard output if missing" }),
+        (args) =>
+          run(args, (context) => exportEntries(context, { ...args, format: formatOf(args, args.out) })),
+      )
+      .command(
+        "import <orb> <collection> <file>",
+        "Create an entry for each line or row of a file. Run it again to go on after an interruption",
+        (each) =>
+          collectionOf(each)
+            .positional("file", { type: "string", demandOption: true, describe: "JSON Lines or CSV" })
+            .option("publish", { type: "boolean", default: false, describe: "Publish them, too" }),
+        (args) =>
+          run(args, (context) => importEntries(context, { ...args, format: formatOf(args, args.file) })),
+      )
+      .demandCommand(1, "Name a command: export or import."),
   )
   .command(
     "call <orb> <handler> [input]",

@@ -24,6 +24,8 @@ export interface Request {
   path: string;
   query?: URLSearchParams;
   body?: unknown;
+  /** A body that is sent while it is made, instead of `body`. It can be sent only once. */
+  upload?: { body: ReadableStream<Uint8Array>; type: string };
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal | undefined;
   /**
@@ -96,7 +98,7 @@ export function createTransport(options: ClientOptions): Transport {
   const tokenOf = async () =>
     ownToken ?? (typeof options.token === "function" ? await options.token() : options.token);
 
-  async function once({ method, path, query, body, headers, signal }: Request): Promise<Response> {
+  async function once({ method, path, query, body, upload, headers, signal }: Request): Promise<Response> {
     const token = await tokenOf();
     const search = query === undefined || query.size === 0 ? "" : `?${query}`;
     return send(`${base}${path}${search}`, {
@@ -104,10 +106,12 @@ export function createTransport(options: ClientOptions): Transport {
       headers: {
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(upload === undefined ? {} : { "content-type": upload.type }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(upload === undefined ? {} : { body: upload.body, duplex: "half" }),
       ...(signal === undefined ? {} : { signal }),
       credentials: "same-origin",
     });
@@ -125,7 +129,8 @@ export function createTransport(options: ClientOptions): Transport {
           const seconds = Number(response.headers.get("retry-after") ?? 0);
           const refused = problem.status === 429 || REFUSED.has(problem.code);
           const passes = PASSING.has(problem.status) && seconds <= LONGEST_WAIT;
-          if (!passes || !(request.repeat === "safe" || refused)) throw problem;
+          if (!passes || request.upload !== undefined || !(request.repeat === "safe" || refused))
+            throw problem;
           wait = Math.max(wait, seconds * 1_000);
           failure = problem;
         } catch (error) {

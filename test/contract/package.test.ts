@@ -166,6 +166,72 @@ describe("schemas in files", () => {
   });
 });
 
+describe("entries in files", () => {
+  const write = (name: string, text: string) => writeFileSync(join(project, name), text);
+
+  test("are imported once, although the command runs twice, and are exported as JSON Lines", async () => {
+    const lines = [1, 2, 3].map((n) =>
+      JSON.stringify({ values: { slug: `file-${n}`, title: { en: `File ${n}` } } }),
+    );
+    write("categories.ndjson", `${lines.join("\n")}\n`);
+    const command = ["entries", "import", "shop", "catalog/category", "categories.ndjson", "--publish"];
+    const first = await orb(command);
+    expect(first).toMatchObject({ code: 0, out: "Created 3 entries, refused 0.\n" });
+    expect((await orb(command)).code).toBe(0);
+    const { out } = await orb(["entries", "export", "shop", "catalog/category"]);
+    const exported = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { values: { slug: string } })
+      .filter(({ values }) => values.slug.startsWith("file-"));
+    expect(exported).toMatchObject([
+      {
+        module: "catalog",
+        schema: "category",
+        values: { slug: "file-1", title: { en: "File 1" }, position: 0 },
+      },
+      { values: { slug: "file-2" } },
+      { values: { slug: "file-3" } },
+    ]);
+  });
+
+  test("are imported from a table and exported as one", async () => {
+    write(
+      "products.csv",
+      'sku,title.en,title.de,price.US,tags,available\nAB-2001,"Lamp, tall",Lampe,12.5,"[""light""]",false\nAB-2002,Table,,80,,\n',
+    );
+    const imported = await orb(["entries", "import", "shop", "catalog/product", "products.csv"]);
+    expect(imported).toMatchObject({ code: 0, out: "Created 2 entries, refused 0.\n" });
+    const { code, err } = await orb(["entries", "export", "shop", "catalog/product", "--out", "all.csv"]);
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: expect.stringContaining("Left out sensitive fields: supplierNote."),
+    });
+    const [head = "", ...rows] = readFileSync(join(project, "all.csv"), "utf8").trim().split("\n");
+    expect(head).toMatch(/^title.en,title.de,body.en,body.de,sku,price.US,price.EU,/);
+    expect(rows.find((row) => row.includes("AB-2001"))).toMatch(/^"Lamp, tall",Lampe,,,AB-2001,12.5,/);
+  });
+
+  test("name each refused entry, and what is wrong with a file", async () => {
+    write(
+      "faulty.ndjson",
+      '{"values":{"slug":"ok-1","title":{"en":"Fine"}}}\n{"values":{"slug":"Not a slug"}}\n',
+    );
+    const refused = await orb(["entries", "import", "shop", "catalog/category", "faulty.ndjson"]);
+    expect(refused).toMatchObject({ code: 1, out: "Created 1 entries, refused 1.\n" });
+    expect(refused.err).toMatch(
+      /^Entry 2: \/values\/title\/en is required; \/values\/slug .* \(validation_failed\)$/m,
+    );
+    write("faulty.csv", "sku,weight\nAB-3001,5\n");
+    expect((await orb(["entries", "import", "shop", "catalog/product", "faulty.csv"])).err).toContain(
+      "There is no field for the column weight. The fields are title,",
+    );
+    expect((await orb(["entries", "export", "shop", "catalog/nothing"])).err).toContain(
+      "The orb shop has no collection catalog/nothing. It has catalog/category,",
+    );
+  });
+});
+
 describe("other commands", () => {
   test("call a handler and print its response", async () => {
     const input = '{"module":"orders","values":{"total":5,"currency":"EUR","items":[1]}}';
