@@ -129,6 +129,8 @@ export function ttlOf({ expiresAt }: Pick<ApiTokenRecord, "expiresAt">, now: num
 export async function eraseApiTokens(deps: Deps, realm: string, sub?: string): Promise<void> {
   const filter = `${token(realm, "realm")}.${sub === undefined ? "*" : token(sub, "user")}.*`;
   try {
+    // A write to a missing bucket would wait for its time limit.
+    await deps.store.kvLast(buckets.apiTokens);
     for await (const page of recordsToRevoke<ApiTokenRecord>(deps, buckets.apiTokens, filter)) {
       await Promise.all(page.map(({ key }) => deps.store.kvDelete(buckets.apiTokens, key, { ttl: 60 })));
     }
