@@ -34,19 +34,25 @@ export function innerHost(env: Record<string, unknown>): Host {
   };
 }
 
+/** The headers that say who asks. Those of a browser belong to them, because some credentials are not for web pages. */
+const CALLER = ["authorization", "origin", "sec-fetch-site"];
+
 /**
  * Returns a function like `fetch` that sends requests to the inner application. They carry the bearer token of the
  * outer request, and no cookie: a web page must not be able to use tools with the session of its visitor.
  */
 export function innerFetch(c: Context<AppEnv>, send: Fetch): typeof fetch {
   const { requestId, traceparent } = c.var.deps.request;
-  const token = c.req.header("authorization");
+  const caller = CALLER.flatMap((name) => {
+    const value = c.req.header(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
   return async (input, init) => {
     const request = new Request(input as Request, init);
     request.headers.set("x-request-id", requestId);
     if (traceparent !== undefined) request.headers.set("traceparent", traceparent);
     request.headers.delete("cookie");
-    if (token !== undefined) request.headers.set("authorization", token);
+    for (const [name, value] of caller) request.headers.set(name, value);
     return send(request, { [OUTER]: c });
   };
 }

@@ -148,6 +148,13 @@ test("is refused from a web page, and is no cookie", async () => {
   for (const headers of headersOfPages) {
     const { status, body } = await call(platform, "GET", NOTES, { token, headers });
     expect([status, body.code]).toEqual([403, "handler_credential"]);
+    const tool = { name: "query_entries", arguments: { collection: "content/note" } };
+    const asked = await call(platform, "POST", "/api/robbed/mcp", {
+      token,
+      headers,
+      body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: tool },
+    });
+    expect(JSON.stringify(asked.body)).toContain("handler_credential");
   }
   const cookie = await call(platform, "GET", NOTES, { headers: { cookie: `session_robbed=${token}` } });
   expect([cookie.status, cookie.body.code]).toEqual([401, "authentication_required"]);
