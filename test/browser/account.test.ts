@@ -1,10 +1,12 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { adminToken, call } from "../support/auth.ts";
+import { buckets } from "../../shared/store/subjects.ts";
+import { adminToken, call, subjectOf } from "../support/auth.ts";
 import {
   createButton,
   error,
   faults,
+  invite,
   look,
   open,
   platform,
@@ -98,6 +100,82 @@ describe("sessions", () => {
     await said(page, "sessions").getByText("You were signed out. Please sign in again.").waitFor();
     expect(await faults(page)).toEqual([]);
   });
+});
+
+test("the page copies the token of its own session after another passkey was added", async () => {
+  await using opened = await open();
+  const { page, cdp, authenticatorId = "" } = opened;
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.goto((await invite("_auth", "owner")).url);
+  await createButton(page).click();
+  await signedIn(page);
+  await cdp.send("WebAuthn.removeVirtualAuthenticator", { authenticatorId });
+  await cdp.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "usb",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  await page.getByRole("button", { name: "Add another passkey" }).click();
+  await said(page, "passkeys").getByText("The passkey was added").waitFor();
+  await section(page, "Your sessions").getByRole("button", { name: "Sign out everywhere else" }).click();
+  await said(page, "sessions").getByText("You are signed out everywhere else.").waitFor();
+  await page.getByRole("button", { name: "Copy access token" }).click();
+  await said(page, "token").getByText("Copied.").waitFor();
+  const token = await page.evaluate<string>("navigator.clipboard.readText()");
+  expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
+});
+
+test("the page names the newest 20 sessions, and counts the others", async () => {
+  await using opened = await withPasskey();
+  const { page } = opened;
+  await signInAgain(opened);
+  const [cookie] = await page.context().cookies();
+  const sub = subjectOf(cookie?.value ?? "");
+  const store = platform.operatorStore();
+  const [own] = await store.kvList(buckets.sessions, `auth.${sub}.*`);
+  // The account has two sessions by now.
+  for (let i = 0; i < 24; i++)
+    await store.kvPut(buckets.sessions, `auth.${sub}.other${i}`, own?.text() ?? "", { ttl: 600 });
+  await signInAgain(opened);
+  const list = section(page, "Your sessions");
+  await list.getByText("And 7 older ones.").waitFor();
+  expect(await list.getByRole("listitem").count()).toBe(20);
+  await list.getByRole("button", { name: "Sign out everywhere else" }).click();
+  await said(page, "sessions").getByText("You are signed out everywhere else.").waitFor();
+  expect(await list.getByRole("listitem").count()).toBe(1);
+  expect(await list.getByText("older ones").count()).toBe(0);
+});
+
+test("the page leaves out a part whose path belongs to an older module of the orb", async () => {
+  const modules = ["sessions", "tokens", "recovery-codes"].map((id) => ({
+    id,
+    type: "CONTENT",
+    schemas: [{ id: "item", access: { read: "public", write: "admin" }, fields: [] }],
+  }));
+  const document = {
+    id: "conference",
+    uses: [{ service: "access", handlers: ["passkey", "invitations"] }],
+    modules,
+    languages: ["en"],
+    markets: [],
+  };
+  // An earlier version could store this definition.
+  const record = { v: 1, orb: "conference", revision: 1, at: new Date().toISOString(), document };
+  await platform.operatorStore().kvPut(buckets.orbs, "conference", JSON.stringify(record));
+  await using opened = await open();
+  const { page } = opened;
+  await page.goto((await invite("conference")).url);
+  await createButton(page).click();
+  await signedIn(page);
+  await page.getByLabel("Name of the passkey").waitFor();
+  await page.waitForLoadState("networkidle");
+  expect(await page.getByRole("heading", { level: 2 }).allTextContents()).toEqual(["Your passkeys"]);
+  expect((await page.getByRole("alert").allTextContents()).join("")).toBe("");
 });
 
 describe("open sign-up", () => {

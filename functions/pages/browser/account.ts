@@ -20,6 +20,8 @@ async function load(where: Place, part: () => Promise<void>): Promise<void> {
 
 /** Shows the account and its parts. */
 export function showAccount(api: RealmApi, session: Session, greeting: string): void {
+  // The token of the session that the cookie has, which a new passkey replaces.
+  let { token } = session;
   const title = document.body.dataset.title ?? "";
   const who = byId("who");
   if (who !== null) who.textContent = session.name;
@@ -28,10 +30,15 @@ export function showAccount(api: RealmApi, session: Session, greeting: string): 
   speakAt("token");
   byId("copy")?.addEventListener("click", () => {
     const done = "Copied. Anyone who has this token can act as you for 12 hours: keep it secret.";
-    void copy("token", session.token, inputAt("token"), done, FROM_FIELD);
+    void copy("token", token, inputAt("token"), done, FROM_FIELD);
   });
   offerTokens(api);
-  byId("add")?.addEventListener("click", () => void attempt("passkeys", () => addPasskey(api), WAITING));
+  byId("add")?.addEventListener("click", () => {
+    const add = async () => {
+      ({ token } = await addPasskey(api));
+    };
+    void attempt("passkeys", add, WAITING);
+  });
   document.title = `Signed in · ${title}`;
   byId("account-title")?.focus();
   void load("passkeys", () => showPasskeys(api));

@@ -1,5 +1,5 @@
 import { startRegistration } from "@simplewebauthn/browser";
-import type { Passkey, RealmApi } from "./api.ts";
+import type { Passkey, RealmApi, Session } from "./api.ts";
 import { byId, day, part, twice } from "./dom.ts";
 import { attempt, say } from "./feedback.ts";
 import { showSessions } from "./sessions.ts";
@@ -56,10 +56,11 @@ export async function showPasskeys(api: RealmApi): Promise<void> {
   );
 }
 
-export async function addPasskey(api: RealmApi): Promise<void> {
+/** Adds a passkey. @returns the session that it has begun */
+export async function addPasskey(api: RealmApi): Promise<Session> {
   const { sessionId, publicKey } = await api.beginRegistration({ add: true });
-  await api.complete(sessionId, await startRegistration({ optionsJSON: publicKey }));
-  // The new passkey has begun a session.
+  const session = await api.complete(sessionId, await startRegistration({ optionsJSON: publicKey }));
   await Promise.all([showPasskeys(api), showSessions(api)]);
   say("status", "The passkey was added to your account.");
+  return session;
 }
