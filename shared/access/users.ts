@@ -221,18 +221,19 @@ export async function holdersOf(
 ): Promise<RoleHolders[]> {
   const holders = new Map(roles.map((role) => [role, { role, accounts: 0, invitations: 0 }]));
   const { accounts, invitations } = realm.buckets;
+  const now = deps.clock.now();
+  // Invitations come first: one that is used meanwhile has an account by the time that the accounts are read.
+  for await (const page of recordPages<InvitationRecord>(deps, invitations, keys.all(realm))) {
+    for (const { value } of page) {
+      const found = holders.get(value.role);
+      if (found !== undefined && statusOf(value, now) === "active") found.invitations++;
+    }
+  }
   for await (const page of recordPages<AccountRecord>(deps, accounts, keys.all(realm))) {
     for (const { value } of page) {
       const found = holders.get(value.role);
       if (found === undefined) continue;
       if (value.status !== "pending" || (await isEffective(deps, realm, value))) found.accounts++;
-    }
-  }
-  const now = deps.clock.now();
-  for await (const page of recordPages<InvitationRecord>(deps, invitations, keys.all(realm))) {
-    for (const { value } of page) {
-      const found = holders.get(value.role);
-      if (found !== undefined && statusOf(value, now) === "active") found.invitations++;
     }
   }
   return [...holders.values()];

@@ -1,7 +1,7 @@
 /** Roles of an orb's own: who may get them, what they may do, and what happens when they change or end. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { buckets } from "../../shared/store/subjects.ts";
-import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
+import { adminToken, call, register, type SignedIn, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
@@ -134,6 +134,23 @@ test("the answer of a write shows no values to callers who may not read drafts",
   expect(JSON.stringify(archived.body)).not.toContain("secret");
 });
 
+test("a list that names public lets everyone write, and nobody owns what came without a session", async () => {
+  const orb = await newOrb();
+  const access = { read: ["admin"], create: ["public"], update: ["own"] };
+  expect((await republish(orb, [EDITOR], access)).status).toBe(200);
+  const path = `/api/${orb}/news`;
+  const made = await as(undefined, "POST", path, { values: { title: "hello" } });
+  expect(made).toMatchObject({ status: 201, body: { createdBy: "anonymous", values: { title: "hello" } } });
+  expect((await as(undefined, "POST", `${path}?publish=true`, { values: {} })).status).toBe(401);
+  for (const [by, status] of [
+    [undefined, 401],
+    [await user(platform, orb), 404],
+    [await user(platform, orb, "editor"), 404],
+    [await user(platform, orb, "admin"), 200],
+  ] as const)
+    expect((await as(by, "PUT", `${path}/${made.body.id}`, { values: {} })).status).toBe(status);
+});
+
 test("records and application settings are open to the roles that access names", async () => {
   const orb = await newOrb();
   const [editor, member] = [await user(platform, orb, "editor"), await user(platform, orb)];
@@ -223,6 +240,22 @@ describe("changes of roles", () => {
     const moved = await as(token, "PUT", `/api/${orb}/users/${editor.id}`, { role: "user" });
     expect(moved.status).toBe(200);
     expect((await remove()).status).toBe(200);
+  });
+
+  test("of a registration and the removal of its role, at most one succeeds", async () => {
+    const access = { ...ACCESS, update: ["own"], publish: ["admin"] };
+    for (let round = 0; round < 6; round++) {
+      const orb = await newOrb();
+      const invited = await as(token, "POST", `/api/${orb}/invitations`, { role: "editor" });
+      const invite = invited.body.token as string;
+      const [registered, , removed] = await Promise.all([
+        register(platform, `/api/${orb}`, invite).catch(() => undefined),
+        round % 2 === 0 ? as(token, "DELETE", `/api/${orb}/invitations/${invite}`) : undefined,
+        republish(orb, [CHIEF], access),
+      ]);
+      expect([200, 409]).toContain(removed.status);
+      if (registered !== undefined) expect(removed.status).toBe(409);
+    }
   });
 
   test("an account whose role is gone may do only what everyone may, and only owners manage it", async () => {
