@@ -2,6 +2,8 @@
 import { z } from "@hono/zod-openapi";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import type { Context, MiddlewareHandler } from "hono";
+import { PLATFORM_REALM, realmOf } from "../../shared/access/authorize.ts";
+import { claimedRealm } from "../../shared/access/tokens.ts";
 import { createTransport } from "../../shared/client/transport.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
 import { parseExtras } from "../../shared/entry/query/query.ts";
@@ -12,6 +14,7 @@ import { faultsOf } from "../http/problem.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";
 import { BODY_LIMIT, readJson } from "../middleware/body.ts";
+import { bearerOf, identify, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { innerFetch } from "./inner.ts";
 import { toolServer } from "./tools.ts";
@@ -70,6 +73,26 @@ async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefin
   });
 }
 
+/**
+ * Checks the token before the message, so that a program learns from a 401 that it needs another one. The tools
+ * authenticate again, for each request that they send.
+ */
+async function requireValidToken(c: Context<AppEnv>, realms: readonly string[]): Promise<void> {
+  if (c.req.header("authorization") === undefined) return;
+  await identify(c, { platform: true, realms }, "leader");
+}
+
+/** The realm that a token names. Tokens of every realm can use the route for all orbs. */
+function realmsOf(c: Context<AppEnv>): string[] {
+  const realm = claimedRealm(bearerOf(c.req.header("authorization")) ?? "");
+  return realm === null || realm === PLATFORM_REALM ? [] : [realm];
+}
+
+const checkToken: MiddlewareHandler<AppEnv> = async (c, next) => {
+  await requireValidToken(c, realmsOf(c));
+  await next();
+};
+
 const reply = z.looseObject({ jsonrpc: z.literal("2.0") }).openapi("JsonRpcResponse");
 
 const described = {
@@ -95,9 +118,10 @@ export function mcpRoutes(send: InnerSend) {
     path: "/api/mcp",
     operationId: "mcp",
     summary: "Tools for agents",
+    middleware: [checkToken],
     request: { body: jsonRequest(message) },
     responses,
-    problems: [401],
+    problems: [401, 403],
   });
   return newRouter().openapi(route, (c) => answer(c, send, undefined) as Promise<never>);
 }
@@ -111,7 +135,7 @@ export function describeOrbMcp(router: Router): void {
     summary: "Tools for agents",
     request: { params: z.object({ orbId: z.string() }), body: jsonRequest(message) },
     responses,
-    problems: [401, 404],
+    problems: [401, 403, 404],
   });
   router.openAPIRegistry.registerPath(route);
 }
@@ -120,9 +144,11 @@ export function describeOrbMcp(router: Router): void {
 export function orbMcp(send: InnerSend): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const orb = c.req.param("orbId") ?? "";
+    await receiveEarly(c);
     const live = await liveOrb(c.var.deps, orb);
     if (live === null || hidesMcp(live.compiled)) return next();
     c.set("route", "/api/{orbId}/mcp");
+    await requireValidToken(c, [realmOf(orb, live.compiled.usesAccess)]);
     parseExtras(new URL(c.req.url).searchParams, []);
     return answer(c, send, orb);
   };
