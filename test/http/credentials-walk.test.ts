@@ -2,8 +2,11 @@
  * Every route with every kind of credential. Routes and what they need come from the API description, so that new
  * routes join by themselves: `x-role` says which account may, and `x-scope` which scopes a token needs.
  */
+import { decodeJwt } from "jose";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { CANS, type Can } from "../../shared/access/credentials/operations.ts";
+import { issueHandlerToken } from "../../shared/access/tokens.ts";
+import { ACTS } from "../../shared/definition/document/acts.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { adminToken, call, signIn, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
@@ -304,3 +307,32 @@ test.each(["user", "admin", "owner"] as const)(
     }
   },
 );
+
+test("the credential of a handler without a grant is refused by every route that needs an account", async () => {
+  const { sub = "", sid } = decodeJwt<{ sid: string }>(root);
+  const iat = Math.floor(Date.now() / 1000);
+  const config = { jwtSigningKeys: platform.bindings.JWT_SIGNING_KEYS ?? "", publicUrl: platform.origin };
+  const caller = { realm: "platform", sub, sid };
+  const claims = {
+    handler: "walker.go",
+    orb: ORB,
+    acts: ACTS,
+    requestId: "walk",
+    caller,
+    iat,
+    exp: iat + 300,
+  };
+  const token = await issueHandlerToken(config, claims);
+  for (const route of secured()) {
+    if (route.open || route.path.endsWith("/mcp")) continue;
+    const { status, code } = await send(route, token);
+    const name = `${route.method} ${route.path}`;
+    const serves = /^\/api\/walked\/(news|((call|settings)\/)?[gs]et)(\/|$)/.test(addressOf(route));
+    const expected = serves
+      ? [name, 403, "missing_act"]
+      : name === "GET /api/_auth/invitations"
+        ? [name, 401, "authentication_required"]
+        : [name, 403, "handler_credential"];
+    expect([name, status, code]).toEqual(expected);
+  }
+});
