@@ -43,16 +43,27 @@ function sizeOf(values: Readonly<Record<string, unknown>>): number {
 }
 
 /**
- * Throws 413 if the values are too large. Fields with different readers have separate limits: with a common one, the
- * readers of one field could measure another.
+ * Returns the bytes of the values that the caller may read. Throws 413 if the values are too large. Fields with
+ * different readers have separate limits: with a common one, the readers of one field could measure another.
+ * @param view the schema with the fields that the caller may read
  */
-function requireSize(schema: CompiledSchema, values: Readonly<Record<string, unknown>>): void {
+function measured(
+  schema: CompiledSchema,
+  view: CompiledSchema,
+  values: Readonly<Record<string, unknown>>,
+): number {
+  if (!schema.narrowed.read) {
+    const bytes = sizeOf(values);
+    if (bytes >= ENTRY_LIMIT) throw tooLarge(ENTRY_LIMIT, false);
+    return bytes;
+  }
   const readers = Map.groupBy(schema.fields.values(), ({ access }) => JSON.stringify(access.read ?? null));
   const limit = Math.floor(ENTRY_LIMIT / Math.max(1, readers.size));
   for (const fields of readers.values()) {
     const group = fields.flatMap(({ name }) => (Object.hasOwn(values, name) ? [[name, values[name]]] : []));
     if (sizeOf(Object.fromEntries(group)) >= limit) throw tooLarge(limit, readers.size > 1);
   }
+  return sizeOf(ofFields(view, values));
 }
 
 function tooLarge(limit: number, grouped: boolean): AppError {
@@ -85,10 +96,10 @@ export async function prepare(
   if (faults.length > 0) throw invalid(faults);
   if (notLive.length > 0) throw referencesNotLive(notLive);
   const { stored, plain } = await sealValues(deps.config, schema, input.id, checked.values, input.stored);
-  requireSize(schema, plain);
-  const claims = await indexKeysOf(deps.config, schema, plain);
   const caller = principalIn(actor, context.orb, context.compiled);
   const view = readableIn(schema, caller, input.createdBy);
+  const bytes = measured(schema, view, plain);
+  const claims = await indexKeysOf(deps.config, schema, plain);
   // A conflict on a unique value tells the caller that another entry has it.
   const secret = new Set(secretOf(schema, claims));
   const guesses = claims.filter((key) => {
@@ -96,7 +107,7 @@ export async function prepare(
     return (secret.has(key) || hidden) && !held.has(key);
   });
   await countValues(deps, actor, context.orb, {
-    bytes: sizeOf(ofFields(view, plain)),
+    bytes,
     guesses: guesses.map((key) => parseKey(key).field),
   });
   return { values: stored, claims, guards: targets.guards };
