@@ -60,7 +60,13 @@ class Describer {
     nameHeaders(generic.paths);
     own.components.schemas = { ...generic.components.schemas, ...own.components.schemas };
     own.components.securitySchemes = {
-      bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token from a sign-in" },
+      bearer: {
+        type: "http",
+        scheme: "bearer",
+        bearerFormat: "JWT or API token",
+        description:
+          "The token of a session, from a sign-in, or an API token. `x-scope` says which scopes an API token needs.",
+      },
     };
     const joint = {
       paths: Object.fromEntries([
