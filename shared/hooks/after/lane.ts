@@ -82,6 +82,7 @@ export class Lane {
    * @returns whether there may be more to do at once
    */
   async round(): Promise<boolean> {
+    if (!this.#options.valid()) return false;
     try {
       return await this.#round();
     } catch (error) {
@@ -174,7 +175,11 @@ export class Lane {
       const revision = known.get(seq) ?? (await this.#again(seq));
       // The revision was purged, or the hook is no longer for it.
       if (revision === null) continue;
-      if (!valid()) throw new Conflict();
+      if (!valid()) {
+        // Store what this round has delivered. The next leader goes on from there.
+        to.left.push(...chain.slice(index));
+        return;
+      }
       const attempt = item.attempts + 1;
       const error = await deliver({ ...revision, live, hook, seq, attempt }).then(
         () => undefined,

@@ -14,7 +14,7 @@ import { Lease } from "./lease.ts";
 import { Waker } from "./waker.ts";
 import { type Post, webhookOf } from "./webhook.ts";
 
-/** Milliseconds between two looks at the definitions, the lease and requests for another delivery. */
+/** Milliseconds between two renewals of the lease, and between two looks at the definitions. */
 const TICK_MS = 1_000;
 /** A lane also looks for revisions after this many milliseconds, in case it missed that there are some. */
 const LOOK_MS = 10_000;
@@ -45,6 +45,7 @@ export class HookWorker {
   readonly #lanes = new Map<string, Running>();
   #stopped = false;
   readonly #waker = new Waker();
+  readonly #keeper = new Waker();
   #ended: Promise<void> = Promise.resolve();
 
   constructor(deps: HandlerDeps, { name, attempts, retryMs, post }: WorkerOptions) {
@@ -69,20 +70,37 @@ export class HookWorker {
   }
 
   start(): void {
-    this.#ended = this.#run();
+    this.#ended = Promise.all([this.#run(), this.#keep()]).then(() => undefined);
   }
 
   /** Ends the work after the deliveries that are under way, and lets another process take over at once. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waker.wake();
+    this.#keeper.wake();
     await this.#ended;
     await this.#stopLanes();
     await this.#lease.release();
   }
 
+  /** Renews the lease beside the work, because a slow delivery must not cost the leadership. */
+  async #keep(): Promise<void> {
+    while (!this.#stopped) {
+      this.#keeper.forget();
+      try {
+        const idle = this.#definitions.orbs.size === 0 && this.#lanes.size === 0;
+        const led = this.#lease.valid;
+        if (!idle && (await this.#lease.hold()) && !led) this.#waker.wake();
+      } catch (error) {
+        this.#deps.log.warn("the lease of the hooks waits for the broker", { error: String(error) });
+      }
+      if (!this.#stopped) await this.#keeper.wait(TICK_MS);
+    }
+  }
+
   async #run(): Promise<void> {
     while (!this.#stopped) {
+      this.#waker.forget();
       try {
         await this.tick();
       } catch (error) {
@@ -92,14 +110,12 @@ export class HookWorker {
     }
   }
 
-  /** Follows the definitions and the lease once. */
+  /** Follows the definitions and the requests for another delivery once. */
   async tick(): Promise<void> {
+    const before = this.#definitions.orbs.size;
     await this.#definitions.refresh();
-    const idle = this.#definitions.orbs.size === 0 && this.#lanes.size === 0;
-    if (idle || !(await this.#lease.hold())) {
-      await this.#stopLanes();
-      return;
-    }
+    if (before === 0 && this.#definitions.orbs.size > 0) this.#keeper.wake();
+    if (!this.#lease.valid) return this.#stopLanes();
     await this.#follow();
     await deliverAgain(this.#deps, this.#definitions.orbs, this.#options);
   }
@@ -141,7 +157,7 @@ export class HookWorker {
         try {
           if (await lane.round()) continue;
           const due = (lane.due ?? Number.POSITIVE_INFINITY) - this.#deps.clock.now();
-          await waker.wait(Math.max(0, Math.min(LOOK_MS, due)));
+          await waker.wait(this.#options.valid() ? Math.max(0, Math.min(LOOK_MS, due)) : TICK_MS);
         } catch (error) {
           this.#deps.log.warn("a hook waits for the broker", { orb: lane.live.orb, error: String(error) });
           if (!stopped) await waker.wait(FAILED_MS);
