@@ -2,13 +2,12 @@
  * The production configuration on three brokers with TLS: it starts, the platform runs on it, and it refuses other
  * access.
  */
-import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { promisify } from "node:util";
 import { connect, headers, type NatsConnection, StringCodec } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { renderProduction } from "../../scripts/broker/production.ts";
@@ -18,15 +17,16 @@ import { serve } from "../../shared/handlers/contract/kit.ts";
 import { call, register } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { certificates } from "../support/certificates.ts";
+import { has, placeOrders, run } from "../support/orders.ts";
 import { runScript, runStart } from "../support/start.ts";
 
 const checkedIn = readFileSync(new URL("../../scripts/broker/production.conf", import.meta.url), "utf8");
 const codec = StringCodec();
 /** Any client may ask for the state of the bucket of registrations. */
 const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
-const SERVICES: readonly string[] = ["shipping", "billing"];
+const SERVICES: readonly string[] = ["shipping", "billing", "orders"];
 const brokers: ChildProcess[] = [];
-const names = ["fn", "streams", "deploy", "operator", "system", "shipping", "billing"] as const;
+const names = ["fn", "streams", "deploy", "operator", "system", "shipping", "billing", "orders"] as const;
 const passwords = Object.fromEntries(names.map((name) => [name, randomBytes(12).toString("hex")]));
 const credentials = (user: string) => ({ NATS_USER: user, NATS_PASS: String(passwords[user]) });
 const dataDir = tempDir("production-data");
@@ -155,13 +155,18 @@ test("the platform runs on it over TLS, with three replicas and a user per part"
   const unavailable = await call(at, "POST", "/api/shop/quote", { body: {} });
   expect(unavailable).toMatchObject({ status: 503, body: { code: "handler_unavailable" } });
   await service.close();
+  await placeOrders(at, token, {
+    NATS_URL: `tls://orders:${passwords.orders}@localhost:${tcp[0]}`,
+    SSL_CERT_FILE: ca,
+    NODE_EXTRA_CA_CERTS: ca,
+  });
 
   const manager = await operator.jetstreamManager();
   for await (const { config } of manager.streams.list()) expect(config.num_replicas, config.name).toBe(3);
   await operator.close();
   started.child.kill("SIGTERM");
   await started.exited();
-}, 60_000);
+}, 300_000);
 
 test("says how to trust an authority of your own, instead of that the broker is away", async () => {
   const env = { DATA_DIR: tempDir("untrusted"), NATS_URL: urls, NATS_REPLICAS: "3" };
@@ -406,10 +411,6 @@ func main() {
 	}
 }
 `;
-
-/** Whether a program is installed here. */
-const has = (program: string) => spawnSync(program, ["--version"]).error === undefined;
-const run = promisify(execFile);
 
 /** Runs a client as the service `shipping`, and returns what it printed. */
 async function ran(program: string, args: string[], cwd: string): Promise<string> {
