@@ -84,7 +84,10 @@ export function describeOrb(
     ...(realm?.handlers.has("passkey") === true
       ? [["recovery", "Recovery of users who lost their passkeys."]]
       : []),
-    ...(realm === null ? [] : [["users", "Users of the orb and their invitations."]]),
+    ...(realm?.handlers.has("invitations") === true || realm?.handlers.has("bootstrap") === true
+      ? [["invitations", "Invitations of the orb's users."]]
+      : []),
+    ...(realm?.handlers.has("passkey") === true ? [["users", "Users of the orb."]] : []),
   ];
   for (const [subject, description = ""] of further)
     part.tags.push({ name: `${live.orb}: ${subject}`, description });

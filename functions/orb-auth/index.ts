@@ -16,11 +16,18 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
     ...mounted,
     tags:
       mounted.name === "Orb"
-        ? { signin: "sign-in", account: "own account", recovery: "recovery", people: "users" }
+        ? {
+            signin: "sign-in",
+            account: "own account",
+            recovery: "recovery",
+            invitations: "invitations",
+            people: "users",
+          }
         : {
             signin: "Users: sign-in",
             account: "Users: own account",
             recovery: "Users: recovery",
+            invitations: "Users: management",
             people: "Users: management",
           },
     accounts: { noun: "user", roles: ["owner", "admin", "user"] },

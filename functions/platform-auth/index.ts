@@ -20,6 +20,7 @@ const scope: Scope = {
     signin: "Platform: sign-in",
     account: "Platform: own account",
     recovery: "Platform: recovery",
+    invitations: "Platform: admins",
     people: "Platform: admins",
   },
   accounts: { noun: "platform admin", roles: ["owner"] },

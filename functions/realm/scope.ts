@@ -32,7 +32,7 @@ export interface Scope {
   /** Suffix that makes operation ids unique in the OpenAPI document. */
   name: "Platform" | "Shared" | "Orb";
   /** OpenAPI tags of the routes. In the document of an orb, the orb's id precedes them. */
-  tags: { signin: string; account: string; recovery: string; people: string };
+  tags: { signin: string; account: string; recovery: string; invitations: string; people: string };
   /** Noun for an account in messages, and the roles of accounts. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
@@ -121,8 +121,9 @@ export function realmRoute(
     }
     await next();
   };
-  const ofPeople = manages || handler === "invitations" || handler === "bootstrap";
-  const subject = ofPeople ? "people" : operation === "anyone" ? "signin" : "account";
+  const invites = handler === "invitations" || handler === "bootstrap";
+  const ofAccount = operation === "anyone" ? "signin" : "account";
+  const subject = invites ? "invitations" : manages ? "people" : ofAccount;
   return {
     tags: [scope.tags[subject]],
     ...(operation === "anyone" ? { security: [] } : described(scope, operation)),
