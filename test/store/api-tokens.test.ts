@@ -26,11 +26,25 @@ afterAll(() => broker.stop());
 const realms = { platform: true, realms: ["auth"] };
 const operator = { kind: "platform", sub: "root", name: "", email: null, sid: "s", exp: 0 } as const;
 
+/** The platform admin with a session, which must last while a token is created. */
+async function signedIn(deps: Deps) {
+  const { sid } = await startSession(deps, {
+    realm: "platform",
+    sub: operator.sub,
+    role: "owner",
+    name: "",
+    email: null,
+    ttl: 600,
+  });
+  return { ...operator, sid };
+}
+
 /** A service account of the shared realm with one token. */
 async function account(deps: Deps, role = "user") {
   const { id } = await createServiceAccount(deps, operator, { realm: sharedRealm, name: "robot", role });
+  const creator = await signedIn(deps);
   const create = (by: Deps = deps, expiresAt: string | null = null) =>
-    createApiToken(by, operator, {
+    createApiToken(by, creator, {
       realm: sharedRealm,
       account: id,
       name: "t",
@@ -200,10 +214,11 @@ test("a process that may not write records no use", async () => {
 test("a creation that stops anywhere leaves no token that works without its text", async () => {
   const deps = testDeps(broker.store(), config);
   const { id } = await account(deps);
+  const creator = await signedIn(deps);
   for (let calls = 0; calls < 8; calls++) {
     const failing = { ...deps, store: stoppingStore(deps.store, calls) };
     const input = { realm: sharedRealm, account: id, name: "t", expiresAt: null, scopes: [] };
-    await createApiToken(failing, operator, input).catch(() => undefined);
+    await createApiToken(failing, creator, input).catch(() => undefined);
   }
   // What remains is listed, so that it can be revoked.
   for (const one of await listApiTokens(deps, operator, { realm: sharedRealm, account: id }))

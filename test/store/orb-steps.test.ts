@@ -273,7 +273,8 @@ describe("round trips", () => {
       revision: 1,
       list: 2,
       unpublish: 5,
-      delete: 12,
+      // One trip finds out whether the bucket of API tokens exists, because an older version provisions none.
+      delete: 13,
     });
   });
 });
