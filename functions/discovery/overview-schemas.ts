@@ -31,10 +31,9 @@ const FieldOverview = z
     marketSpecific: z.boolean().openapi({ description: "Has a value for each market" }),
     sensitive: z.boolean().openapi({ description: "Masked in responses" }),
     unique: z.boolean(),
-    access: z
-      .object({ read: callers.optional(), write: callers.optional() })
-      .optional()
-      .openapi({ description: "Who may read and set it, if not all who may read or write the entry" }),
+    access: z.object({ read: callers.optional(), write: callers.optional() }).optional().openapi({
+      description: "Callers who may read and set it, if not all of the entry",
+    }),
     ref: z.string().optional().openapi({ description: "Target of the reference: orbId/moduleId/schemaId" }),
     options: z.string().optional().openapi({ description: "Path of the list of possible targets" }),
     enum: z.array(z.union([z.string(), z.number(), z.boolean()])).optional(),

@@ -79,7 +79,7 @@ export function accountsOf(realm: Realm): { platform: boolean; realms: string[] 
     : { platform: false, realms: [realm.name] };
 }
 
-/** What a caller does with an account route. An account acts on itself; managers act on the accounts of a realm. */
+/** The use of an account route. An account acts on itself; managers act on the accounts of a realm. */
 type RouteOperation = AccountOperation | RealmOperation | PlatformOperation;
 
 function described({ name }: Scope, operation: RouteOperation) {

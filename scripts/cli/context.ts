@@ -1,4 +1,4 @@
-/** What every command needs: the platform's address, a token, and a place for output. */
+/** Every command gets the platform's address, a token, and a place for output. */
 import { styleText } from "node:util";
 import { createTransport, type Transport } from "../../shared/client/transport.ts";
 

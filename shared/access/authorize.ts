@@ -57,7 +57,7 @@ export interface Principal {
   role: Role;
   /** Role of the orb's own that the caller has, if any. */
   orbRole?: string | undefined;
-  /** What the caller's API token allows in this application. Missing without a token: the role alone decides. */
+  /** The rights of the caller's API token in this application. Missing without a token: the role alone decides. */
   scope?: Scope;
   /** The handler that acts for the caller, and what the application grants it. */
   acting?: { handler: string; acts: readonly Act[] };

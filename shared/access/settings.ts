@@ -1,4 +1,4 @@
-/** Settings of the platform that admins change over the API, and what they decide: whether sign-up is open. */
+/** Settings of the platform that admins change over the API. They decide whether sign-up is open. */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { buckets } from "../store/subjects.ts";

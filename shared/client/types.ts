@@ -3,7 +3,7 @@
  * derive from it what an application reads and writes.
  */
 
-/** What a schema says about one field. A missing attribute is false. */
+/** The attributes of one field. A missing attribute is false. */
 export interface FieldType {
   /** Type of the value; of a list, the type of the whole list. */
   type: unknown;

@@ -90,7 +90,7 @@ export async function askFirst(
   return ask(deps, service, service.subject, message, headers);
 }
 
-/** What is known of a service: the name of its handler, its subject, and how long to wait for a reply. */
+/** How to reach a service: the name of its handler, its subject, and how long to wait for a reply. */
 export type Service = Pick<RemoteHandler, "name" | "subject" | "timeoutMs">;
 
 /** Sends one message and returns the reply, parsed as JSON. */

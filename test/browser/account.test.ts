@@ -219,7 +219,7 @@ describe("open sign-up", () => {
     await signedIn(tab);
     expect(await tab.locator("#who").textContent()).toBe("Grace Hopper");
     expect(errors).toEqual([]);
-    // A name that the platform refuses is told next to the form.
+    // The page shows next to the form why the platform refuses a name.
     await tab.context().clearCookies();
     await tab.goto(`${page("fanclub")}?signup=true`);
     await tab.getByLabel("Your name").fill("\u0410dmin");

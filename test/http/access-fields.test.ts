@@ -195,7 +195,7 @@ test("each caller gets the fields that it may read, in every kind of answer", as
   }
 });
 
-test("a hidden field cannot be told from a field that does not exist", async () => {
+test("a hidden field looks like a field that does not exist", async () => {
   const place = await newPlace();
   const { path, people } = place;
   const id = await newProduct(place);

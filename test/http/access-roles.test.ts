@@ -118,7 +118,7 @@ test("accounts get a role of the orb, and it decides what they may do", async ()
     return as(by, "POST", `${path}/${id}/restore`);
   };
   expect(await allowed(restored)).toEqual(chiefs);
-  // Who may update or publish reads drafts, and nobody else does.
+  // Only callers who may update or publish read drafts.
   const drafts = await allowed((by, id) => as(by, "GET", `${path}/${id}?revision=latest`));
   expect(drafts).toEqual(["platform", "user", ...above.slice(1)]);
 });
@@ -134,7 +134,7 @@ test("the answer of a write shows no values to callers who may not read drafts",
   expect(JSON.stringify(archived.body)).not.toContain("secret");
 });
 
-test("a list that names public lets everyone write, and nobody owns what came without a session", async () => {
+test("a list that names public lets anonymous callers write entries, which no account owns", async () => {
   const orb = await newOrb();
   const access = { read: ["admin"], create: ["public"], update: ["own"] };
   expect((await republish(orb, [EDITOR], access)).status).toBe(200);
@@ -195,7 +195,7 @@ describe("granting", () => {
     );
   });
 
-  test("unknown roles are refused, whoever asks", async () => {
+  test("refuses unknown roles from every caller", async () => {
     const orb = await newOrb();
     const owner = await user(platform, orb, "owner");
     for (const role of ["ghost", "public", "own", "constructor", "Editor", ""]) {

@@ -49,7 +49,7 @@ async function openOrb(id: string): Promise<string> {
 }
 
 describe("open sign-up of an orb", () => {
-  test("registers a user, who signs in again and has no more rights than a user", async () => {
+  test("registers a user, who signs in again and has only the rights of a user", async () => {
     const base = await openOrb("open1");
     const { device, done } = await signUp(base, { name: "Ann", email: "ann@example.com" });
     expect(done.status).toBe(200);

@@ -1,4 +1,4 @@
-/** What an API token must not reach around its scopes: streams, tickets, replays, references and imports. */
+/** Ways around the scopes of an API token, which must fail: streams, tickets, replays, references and imports. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CANS } from "../../shared/access/credentials/operations.ts";
 import { admin, adminToken, call, user } from "../support/auth.ts";

@@ -175,7 +175,7 @@ describe("a hook after writes", () => {
     expect(heard()).not.toContain(`${before}.1`);
   });
 
-  it("does not hear of what is written while its orb is not published", async () => {
+  it("delivers nothing for writes while its orb is not published", async () => {
     const { id, create } = await orbWith();
     await unpublishOrb(deps, admin, { orb: id });
     await create({ title: "hidden" });

@@ -8,7 +8,7 @@ import { words } from "./text.ts";
 export const BUILT_IN_ROLES = ["public", "user", "admin", "owner"] as const;
 export type BuiltInRole = (typeof BUILT_IN_ROLES)[number];
 
-/** What can be allowed on entries. `authorize.ts` derives every operation on entries from these. */
+/** The actions that a document can allow on entries. `authorize.ts` derives every operation on entries from these. */
 export const ACTIONS = ["read", "create", "update", "publish", "delete"] as const;
 export type Action = (typeof ACTIONS)[number];
 
@@ -88,7 +88,7 @@ export const accessSchema = z
   .strictObject({
     read: z
       .union(
-        [z.enum(SHORT_READERS), callers("Who may read published entries.")],
+        [z.enum(SHORT_READERS), callers("Callers who may read published entries.")],
         "must be public, user, own or admin, or a list of callers",
       )
       .optional()
@@ -99,15 +99,17 @@ export const accessSchema = z
     write: z.enum(["user", "admin", "owner"]).optional().meta({
       description: "user: users can create entries and change their own; admin; owner. Default: admin.",
     }),
-    create: callers("Who may create entries. Default: admin.")
+    create: callers("Callers who may create entries. Default: admin.")
       .refine((list) => !list.includes("own"), {
         error: "must not contain own, because a new entry has no creator yet. Use user.",
         params: { code: "not_applicable" },
       })
       .optional(),
-    update: callers("Who may change entries and read drafts. Default: admin.").optional(),
-    publish: callers("Who may publish and unpublish entries, and read drafts. Default: admin.").optional(),
-    delete: callers("Who may archive, restore and delete entries. Default: admin.").optional(),
+    update: callers("Callers who may change entries and read drafts. Default: admin.").optional(),
+    publish: callers(
+      "Callers who may publish and unpublish entries, and read drafts. Default: admin.",
+    ).optional(),
+    delete: callers("Callers who may archive, restore and delete entries. Default: admin.").optional(),
   })
   .refine(
     ({ write, create, update, publish, delete: remove }) =>
@@ -123,8 +125,8 @@ export const accessSchema = z
 
 export const fieldAccessSchema = z
   .strictObject({
-    read: callers("Who may read the field. Default: all readers of the entry.").optional(),
-    write: callers("Who may set the field. Default: all who may write the entry.").optional(),
+    read: callers("Callers who may read the field. Default: all readers of the entry.").optional(),
+    write: callers("Callers who may set the field. Default: all who may write the entry.").optional(),
   })
   .meta({
     id: "OrbFieldAccess",
@@ -160,7 +162,7 @@ export function accessLists(
   };
 }
 
-/** Who may do something, in the one form that decisions use. */
+/** The callers who may do something, in the one form that decisions use. */
 export interface Grant {
   /** The lowest built-in role that may do it to every entry. Higher ones may too. Null: only the handlers may. */
   least: BuiltInRole | null;
@@ -172,7 +174,7 @@ export interface Grant {
   handlers: readonly string[];
 }
 
-/** Who may do each action on the entries of a schema. */
+/** The callers who may do each action on the entries of a schema. */
 export type SchemaAccess = Readonly<Record<Action, Grant>>;
 
 /** Returns the lowest built-in role that has the rights of every holder of a role, and of every creator. */
@@ -216,7 +218,7 @@ export function lowestRole({ least, own, roles }: Grant): string {
   return own ? "user" : (roles[0] ?? least);
 }
 
-/** Who may read and set a field, among those who may read and write its entry. Undefined: all of them. */
+/** The callers who may read and set a field, among those of its entry. Undefined: all of them. */
 export interface FieldAccess {
   readonly read: Grant | undefined;
   readonly write: Grant | undefined;

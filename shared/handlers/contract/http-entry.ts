@@ -1,4 +1,4 @@
-/** What a registration of kind `http` says beyond the members of all registrations. */
+/** The members that only a registration of kind `http` has. */
 import { z } from "zod";
 import type { Faults } from "../../kernel/faults.ts";
 import { escapeSegment } from "../../kernel/faults.ts";

@@ -32,7 +32,7 @@ export interface HttpPartMessage {
   cancel?: true;
 }
 
-/** What a service replies to the first message, and to each part of a request's body. */
+/** The reply of a service to the first message, and to each part of a request's body. */
 export interface HttpReplyMessage {
   /** Missing while the service waits for the rest of the request's body. */
   status?: number;

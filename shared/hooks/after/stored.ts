@@ -1,4 +1,4 @@
-/** What the stream `hooks` holds: how far each hook has come, and its deliveries. */
+/** The messages of the stream `hooks`: the progress of each hook, and its deliveries. */
 import type { HookEvent } from "../../definition/document/hooks.ts";
 
 /** A revision that a hook has not accepted yet, or that waits for an earlier revision of its entry. */
