@@ -4,6 +4,7 @@
  */
 import type { Context } from "hono";
 import type { Principal } from "../../shared/access/authorize.ts";
+import { onlyReads } from "../../shared/definition/document/acts.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { HTTP_PART_BYTES } from "../../shared/handlers/contract/http-limits.ts";
 import type { RemoteHttpHandler } from "../../shared/handlers/contract/types.ts";
@@ -140,7 +141,15 @@ export async function callOverHttp(
   { above, principal, guess }: { above: number; principal: Principal; guess: AskOptions["guess"] },
 ): Promise<Response> {
   const url = new URL(c.req.url);
-  const credential = await credentialFor(c.var.deps, live, handler, principal);
+  // Another site can make a browser send these requests with the caller's cookie.
+  const safe = c.req.method === "GET" || c.req.method === "HEAD";
+  const credential = await credentialFor(
+    c.var.deps,
+    live,
+    handler,
+    principal,
+    (act) => !safe || onlyReads(act),
+  );
   const head = {
     orbId: live.orb,
     handler: handler.name,

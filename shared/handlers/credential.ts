@@ -43,14 +43,18 @@ export function handlerActor(
   };
 }
 
-/** Returns the credential with which a service acts for its caller, or undefined if the orb grants it nothing. */
+/**
+ * Returns the credential with which a service acts for its caller, or undefined if the orb grants it nothing.
+ * @param only whether the credential may have an act; all that the orb grants if missing
+ */
 export async function credentialFor(
   deps: Deps,
   live: LiveOrb,
   handler: RemoteHandler | RemoteHttpHandler,
   principal: Principal,
+  only: (act: HandlerCredential["acts"][number]) => boolean = () => true,
 ): Promise<HandlerCredential | undefined> {
-  const acts = grantedActs(live, handler, principal);
+  const acts = grantedActs(live, handler, principal).filter(only);
   if (acts.length === 0) return undefined;
   const { caller, requestId } = handlerActor(deps, live, handler, principal);
   const iat = Math.floor(deps.clock.now() / 1000);

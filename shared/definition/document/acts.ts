@@ -1,6 +1,6 @@
 /**
- * Acts: operations that a handler can do for its caller. A handler requests acts in its registration. The orb's document grants them in
- * `uses`.
+ * Acts: operations that a handler can do for its caller. A handler requests acts in its registration. The orb's
+ * document grants them in `uses`.
  */
 export const ACTS = [
   "entries:read",
@@ -14,6 +14,20 @@ export const ACTS = [
   "rules:evaluate",
 ] as const;
 export type Act = (typeof ACTS)[number];
+
+/** The acts that change nothing. */
+const READING: readonly Act[] = [
+  "entries:read",
+  "entries:reveal",
+  "transactions:read",
+  "settings:read",
+  "rules:evaluate",
+];
+
+/** Returns whether an act changes nothing. */
+export function onlyReads(act: Act): boolean {
+  return READING.includes(act);
+}
 
 /** The act that covers each operation on entries. `authorize.ts` decides by it. */
 export const ACT_OF = {
