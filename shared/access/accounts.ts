@@ -20,6 +20,8 @@ export interface AccountRecord {
   /** Key of the invitation that created the account; null if it registered without one. */
   invitation: string | null;
   credentials: string[];
+  /** Identities of providers that sign in to the account. An identity that its account does not list does not count. */
+  identities?: LinkedIdentity[] | undefined;
   /** Hash of the recovery link that works. A link that its account does not name does not count. */
   recovery?: string | undefined;
   /** The set of recovery codes that works. */
@@ -32,6 +34,13 @@ export interface AccountRecord {
   updatedAt: string;
 }
 
+/** An identity as its account lists it. */
+export interface LinkedIdentity {
+  /** SHA-256 of issuer and subject. */
+  id: string;
+  issuer: string;
+}
+
 /** A recovery that has added a passkey to its account. */
 export interface Recovered {
   by: "link" | "codes";
@@ -41,6 +50,8 @@ export interface Recovered {
   codes: string | null;
   /** Ids of the passkeys that it removed; null if it kept them. */
   removed: string[] | null;
+  /** Ids of the identities that it unlinked with the passkeys. */
+  unlinked?: string[] | undefined;
 }
 
 /** Throws 409 for the account of a program, which cannot have passkeys. */

@@ -59,9 +59,17 @@ export async function openChallenge(deps: Deps, realm: string, sessionId: string
  * Marks a challenge as used, and throws 410 if it was used before. The storage key is the challenge itself, because
  * one challenge can have several session ids.
  */
-export async function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void> {
-  const key = await sha256(challenge.challenge);
-  const use = deps.store.kvPut(buckets.challenges, key, "used", { expect: 0, ttl: REMEMBER_SECONDS });
+export function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void> {
+  return consumeOnce(deps, challenge.challenge, REMEMBER_SECONDS);
+}
+
+/**
+ * Marks a random text as used, and throws 410 if it was used before.
+ * @param seconds how long to remember it: twice as long as it is valid
+ */
+export async function consumeOnce(deps: Deps, text: string, seconds: number): Promise<void> {
+  const key = await sha256(text);
+  const use = deps.store.kvPut(buckets.challenges, key, "used", { expect: 0, ttl: seconds });
   if ((await nullOnConflict(use)) === null)
     throw new AppError("gone", "session_used", "This sign-in was already used. Start again.");
 }

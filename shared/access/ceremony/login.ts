@@ -55,6 +55,7 @@ export async function login(
   if (usable === null || !usable.credentials.includes(credential.value.id)) throw passkeyRefused();
   // The caller has proven possession of the passkey, so revealing the account's state is safe.
   if (usable.status !== "active") throw disabled();
+  const { id } = credential.value;
   if (challenge.email !== null && challenge.email.toLowerCase() !== usable.email?.toLowerCase()) {
     throw new AppError(
       "unauthenticated",
@@ -63,23 +64,54 @@ export async function login(
     );
   }
 
-  await finishRecoveries(deps, realm, usable);
+  return enter(deps, realm, usable, {
+    credential: id,
+    lists: ({ credentials }) => credentials.includes(id),
+    refused: passkeyRefused,
+    remember: () => rememberUse(deps, realm, credential, used),
+  });
+}
+
+/** What an account signs in with. */
+export interface Entrance {
+  /** Value of `credential` in the session. */
+  credential: string;
+  /** Whether the account still lists it. */
+  lists: (account: AccountRecord) => boolean;
+  /** Returns the error for an account that no longer lists it. */
+  refused: () => AppError;
+  /** Stores its use. */
+  remember?: () => Promise<void>;
+  /** Detail of the audit record. */
+  detail?: string;
+}
+
+/** Starts a session of an account whose owner has proven to be it. */
+export async function enter(
+  deps: Deps,
+  realm: Realm,
+  account: AccountRecord,
+  { credential, lists, refused, remember, detail }: Entrance,
+): Promise<Completed> {
+  if (account.status !== "active") throw disabled();
+  const sub = account.id;
+  await finishRecoveries(deps, realm, account);
   const [session] = await Promise.all([
-    startSession(deps, sessionFor(realm, usable, credential.value.id)),
-    rememberUse(deps, realm, credential, used),
+    startSession(deps, sessionFor(realm, account, credential)),
+    remember?.(),
   ]);
   // A concurrent request may have disabled the account and ended its sessions before this session was stored.
   const [now] = await Promise.all([
     readAccount(deps, realm, sub),
-    audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub }),
+    audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub, detail }),
   ]);
-  if (now === null || now.value.status !== "active" || now.value.role !== usable.role) {
+  if (now === null || now.value.status !== "active" || now.value.role !== account.role) {
     await endSession(deps, realm.name, sub, session.sid);
     throw disabled();
   }
-  if (!now.value.credentials.includes(credential.value.id)) {
+  if (!lists(now.value)) {
     await endSession(deps, realm.name, sub, session.sid);
-    throw passkeyRefused();
+    throw refused();
   }
   return { session, account: now.value };
 }
@@ -93,7 +125,7 @@ function disabled(): AppError {
 }
 
 /** Finishes a registration that stopped before its final write. @returns null if the registration is not valid */
-async function activated(
+export async function activated(
   deps: Deps,
   realm: Realm,
   account: Versioned<AccountRecord>,

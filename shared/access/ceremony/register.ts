@@ -6,7 +6,6 @@ import { Conflict } from "../../store/types.ts";
 import {
   type AccountRecord,
   type CredentialRecord,
-  createCredential,
   readRecord,
   replaceRecord,
   type Versioned,
@@ -17,6 +16,7 @@ import { hasValidCreator, type InvitationRecord, invitationEnded, requireUsable 
 import { generatedName, keys, type Realm } from "../realms.ts";
 import { type Completed, endSession, type StartedSession, sessionFor, startSession } from "../sessions.ts";
 import type { Challenge } from "./challenges.ts";
+import { type Means, type NewAccount, newRecord, passkeyMeans } from "./means.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
@@ -37,8 +37,9 @@ export async function register(
   response: RegistrationResponseJSON,
   admitted: Promise<unknown>,
 ): Promise<Completed> {
-  const { account: sub, invitation: bound } = challenge;
+  const { account: sub, invitation: bound, email } = challenge;
   if (sub === null || bound === null) throw passkeyRefused();
+  const name = challenge.name ?? generatedName(sub);
   const [, found] = await Promise.all([
     admitted,
     readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
@@ -54,6 +55,19 @@ export async function register(
         );
   const verified = await verifyNew(deps, challenge, response);
   requireUsable(invitation, deps.clock.now());
+  const credential: CredentialRecord = { ...verified, account: sub, name: "Passkey 1" };
+  const means = await passkeyMeans(deps, realm, credential);
+  return registerInvited(deps, realm, invitation, { id: sub, name, email }, means);
+}
+
+/** Does steps 2 to 4 of a registration, whatever the new account signs in with. */
+export async function registerInvited(
+  deps: Deps,
+  realm: Realm,
+  invitation: Versioned<InvitationRecord>,
+  person: NewAccount,
+  means: Means,
+): Promise<Completed> {
   // A recovery link registers no account.
   if (invitation.value.recovers !== undefined) throw passkeyRefused();
   if (invitation.value.bootstrap && (await hasOwner(deps, realm))) {
@@ -64,24 +78,11 @@ export async function register(
     );
   }
 
-  const now = new Date(deps.clock.now()).toISOString();
+  const sub = person.id;
   const { role } = invitation.value;
-  const name = challenge.name ?? generatedName(sub);
-  const email = challenge.email;
-  const credential: CredentialRecord = { ...verified, account: sub, name: "Passkey 1" };
-  const account: AccountRecord = {
-    v: 1,
-    id: sub,
-    name,
-    email,
-    role,
-    status: "pending",
-    invitation: bound.key,
-    credentials: [credential.id],
-    createdAt: now,
-    updatedAt: now,
-  };
-  const pending = await writePending(deps, realm, invitation.value, account, credential);
+  const terms = { role, status: "pending", invitation: invitation.key } as const;
+  const account = newRecord(deps, person, means, terms);
+  const pending = await writePending(deps, realm, invitation.value, account, means);
   const { session } = pending;
 
   try {
@@ -94,7 +95,7 @@ export async function register(
           expect: pending.account.revision,
           ttl: 60,
         }),
-        deps.store.kvDelete(realm.buckets.credentials, pending.credentialKey, { ttl: 60 }),
+        means.remove(),
         endSession(deps, realm.name, sub, session.sid),
       ]);
     }
@@ -117,7 +118,6 @@ export async function register(
 /** Records of an unfinished registration. They do not allow a sign-in yet. */
 interface Pending {
   account: Versioned<AccountRecord>;
-  credentialKey: string;
   session: StartedSession;
 }
 
@@ -126,14 +126,13 @@ async function writePending(
   realm: Realm,
   invitation: InvitationRecord,
   account: AccountRecord,
-  credential: CredentialRecord,
+  means: Means,
 ): Promise<Pending> {
-  const credentialKey = await keys.credential(realm, credential.id);
   const accountKey = keys.account(realm, account.id);
   const written = await Promise.allSettled([
     deps.store.kvPut(realm.buckets.accounts, accountKey, JSON.stringify(account), { expect: 0 }),
-    startSession(deps, sessionFor(realm, account, credential.id)),
-    createCredential(deps, realm, credentialKey, credential),
+    startSession(deps, sessionFor(realm, account, means.credential)),
+    means.write(),
     hasValidCreator(deps, realm, invitation).then((vouched) => {
       if (!vouched) throw invitationEnded("revoked", invitation);
     }),
@@ -149,15 +148,12 @@ async function writePending(
     if (first.status === "fulfilled") {
       await deps.store.kvDelete(realm.buckets.accounts, accountKey, { ttl: 60 });
     }
-    if (third.status === "fulfilled") {
-      await deps.store.kvDelete(realm.buckets.credentials, credentialKey, { ttl: 60 });
-    }
+    if (third.status === "fulfilled") await means.remove();
     if (second.status === "fulfilled") await endSession(deps, realm.name, account.id, second.value.sid);
     throw written.find((result) => result.status === "rejected")?.reason;
   }
   return {
     account: { key: accountKey, value: account, revision: first.value },
-    credentialKey,
     session: second.value,
   };
 }

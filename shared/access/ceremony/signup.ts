@@ -1,12 +1,13 @@
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../../deps.ts";
 import { nullOnConflict } from "../../store/pages.ts";
-import { type AccountRecord, type CredentialRecord, createCredential, readAccount } from "../accounts.ts";
+import { type AccountRecord, type CredentialRecord, readAccount } from "../accounts.ts";
 import { audit } from "../audit.ts";
 import { generatedName, keys, type Realm } from "../realms.ts";
 import { type Completed, endSession, type StartedSession, sessionFor, startSession } from "../sessions.ts";
 import { requireOpenSignup } from "../settings.ts";
 import type { Challenge } from "./challenges.ts";
+import { type Means, type NewAccount, newRecord, passkeyMeans } from "./means.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /** Role of every account that registers without an invitation. */
@@ -34,43 +35,42 @@ export async function signUp(
   if (sub === null) throw passkeyRefused();
   await Promise.all([admitted, requireOpenSignup(deps, realm)]);
   const verified = await verifyNew(deps, challenge, response);
-  const now = new Date(deps.clock.now()).toISOString();
   const credential: CredentialRecord = { ...verified, account: sub, name: "Passkey 1" };
-  const account: AccountRecord = {
-    v: 1,
-    id: sub,
-    name: challenge.name ?? generatedName(sub),
-    email: challenge.email,
-    role: SIGNUP_ROLE,
-    status: "active",
-    invitation: null,
-    credentials: [credential.id],
-    createdAt: now,
-    updatedAt: now,
-  };
-  const session = await writeParts(deps, realm, account, credential);
+  const person = { id: sub, name: challenge.name ?? generatedName(sub), email: challenge.email };
+  return registerOpen(deps, realm, person, await passkeyMeans(deps, realm, credential));
+}
+
+/** Does steps 2 to 4 of a registration, whatever the new account signs in with. */
+export async function registerOpen(
+  deps: Deps,
+  realm: Realm,
+  person: NewAccount,
+  means: Means,
+): Promise<Completed> {
+  const sub = person.id;
+  const account = newRecord(deps, person, means, { role: SIGNUP_ROLE, status: "active", invitation: null });
+  const session = await writeParts(deps, realm, account, means);
   const created = await create(deps, realm, account);
   await audit(deps, { realm: realm.name, action: "register", actor: { sub }, target: sub, detail: "signup" });
   return { session, account: created };
 }
 
-/** Writes the passkey and the session. If one fails, removes the other. */
+/** Writes the passkey or the identity, and the session. If one fails, removes the other. */
 async function writeParts(
   deps: Deps,
   realm: Realm,
   account: AccountRecord,
-  credential: CredentialRecord,
+  means: Means,
 ): Promise<StartedSession> {
-  const key = await keys.credential(realm, credential.id);
-  const [session, passkey] = await Promise.allSettled([
-    startSession(deps, sessionFor(realm, account, credential.id)),
-    createCredential(deps, realm, key, credential),
+  const [session, written] = await Promise.allSettled([
+    startSession(deps, sessionFor(realm, account, means.credential)),
+    means.write(),
   ]);
-  if (session.status === "fulfilled" && passkey.status === "fulfilled") return session.value;
+  if (session.status === "fulfilled" && written.status === "fulfilled") return session.value;
   if (session.status === "fulfilled") await endSession(deps, realm.name, account.id, session.value.sid);
-  // A passkey that was refused belongs to another account.
-  if (passkey.status === "fulfilled") await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
-  throw passkey.status === "rejected" ? passkey.reason : (session as PromiseRejectedResult).reason;
+  // A passkey or identity that was refused belongs to another account.
+  if (written.status === "fulfilled") await means.remove();
+  throw written.status === "rejected" ? written.reason : (session as PromiseRejectedResult).reason;
 }
 
 async function create(deps: Deps, realm: Realm, account: AccountRecord): Promise<AccountRecord> {
