@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
-import { revertOrb, tryUpdate } from "../../shared/orb/update.ts";
+import { revertOrb, tryRevert } from "../../shared/orb/update.ts";
 import { readPlace, writePlace } from "../http/cursors.ts";
 import { ifMatch } from "../http/etag.ts";
 
@@ -112,8 +112,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
     const { dryRun, ...options } = c.req.valid("query");
     const input = { orb, ifMatch: ifMatch(c.req.header("if-match")), ...options };
     if (dryRun === true) {
-      const { document } = await getOrbRevision(c.var.deps, c.var.actor, { orb, revision });
-      return c.json(await tryUpdate(c.var.deps, c.var.actor, { ...input, document }), 200);
+      return c.json(await tryRevert(c.var.deps, c.var.actor, { ...input, revision }), 200);
     }
     const made = await revertOrb(c.var.deps, c.var.actor, {
       ...input,

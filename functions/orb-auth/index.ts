@@ -8,6 +8,7 @@ import type { Scope } from "../realm/scope.ts";
 import { sessionRoutes } from "../realm/sessions.ts";
 import { tokenRoutes } from "../realm/tokens.ts";
 import { bootstrapRoutes } from "./invitations.ts";
+import { oauthRoutes } from "./oauth.ts";
 import { describePasskey, passkeyRoutes } from "./passkey.ts";
 import { userRoutes } from "./users.ts";
 
@@ -42,6 +43,7 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   router.route("/", accountRoutes(scope));
   router.route("/", sessionRoutes(scope));
   router.route("/", tokenRoutes(scope));
+  if (mounted.name === "Orb") router.route("/", oauthRoutes(scope));
   return router;
 }
 

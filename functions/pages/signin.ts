@@ -70,7 +70,7 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   try {
     const { invitation, account } = await requireOpen(deps, realm, found);
     return account === null
-      ? { kind: "register", role: invitation.value.role }
+      ? { kind: "register", role: invitation.value.role, invite }
       : { kind: "recover", name: account.value.name };
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
@@ -116,7 +116,20 @@ function troubled(error: AppError): PageState {
   return { kind: "refused", title: "Please try again", words, login: false };
 }
 
-/** Renders the sign-in page. Never inserts query parameters into the page. */
+/** Renders the error of a sign-in at a provider for people. */
+export function showRefusal(c: Context<AppEnv>, realm: Realm, error: AppError): Response {
+  c.error = error;
+  logUpstream(c, error);
+  const state: PageState = {
+    kind: "refused",
+    title: "You are not signed in",
+    words: error.detail,
+    login: true,
+  };
+  return page(c, realm, state, STATUS[error.kind], problemHeaders(error));
+}
+
+/** Renders the sign-in page. Of the query parameters, it contains only the code of an invitation that can be used. */
 export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Response> {
   const elsewhere = byName(c);
   if (elsewhere !== null) return elsewhere;
@@ -132,6 +145,16 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
     headers = problemHeaders(error);
     logUpstream(c, error);
   }
+  return page(c, realm, state, status, headers);
+}
+
+function page(
+  c: Context<AppEnv>,
+  realm: Realm,
+  state: PageState,
+  status: (typeof STATUS)[keyof typeof STATUS] | 200,
+  headers: Record<string, string>,
+): Response {
   // Only listed origins are trusted. The wildcard `*` is not one of them.
   const origins = c.var.deps.config.allowedOrigins.filter((origin) => origin !== "*");
   return c.body(signinPage(realm, state, origins), status, {

@@ -10,7 +10,8 @@ export type PageState =
    * without an invitation.
    */
   | { kind: "login"; name: string | null; signup: boolean }
-  | { kind: "register"; role: string }
+  /** `invite` is the code of an invitation that can be used. */
+  | { kind: "register"; role: string; invite: string }
   /** A recovery link adds a passkey to the account of this name. Without a link, the page asks for a recovery code. */
   | { kind: "recover"; name: string | null }
   /** A registration without an invitation. */
@@ -43,8 +44,20 @@ function title(state: PageState): string {
   }
 }
 
+/**
+ * Returns a link for each provider.
+ * @param query query of the links, for example with an invitation
+ */
+function providerLinks({ providers, base }: Realm, query = ""): Html {
+  return providers.reduce(
+    (links, { id, name }) => html`${links}
+      <a class="provider on" href="${base}/oauth/${id}${query}">Continue with ${name ?? id}</a>`,
+    nothing,
+  );
+}
+
 /** @param role what the invitation makes of the user; undefined without an invitation */
-function registerForm(realm: Realm, role?: string): Html {
+function registerForm(realm: Realm, role?: string, query = ""): Html {
   const as =
     realm.name === "platform"
       ? "a platform admin"
@@ -58,7 +71,7 @@ function registerForm(realm: Realm, role?: string): Html {
           <input id="name" name="name" type="text" maxlength="64" autocomplete="nickname" spellcheck="false">
         </div>
         <button class="primary" type="submit" disabled>Create passkey</button>
-      </form>${said("enter")}
+      </form>${said("enter")}${providerLinks(realm, query)}
       <p class="foot">Already have a passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
 }
 
@@ -95,7 +108,7 @@ function loginForm(realm: Realm, signup: boolean): Html {
       <p>Use the passkey on this device, on your phone or on a security key. You do not need a name or a password.</p>
       <form id="form" action="" novalidate>
         <button class="primary" type="submit" disabled>Sign in with a passkey</button>
-      </form>${said("enter")}
+      </form>${said("enter")}${providerLinks(realm)}
       <p class="foot">New here? ${signup ? open : invited}<br>Lost your passkey? <a class="on" href="${realm.base}/signin?recover=true">Use a recovery code</a></p>`;
 }
 
@@ -114,7 +127,7 @@ function knownForm(realm: Realm, name: string): Html {
 function body(realm: Realm, state: PageState): Html {
   switch (state.kind) {
     case "register":
-      return registerForm(realm, state.role);
+      return registerForm(realm, state.role, `?invite=${encodeURIComponent(state.invite)}`);
     case "recover":
       return recoverForm(realm, state.name);
     case "login":

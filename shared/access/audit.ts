@@ -12,6 +12,7 @@ export type AuditAction =
   | "recovery"
   | "passkey"
   | "token"
+  | "identity"
   | "user"
   | "role"
   | "delete"

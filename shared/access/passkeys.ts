@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
-import { changeAccount, readAccount, readCredential, replaceRecord } from "./accounts.ts";
+import { type AccountRecord, changeAccount, readAccount, readCredential, replaceRecord } from "./accounts.ts";
 import type { Actor } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { requireOwn } from "./authorize.ts";
@@ -57,7 +57,14 @@ export async function renamePasskey(
   return { id, name, createdAt, lastUsedAt, backedUp, transports };
 }
 
-/** Removes a passkey, but never the last one, even if two requests run concurrently. */
+/** Returns whether the account can sign in with an identity of a provider that the orb still has. */
+export function hasUsableIdentity(realm: Realm, { identities = [] }: AccountRecord, but = ""): boolean {
+  return identities.some(
+    ({ id, issuer }) => id !== but && realm.providers.some((provider) => provider.issuer === issuer),
+  );
+}
+
+/** Removes a passkey, but never the last way to sign in, even if two requests run concurrently. */
 export async function removePasskey(
   deps: Deps,
   actor: Actor,
@@ -67,11 +74,11 @@ export async function removePasskey(
   const { sub, sid } = own(actor, realm, "passkeys.write");
   await changeAccount(deps, realm, sub, (account) => {
     if (!account.credentials.includes(id)) throw notFound("passkey");
-    if (account.credentials.length === 1) {
+    if (account.credentials.length === 1 && !hasUsableIdentity(realm, account)) {
       throw new AppError(
         "conflict",
         "last_passkey",
-        "The last passkey of an account cannot be removed. Add another one first.",
+        "The last way to sign in to an account cannot be removed. Add another passkey first.",
       );
     }
     return { ...account, credentials: account.credentials.filter((other) => other !== id) };

@@ -1,6 +1,7 @@
 /** A realm is a separate set of accounts: platform admins, the users of one orb, or the users that orbs share. */
 import { base64url } from "jose";
 import { NO_ROLES, type OrbRoles, rolesOf } from "../definition/document/access.ts";
+import type { ProviderDefinition } from "../definition/document/providers.ts";
 import type { Config } from "../deps.ts";
 import { invalid, invalidParameters } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
@@ -24,7 +25,7 @@ interface Branding {
 export type Signup = "invitation" | "open" | "setting";
 
 /** Sign-in features that an orb can turn on. */
-export type AccessHandler = "passkey" | "invitations" | "bootstrap";
+export type AccessHandler = "passkey" | "invitations" | "bootstrap" | "oauth";
 
 export interface Realm {
   /** `platform`, `auth`, or an orb's id. */
@@ -42,6 +43,8 @@ export interface Realm {
   /** Look of the sign-in page. */
   branding?: Branding | undefined;
   signup: Signup;
+  /** Providers with which accounts can sign in. */
+  providers: readonly ProviderDefinition[];
   buckets: { accounts: string; credentials: string; invitations: string };
 }
 
@@ -60,6 +63,7 @@ export const platformRealm: Realm = {
   handlers: EVERY,
   roles: NO_ROLES,
   signup: "invitation",
+  providers: [],
   buckets: {
     accounts: buckets.platformAdmins,
     credentials: buckets.platformCredentials,
@@ -75,6 +79,7 @@ export const sharedRealm: Realm = {
   handlers: EVERY,
   roles: NO_ROLES,
   signup: "setting",
+  providers: [],
   buckets: USERS,
 };
 
@@ -82,7 +87,12 @@ export interface RealmDocument {
   id: string;
   name?: string | undefined;
   branding?: Branding | undefined;
-  access?: { signup?: "invitation" | "open" | undefined } | undefined;
+  access?:
+    | {
+        signup?: "invitation" | "open" | undefined;
+        providers?: readonly ProviderDefinition[] | undefined;
+      }
+    | undefined;
   uses?: readonly { service: string; handlers: readonly string[] }[] | undefined;
   session?: { ttl?: number | undefined } | undefined;
   roles?: Parameters<typeof rolesOf>[0];
@@ -101,6 +111,7 @@ export function orbRealm(document: RealmDocument): Realm | null {
     handlers: new Set(used.handlers),
     roles: rolesOf(document.roles),
     signup: document.access?.signup ?? "invitation",
+    providers: used.handlers.includes("oauth") ? (document.access?.providers ?? []) : [],
     buckets: USERS,
   };
 }
@@ -126,6 +137,8 @@ export const keys = {
       : `${token(realm.name, "realm")}.long.${await sha256(id)}`,
   /** Beside the passkeys. */
   codes: (realm: Realm, set: string) => `${token(realm.name, "realm")}.codes.${token(set, "code")}`,
+  /** @param id SHA-256 of issuer and subject */
+  identity: (realm: Realm, id: string) => `${token(realm.name, "realm")}.identity.${token(id, "identity")}`,
   all: (realm: Realm) => within(realm, "*"),
 } as const;
 

@@ -29,7 +29,7 @@ export interface SessionRecord {
   role: AccountRole;
   name: string;
   email: string | null;
-  /** Id of the passkey that started the session. Removing the passkey ends the session. */
+  /** Id of the passkey, or `identity.` and the id of the identity, that started the session. Removing it ends the session. */
   credential: string | null;
   createdAt: string;
   expiresAt: string;
@@ -43,7 +43,7 @@ export interface SessionStart {
   role: AccountRole;
   name: string;
   email: string | null;
-  /** Id of the passkey that was used. */
+  /** What the account signed in with, as in the record. */
   credential?: string;
   /** Lifetime in seconds. */
   ttl: number;

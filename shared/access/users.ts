@@ -147,6 +147,11 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   ]);
   await revokeInvitationsOf(deps, actor, realm, account.role, account);
   if (account.recovery !== undefined) await closeRecoveryLink(deps, realm, account.recovery, "revoked");
+  await Promise.all(
+    (account.identities ?? []).map(({ id }) =>
+      deps.store.kvDelete(realm.buckets.credentials, keys.identity(realm, id), { ttl: 60 }),
+    ),
+  );
   if (account.codes !== undefined)
     await deps.store.kvDelete(realm.buckets.credentials, keys.codes(realm, account.codes.set), { ttl: 60 });
   await Promise.all(

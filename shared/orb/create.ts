@@ -32,6 +32,7 @@ import { replayed } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
 import { createOrbStream, eraseAbandoned, placeTombstone, reconcileOrb } from "./migrate/reconcile.ts";
+import { withSealedSecrets } from "./secrets.ts";
 import { withoutState } from "./view.ts";
 
 export interface CreateOrb {
@@ -44,7 +45,8 @@ export interface CreateOrb {
 export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOrb): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.create");
   const given = withoutState(input.document, null);
-  const { document } = checkDocument(given.input, given.faults);
+  const checked = checkDocument(given.input, given.faults);
+  const document = await withSealedSecrets(deps.config, checked.document, null);
   const publish = input.publish === true;
   const claim = await orbClaim(deps, actor, input.idempotency, { document: input.document, publish });
   const orb = document.id;

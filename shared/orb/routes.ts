@@ -161,6 +161,11 @@ const REALM_ROUTES: readonly [
   ["invitations", "GET", "invitations", "admin"],
   ["invitations", "GET", "invitations/{code}", "public"],
   ["invitations", "DELETE", "invitations/{code}", "admin"],
+  ["oauth", "GET", "oauth/{provider}", "public"],
+  ["oauth", "GET", "oauth/{provider}/callback", "public"],
+  ["oauth", "POST", "oauth/{provider}/link", "user"],
+  ["oauth", "GET", "identities", "user"],
+  ["oauth", "DELETE", "identities/{id}", "user"],
   ["bootstrap", "GET", "bootstrap", "owner"],
   ["bootstrap", "POST", "bootstrap", "owner"],
 ];

@@ -11,6 +11,7 @@ import { notFound, revisionMismatch } from "../kernel/errors.ts";
 import { activate, type Change, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import type { Impact } from "./migrate/impact.ts";
+import { withSealedSecrets } from "./secrets.ts";
 import { withoutState } from "./view.ts";
 
 export interface UpdateOptions extends OrbTarget {
@@ -33,8 +34,8 @@ export function updateOrb(
   input: UpdateOptions & { document: unknown },
 ): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.write", input.orb);
-  return replace(deps, actor, input, "update", input.document, async (head) =>
-    soundDocument(head, input.document),
+  return replace(deps, actor, input, "update", input.document, (head) =>
+    soundDocument(deps, head, input.document),
   );
 }
 
@@ -56,15 +57,24 @@ export function writeDraft(
 }
 
 /** Returns how an update would affect stored entries. Changes nothing. */
-export async function tryUpdate(
+export function tryUpdate(
   deps: Deps,
   actor: Actor,
   input: UpdateOptions & { document: unknown },
 ): Promise<DryRun> {
+  return tryReplace(deps, actor, input, (head) => soundDocument(deps, head, input.document));
+}
+
+async function tryReplace(
+  deps: Deps,
+  actor: Actor,
+  input: UpdateOptions,
+  documentFor: (head: ExistingOrb) => Promise<OrbDocument>,
+): Promise<DryRun> {
   requireOperator(actor, "orbs.read", input.orb);
   const head = await readOrb(deps, input.orb);
   if (input.ifMatch !== undefined && input.ifMatch !== head.revision) throw revisionMismatch(head.revision);
-  const document = soundDocument(head, input.document);
+  const document = await documentFor(head);
   next(head.status, "update");
   return dryRunResult(
     await impactOf(deps, input.orb, head, document, input.force === true),
@@ -83,11 +93,26 @@ export function revertOrb(
   actor: Actor,
   input: UpdateOptions & { revision: number },
 ): Promise<ExistingOrb> {
-  return replace(deps, actor, input, "revert", { revision: input.revision }, async (head) => {
-    const old = await findRevision(deps, input.orb, head, input.revision);
-    if (old === null || old.document === null) throw notFound("revision");
-    return checkDocument(old.document, [], head.document).document; // an older document may no longer be valid
-  });
+  return replace(deps, actor, input, "revert", { revision: input.revision }, (head) =>
+    oldDocument(deps, head, input.revision),
+  );
+}
+
+/** Returns how a return to an older revision would affect stored entries. Changes nothing. */
+export function tryRevert(
+  deps: Deps,
+  actor: Actor,
+  input: UpdateOptions & { revision: number },
+): Promise<DryRun> {
+  return tryReplace(deps, actor, input, (head) => oldDocument(deps, head, input.revision));
+}
+
+/** Checks the document of an older revision again, because it may no longer be valid. */
+async function oldDocument(deps: Deps, head: ExistingOrb, revision: number): Promise<OrbDocument> {
+  const old = await findRevision(deps, head.document.id, head, revision);
+  if (old === null || old.document === null) throw notFound("revision");
+  const { document } = checkDocument(old.document, [], head.document);
+  return withSealedSecrets(deps.config, document, null);
 }
 
 function replace(
@@ -116,7 +141,7 @@ function replace(
   });
 }
 
-function soundDocument(head: ExistingOrb, sent: unknown): OrbDocument {
+async function soundDocument(deps: Deps, head: ExistingOrb, sent: unknown): Promise<OrbDocument> {
   const { input, faults } = withoutState(sent, head);
   const { id } = head.document;
   if (
@@ -131,5 +156,6 @@ function soundDocument(head: ExistingOrb, sent: unknown): OrbDocument {
       message: `must stay "${id}". The id of an orb cannot be changed.`,
     });
   }
-  return checkDocument(input, faults, head.document).document;
+  const { document } = checkDocument(input, faults, head.document);
+  return withSealedSecrets(deps.config, document, head.document);
 }

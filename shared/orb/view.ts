@@ -1,6 +1,7 @@
 import type { Operation } from "../definition/document/diff.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import type { Status } from "../definition/document/lifecycle.ts";
+import { masked } from "../definition/document/providers.ts";
 import type { ExistingOrb, OrbOperation, OrbRecord } from "../definition/stored/history.ts";
 import type { Fault } from "../kernel/errors.ts";
 import { equal } from "../kernel/json.ts";
@@ -37,7 +38,7 @@ export interface RevisionView extends RevisionItem {
 }
 
 export function orbView(head: ExistingOrb): OrbView {
-  return { ...head.document, ...stateOf(head) };
+  return { ...masked(head.document), ...stateOf(head) };
 }
 
 export function orbItem(head: ExistingOrb): OrbItem {
@@ -70,7 +71,7 @@ export function revisionItem(record: OrbRecord): RevisionItem {
 export function revisionView(record: OrbRecord): RevisionView {
   const compared = record.document !== null && record.operation !== "create";
   const against = compared ? record.revision - 1 : null;
-  return { ...revisionItem(record), document: record.document, changes: record.changes, against };
+  return { ...revisionItem(record), document: masked(record.document), changes: record.changes, against };
 }
 
 const STATE = [

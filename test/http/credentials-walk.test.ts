@@ -34,7 +34,7 @@ interface Route {
 const document = (id: string) => ({
   id,
   uses: [
-    { service: "access", handlers: ["passkey", "invitations", "bootstrap"] },
+    { service: "access", handlers: ["passkey", "invitations", "bootstrap", "oauth"] },
     { service: "settings", handlers: ["get", "set"] },
   ],
   modules: [
@@ -282,7 +282,7 @@ describe("a platform admin's token gets as far as its scopes, on every route", (
 
 /** Whether a route is about the caller's own account. */
 function isAccount(route: Route): boolean {
-  return /\/(me|passkeys|sessions|recovery-codes)(\/|$)/.test(route.path);
+  return /\/(me|passkeys|sessions|recovery-codes|identities|oauth)(\/|$)/.test(route.path);
 }
 
 test("a platform admin's session gets past the checks of every route of the management API", async () => {

@@ -71,7 +71,8 @@ describe("what an API token needs", () => {
   test("is known for every operation, and an unknown one needs a session", () => {
     for (const operation of ALL) {
       const need = needOf(operation);
-      if (need === "session") expect(["sessions", "recovery"]).toContain(operation.split(".")[0]);
+      if (need === "session")
+        expect(["sessions", "identities", "recovery"]).toContain(operation.split(".")[0]);
       else for (const can of need) expect(CANS).toContain(can);
     }
     expect(needOf("drop" as Operation)).toBe("session");

@@ -136,11 +136,14 @@ function recovered(
     link,
     codes: voids ? (current.codes?.set ?? null) : null,
     removed: removes ? current.credentials : null,
+    // An attacker could have linked an identity of their own.
+    ...(removes ? { unlinked: current.identities?.map(({ id }) => id) } : {}),
   };
   return {
     ...current,
     status: "active",
     credentials: removes ? [passkey] : [...current.credentials, passkey],
+    identities: removes ? undefined : current.identities,
     recovery: by === "link" ? undefined : current.recovery,
     codes: voids ? undefined : current.codes,
     recovered: [...(current.recovered ?? []), work],

@@ -78,6 +78,7 @@ export const ACCOUNT_OPERATIONS = [
   "tokens.read",
   "tokens.write",
   "sessions",
+  "identities",
   "recovery",
 ] as const;
 export type AccountOperation = (typeof ACCOUNT_OPERATIONS)[number];
@@ -146,6 +147,7 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   "tokens.read": MANAGE,
   "tokens.write": MANAGE,
   sessions: "session",
+  identities: "session",
   recovery: "session",
 
   call: WRITE,

@@ -34,11 +34,14 @@ export async function finishRecoveries(
 }
 
 async function finish(deps: Deps, realm: Realm, sub: string, one: Recovered): Promise<void> {
-  const { by, link, codes, removed } = one;
+  const { by, link, codes, removed, unlinked = [] } = one;
   const detail = `${by}_used_passkeys_${removed === null ? "kept" : "removed"}`;
   await Promise.all([
     ...(removed ?? []).map(async (id) =>
       deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, id), { ttl: 60 }),
+    ),
+    ...unlinked.map((id) =>
+      deps.store.kvDelete(realm.buckets.credentials, keys.identity(realm, id), { ttl: 60 }),
     ),
     link === null ? undefined : closeRecoveryLink(deps, realm, link, "used"),
     codes === null ? undefined : deleteSet(deps, realm, codes),

@@ -48,10 +48,15 @@ export function checkDocument(
     }
   } else if (
     parsed.data?.access?.signup === "open" &&
-    !access.handlers.some(({ value }) => value === "passkey")
+    !access.handlers.some(({ value }) => value === "passkey" || value === "oauth")
   ) {
     const message = "has no effect without passkeys. Add the handler passkey of the service access to uses.";
     faults.add("/access/signup", "needs_access", message);
+  }
+  const providers = parsed.data?.access?.providers ?? [];
+  if (providers.length > 0 && access?.handlers.some(({ value }) => value === "oauth") === false) {
+    const message = "need the handler oauth of the service access. Add it to uses, or remove the providers.";
+    faults.add("/access/providers", "needs_access", message);
   }
   checkNames(loose, faults, before);
   checkAccess(loose, faults);

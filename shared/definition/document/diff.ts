@@ -1,6 +1,7 @@
 /** Compares two documents: as a JSON Patch (RFC 6902) and as a summary for people. */
 import { createPatch, type Operation } from "rfc6902";
 import type { OrbDocument } from "./document.ts";
+import { maskedValue } from "./providers.ts";
 import { summarise } from "./summary.ts";
 
 export type { Operation } from "rfc6902";
@@ -11,8 +12,12 @@ export interface ChangeLog {
   summary: string[];
 }
 
+/** Compares two documents. The log shows that a secret has changed, but not the secret. */
 export function changeLog(from: OrbDocument | null, to: OrbDocument | null): ChangeLog {
-  return { changes: patch(from, to), summary: summarise(from, to) };
+  const changes = patch(from, to).map((operation) =>
+    "value" in operation ? { ...operation, value: maskedValue(operation.path, operation.value) } : operation,
+  );
+  return { changes, summary: summarise(from, to) };
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   REF,
   SCHEMA_ID,
 } from "./ids.ts";
+import { providersSchema } from "./providers.ts";
 import { words } from "./text.ts";
 
 export const LIMITS = {
@@ -214,6 +215,7 @@ export const orbDocumentSchema = z
         signupRole: z.enum(["user"]).optional().meta({
           description: "Role of accounts that register without an invitation. Always user.",
         }),
+        providers: providersSchema.optional(),
       })
       .optional()
       .meta({ id: "OrbSignup", description: "How people get an account of the orb." }),

@@ -45,10 +45,12 @@ export const REALM_SEGMENTS = [
   "sessions",
   "recovery-codes",
   "tokens",
+  "oauth",
+  "identities",
 ] as const;
 
 /** Names of the handlers that the built-in service `access` provides. */
-const ACCESS_HANDLERS = ["passkey", "invitations", "bootstrap"] as const;
+const ACCESS_HANDLERS = ["passkey", "invitations", "bootstrap", "oauth"] as const;
 
 /** Returns the full name of the `access` handler that a path segment names. */
 export function accessHandler(segment: string): string | undefined {

@@ -1,6 +1,7 @@
 import { equal } from "../../kernel/json.ts";
 import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition } from "./document.ts";
 import { schemaToken } from "./home.ts";
+import { masked } from "./providers.ts";
 
 /** Maximum characters of a value in one line of the summary. */
 const SHOWN = 60;
@@ -10,7 +11,8 @@ export function summarise(from: OrbDocument | null, to: OrbDocument | null): str
   if (from === null) return [`created orb ${to?.id}`];
   if (to === null) return [`deleted orb ${from.id}`];
   const lines: string[] = [];
-  properties(from, to, ["uses", "hooks", "modules"], "", "", lines);
+  properties(masked(from), masked(to), ["uses", "hooks", "modules"], "", "", lines);
+  secrets(from, to, lines);
   uses(from, to, lines);
   hooks(from, to, lines);
   byKey(from.modules, to.modules, (module) => module.id, {
@@ -62,6 +64,15 @@ function uses(from: OrbDocument, to: OrbDocument, lines: string[]): void {
     const after = new Set(names(to));
     for (const name of before) if (!after.has(name)) lines.push(`no longer ${verb}s ${name}`);
     for (const name of after) if (!before.has(name)) lines.push(`${verb}s ${name}`);
+  }
+}
+
+function secrets(from: OrbDocument, to: OrbDocument, lines: string[]): void {
+  for (const { id, clientSecret } of to.access?.providers ?? []) {
+    const before = from.access?.providers?.find((provider) => provider.id === id)?.clientSecret;
+    if (before !== undefined && clientSecret !== undefined && before !== clientSecret) {
+      lines.push(`changed the client secret of provider ${id}`);
+    }
   }
 }
 

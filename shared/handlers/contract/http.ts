@@ -32,6 +32,13 @@ export const HTTP_HANDLERS = [
   },
   {
     kind: "http",
+    name: "access.oauth",
+    description: "Sign-in with OpenID Connect providers, and the linked identities of an account.",
+    auth: "None",
+    paths: ["/oauth/{provider}", "/oauth/{provider}/callback", "/oauth/{provider}/link", "/identities"],
+  },
+  {
+    kind: "http",
     name: "access.bootstrap",
     description: "The invitation of the orb's first owner, for platform admins.",
     auth: "AdminRequired",

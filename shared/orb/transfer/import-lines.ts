@@ -4,8 +4,10 @@ import { FIELD_TYPE_NAMES, MODULE_TYPES, type OrbDocument } from "../../definiti
 import { ENTRY_ID } from "../../definition/document/ids.ts";
 import { STATUSES } from "../../definition/document/lifecycle.ts";
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
+import type { Config } from "../../deps.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
+import { withSealedSecrets } from "../secrets.ts";
 import type { ExportedEntry } from "./export.ts";
 import type { ImportedEntry } from "./import-entries.ts";
 
@@ -199,9 +201,14 @@ export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T
   throw invalid(faults.list().map((fault) => ({ ...fault, path: path + fault.path })));
 }
 
-export function soundDocument(value: unknown, path: string): OrbDocument {
+/** Returns a valid document with encrypted secrets. Those of an export are encrypted already. */
+export async function soundDocument(
+  config: Pick<Config, "encryptionKeys" | "publicUrl">,
+  value: unknown,
+  path: string,
+): Promise<OrbDocument> {
   try {
-    return checkDocument(value).document;
+    return await withSealedSecrets(config, checkDocument(value).document, null);
   } catch (error) {
     if (!(error instanceof AppError) || error.errors === undefined) throw error;
     throw invalid(error.errors.map((fault) => ({ ...fault, path: path + fault.path })));

@@ -37,8 +37,9 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   if (first.done === true)
     throw invalid([{ path: "/lines/1", code: "required", message: "is missing, because the file is empty" }]);
   const line = shaped(orbLine, first.value.value, "/lines/1");
-  const document = soundDocument(line.document, "/lines/1/document");
-  const published = line.published === null ? null : soundDocument(line.published, "/lines/1/published");
+  const document = await soundDocument(deps.config, line.document, "/lines/1/document");
+  const published =
+    line.published === null ? null : await soundDocument(deps.config, line.published, "/lines/1/published");
   if (published !== null && published.id !== document.id) {
     throw invalid([
       {

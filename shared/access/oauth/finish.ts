@@ -1,0 +1,220 @@
+/** Completes a sign-in at a provider: signs in, registers, or links the identity to the signed-in account. */
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { type AccountRecord, changeAccount, readAccount } from "../accounts.ts";
+import { audit } from "../audit.ts";
+import { enter } from "../ceremony/login.ts";
+import type { Means } from "../ceremony/means.ts";
+import { registerInvited } from "../ceremony/register.ts";
+import { registerOpen } from "../ceremony/signup.ts";
+import { findInvitation } from "../invitations.ts";
+import { countSignup, enforceRateLimit } from "../limits.ts";
+import { generatedName, newAccountId, type Realm } from "../realms.ts";
+import { requireOpen } from "../recovery/usable.ts";
+import { type Completed, readSession, type StartedSession } from "../sessions.ts";
+import { requireOpenSignup } from "../settings.ts";
+import {
+  credentialOf,
+  type FoundIdentity,
+  findIdentity,
+  IDENTITY_LIMIT,
+  type IdentityRecord,
+  identityId,
+  listed,
+  lists,
+  requireFree,
+  writeIdentity,
+} from "./identities.ts";
+import { findProvider } from "./provider.ts";
+import { consumeState, type OAuthState, openState } from "./state.ts";
+import { identityRefused, verifyAnswer } from "./verify.ts";
+
+/** What the provider says about the person, as far as an account can have it. */
+export interface Profile {
+  name: string | null;
+  email: string | null;
+}
+
+export interface FinishOAuth {
+  realm: Realm;
+  /** Id of the provider. */
+  provider: string;
+  cookie: string | undefined;
+  /** Query of the address to which the provider has sent the browser. */
+  parameters: URLSearchParams;
+  /** Returns the claims that fit a new account. */
+  profileOf: (claims: Readonly<Record<string, unknown>>) => Profile;
+}
+
+export interface FinishedOAuth {
+  /** Checked address to return to. */
+  back: string;
+  /** Null if the identity was linked: the session stays. */
+  session: StartedSession | null;
+}
+
+export async function finishOAuth(deps: Deps, input: FinishOAuth): Promise<FinishedOAuth> {
+  const { realm, cookie, parameters, profileOf } = input;
+  const provider = findProvider(realm, input.provider);
+  const begun = await openState(deps, {
+    realm: realm.name,
+    provider: provider.id,
+    issuer: provider.issuer,
+    cookie,
+    state: parameters.get("state"),
+  });
+  await enforceRateLimit(deps, "complete");
+  try {
+    await consumeState(deps, begun);
+    const claims = await verifyAnswer(deps, realm, provider, begun, parameters);
+    // OpenID Connect allows at most 255 characters.
+    if (claims.sub.length > MAX_SUBJECT) throw identityRefused();
+    const profile = profileOf(claims);
+    const id = await identityId(provider.issuer, claims.sub);
+    const identity: IdentityRecord = {
+      v: 1,
+      id,
+      account: begun.link?.sub ?? newAccountId(deps.randomToken),
+      issuer: provider.issuer,
+      subject: claims.sub,
+      label: profile.email ?? profile.name,
+      createdAt: new Date(deps.clock.now()).toISOString(),
+    };
+    const { back } = begun;
+    if (begun.link === null)
+      return { back, session: (await signIn(deps, realm, begun, identity, profile)).session };
+    await link(deps, realm, begun.link, identity);
+    return { back, session: null };
+  } catch (error) {
+    if (error instanceof AppError && AUDITED.has(error.kind)) {
+      await audit(deps, {
+        realm: realm.name,
+        action: begun.link === null ? "signin" : "identity",
+        actor: { sub: begun.link?.sub ?? "anonymous" },
+        outcome: "refused",
+        detail: error.code,
+      });
+    }
+    throw error;
+  }
+}
+
+const MAX_SUBJECT = 255;
+
+const AUDITED: ReadonlySet<string> = new Set([
+  "unauthenticated",
+  "forbidden",
+  "conflict",
+  "gone",
+  "not_found",
+]);
+
+async function signIn(
+  deps: Deps,
+  realm: Realm,
+  begun: OAuthState,
+  identity: IdentityRecord,
+  profile: Profile,
+): Promise<Completed> {
+  const { id } = identity;
+  const found = await findIdentity(deps, realm, id);
+  if (found.account !== null) {
+    return enter(deps, realm, found.account, {
+      credential: credentialOf(id),
+      lists: (account) => lists(account, id),
+      refused: identityRefused,
+      detail: `provider_${begun.provider}`,
+    });
+  }
+  return register(deps, realm, begun, { found, identity, profile });
+}
+
+/** Creates an account by the orb's rule: with the invitation, or without one where sign-up is open. */
+async function register(
+  deps: Deps,
+  realm: Realm,
+  { invite }: OAuthState,
+  by: { found: FoundIdentity; identity: IdentityRecord; profile: Profile },
+): Promise<Completed> {
+  const { found, identity, profile } = by;
+  const sub = identity.account;
+  const person = { id: sub, name: profile.name ?? generatedName(sub), email: profile.email };
+  const means = identityMeans(deps, realm, found, identity);
+  if (invite === null) {
+    await requireOpenSignup(deps, realm);
+    requireFree(deps, found);
+    await countSignup(deps, realm.name);
+    return registerOpen(deps, realm, person, means);
+  }
+  const { invitation, account } = await requireOpen(deps, realm, await findInvitation(deps, realm, invite));
+  if (account !== null) {
+    const detail = "A recovery link needs a passkey. Open it and create a passkey.";
+    throw new AppError("forbidden", "recovery_needs_passkey", detail);
+  }
+  requireFree(deps, found);
+  return registerInvited(deps, realm, invitation, person, means);
+}
+
+function identityMeans(deps: Deps, realm: Realm, found: FoundIdentity, identity: IdentityRecord): Means {
+  let remove = async () => {};
+  return {
+    credential: credentialOf(identity.id),
+    listed: { credentials: [], identities: [listed(identity)] },
+    write: async () => {
+      remove = await writeIdentity(deps, realm, found, identity);
+    },
+    remove: () => remove(),
+  };
+}
+
+/**
+ * Links an identity to the account of a session. The session must still exist, so that a stolen token of an ended
+ * session cannot link one.
+ */
+async function link(
+  deps: Deps,
+  realm: Realm,
+  { sub, sid }: { sub: string; sid: string },
+  identity: IdentityRecord,
+): Promise<void> {
+  const lasts = () => readSession(deps, realm.name, sub, sid, "leader");
+  const [found, account, began] = await Promise.all([
+    findIdentity(deps, realm, identity.id),
+    readAccount(deps, realm, sub),
+    lasts(),
+  ]);
+  if (account?.value.status !== "active" || began === null) throw identityRefused();
+  if (found.account?.id === sub) return;
+  requireFree(deps, found);
+  const { role } = account.value;
+  const remove = await writeIdentity(deps, realm, found, identity);
+  const linked = (current: AccountRecord): AccountRecord | null => {
+    // An earlier attempt succeeded, but its response was lost.
+    if (lists(current, identity.id)) return null;
+    // A recovery has not ended the sessions yet, and this may be one of them.
+    if (current.recovered !== undefined) throw identityRefused();
+    if (current.status !== "active" || current.role !== role) throw identityRefused();
+    const { identities = [] } = current;
+    if (identities.length >= IDENTITY_LIMIT) {
+      const detail = `An account has at most ${IDENTITY_LIMIT} identities. Unlink one first.`;
+      throw new AppError("conflict", "too_many_identities", detail);
+    }
+    return { ...current, identities: [...identities, listed(identity)] };
+  };
+  try {
+    await changeAccount(deps, realm, sub, linked);
+    // The session ended during the write, so the user may not know about the identity. Unlink it.
+    if ((await lasts()) === null) {
+      await changeAccount(deps, realm, sub, (current) => ({
+        ...current,
+        identities: current.identities?.filter(({ id }) => id !== identity.id),
+      }));
+      throw identityRefused();
+    }
+  } catch (error) {
+    // Other errors leave open whether the account lists the identity.
+    if (error instanceof AppError && AUDITED.has(error.kind)) await remove();
+    throw error;
+  }
+  await audit(deps, { realm: realm.name, action: "identity", actor: { sub }, target: sub, detail: "linked" });
+}

@@ -1,0 +1,159 @@
+/** Identities of providers, and the accounts that they are linked to. The link never depends on an email address. */
+import type { Deps } from "../../deps.ts";
+import { AppError, notFound } from "../../kernel/errors.ts";
+import { sha256 } from "../../kernel/ids.ts";
+import { nullOnConflict } from "../../store/pages.ts";
+import {
+  type AccountRecord,
+  changeAccount,
+  type LinkedIdentity,
+  readAccount,
+  readRecord,
+  type Versioned,
+} from "../accounts.ts";
+import type { Actor } from "../actor.ts";
+import { audit } from "../audit.ts";
+import { requireOwn } from "../authorize.ts";
+import { activated } from "../ceremony/login.ts";
+import { hasUsableIdentity } from "../passkeys.ts";
+import { keys, type Realm } from "../realms.ts";
+import { refusal } from "../refusals.ts";
+import { endSessions } from "../sessions.ts";
+
+export const IDENTITY_LIMIT = 10;
+
+/** A request that has written an identity lists it in an account within this time, or has failed. */
+const IN_PROGRESS_MS = 60_000;
+
+export interface IdentityRecord {
+  v: 1;
+  /** SHA-256 of issuer and subject. */
+  id: string;
+  account: string;
+  issuer: string;
+  subject: string;
+  /** How the provider calls the person, for people to recognise the identity. */
+  label: string | null;
+  createdAt: string;
+}
+
+export const identityId = (issuer: string, subject: string) => sha256(JSON.stringify([issuer, subject]));
+
+/** Returns what the sessions of an identity store as `credential`. */
+export const credentialOf = (id: string) => `identity.${id}`;
+
+export const lists = ({ identities = [] }: AccountRecord, id: string) =>
+  identities.some((identity) => identity.id === id);
+
+export function listed({ id, issuer }: IdentityRecord): LinkedIdentity {
+  return { id, issuer };
+}
+
+export interface FoundIdentity {
+  record: Versioned<IdentityRecord> | null;
+  /** The account that lists the identity. */
+  account: AccountRecord | null;
+}
+
+/** Finds the account of an identity. */
+export async function findIdentity(deps: Deps, realm: Realm, id: string): Promise<FoundIdentity> {
+  const record = await readRecord<IdentityRecord>(deps, realm.buckets.credentials, keys.identity(realm, id));
+  if (record === null) return { record, account: null };
+  const found = await readAccount(deps, realm, record.value.account);
+  const account = found === null ? null : await activated(deps, realm, found);
+  return { record, account: account !== null && lists(account, id) ? account : null };
+}
+
+function identityKnown(): AppError {
+  const detail = "This identity is linked to another account. Sign in with it, and unlink it there first.";
+  return new AppError("conflict", "identity_known", detail);
+}
+
+/** Throws 409 if another request is just using the identity of an interrupted or concurrent request. */
+export function requireFree(deps: Deps, { record, account }: FoundIdentity): void {
+  if (account !== null) throw identityKnown();
+  if (record === null || Date.parse(record.value.createdAt) + IN_PROGRESS_MS <= deps.clock.now()) return;
+  const detail = "Another request is using this identity. Try again in a minute.";
+  throw new AppError("conflict", "identity_in_use", detail);
+}
+
+/**
+ * Writes an identity, which does not count until its account lists it. Replaces one that no account lists.
+ * @returns a function that removes it again
+ */
+export async function writeIdentity(
+  deps: Deps,
+  realm: Realm,
+  before: FoundIdentity,
+  identity: IdentityRecord,
+): Promise<() => Promise<void>> {
+  const { credentials } = realm.buckets;
+  const key = keys.identity(realm, identity.id);
+  const expect = before.record?.revision ?? 0;
+  const revision = await nullOnConflict(
+    deps.store.kvPut(credentials, key, JSON.stringify(identity), { expect }),
+  );
+  if (revision === null) throw identityKnown();
+  return async () => {
+    // A conflict means that a later request has replaced it.
+    await nullOnConflict(deps.store.kvDelete(credentials, key, { expect: revision, ttl: 60 }));
+  };
+}
+
+export interface Identity {
+  id: string;
+  /** Id of the orb's provider; null if the orb no longer has it. */
+  provider: string | null;
+  issuer: string;
+  label: string | null;
+  createdAt: string;
+}
+
+/** Lists the identities of the signed-in account, oldest first. */
+export async function listIdentities(deps: Deps, actor: Actor, realm: Realm): Promise<Identity[]> {
+  requireOwn(actor, realm.name, "identities");
+  const account = await readAccount(deps, realm, actor.sub);
+  if (account === null) throw refusal(actor);
+  const records = await Promise.all(
+    (account.value.identities ?? []).map(({ id }) =>
+      readRecord<IdentityRecord>(deps, realm.buckets.credentials, keys.identity(realm, id)),
+    ),
+  );
+  return records.flatMap((record) => {
+    if (record === null) return [];
+    const { id, issuer, label, createdAt } = record.value;
+    const provider = realm.providers.find((one) => one.issuer === issuer)?.id ?? null;
+    return [{ id, provider, issuer, label, createdAt }];
+  });
+}
+
+/**
+ * Unlinks an identity and ends the sessions that it started, except the one of this request. A repeated request
+ * finishes an interrupted one.
+ * @throws AppError conflict if it is the last way to sign in
+ */
+export async function unlink(deps: Deps, actor: Actor, input: { realm: Realm; id: string }): Promise<void> {
+  const { realm, id } = input;
+  requireOwn(actor, realm.name, "identities");
+  const { sub, sid } = actor;
+  const { credentials } = realm.buckets;
+  const record = /^[\w-]{43}$/.test(id)
+    ? await readRecord<IdentityRecord>(deps, credentials, keys.identity(realm, id))
+    : null;
+  if (record?.value.account !== sub) throw notFound("identity");
+  await changeAccount(deps, realm, sub, (account) => {
+    if (!lists(account, id)) return null;
+    if (account.credentials.length === 0 && !hasUsableIdentity(realm, account, id)) {
+      const detail = "The last way to sign in to an account cannot be removed. Add a passkey first.";
+      throw new AppError("conflict", "last_identity", detail);
+    }
+    return { ...account, identities: account.identities?.filter((other) => other.id !== id) };
+  });
+  await endSessions(deps, realm.name, sub, { credential: credentialOf(id), but: sid });
+  // A conflict means that another request has linked the identity again.
+  const removed = deps.store.kvDelete(credentials, record.key, { expect: record.revision, ttl: 60 });
+  await Promise.all([
+    nullOnConflict(removed),
+    audit(deps, { realm: realm.name, action: "identity", actor, target: sub, detail: "unlinked" }),
+  ]);
+}

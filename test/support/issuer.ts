@@ -1,0 +1,191 @@
+/** An OpenID Connect provider that misbehaves on demand, and the requests of a browser that signs in at it. */
+import { createServer, type ServerResponse } from "node:http";
+import { base64url, exportJWK, generateKeyPair, SignJWT } from "jose";
+import { expect } from "vitest";
+import { call } from "./auth.ts";
+import type { TestPlatform } from "./platform.ts";
+
+/** How the issuer differs from an honest one. */
+export interface Misbehaviour {
+  /** Claims of the ID token beside the required ones, or instead of them. Undefined removes one. */
+  claims?: Record<string, unknown>;
+  /** `none`: no signature; `other`: the signature of a key that the issuer does not publish. */
+  signature?: "none" | "other";
+  discovery?: "hangs" | "huge" | "redirects" | Record<string, unknown>;
+  token?: "hangs" | "huge" | "redirects" | "fails";
+}
+
+export interface Issuer extends AsyncDisposable {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  behave: Misbehaviour;
+  /** Bodies and Authorization headers of requests for tokens. */
+  exchanged: { body: URLSearchParams; authorization: string | undefined }[];
+  /** Nonces of sign-ins by their code. */
+  nonces: Map<string, string>;
+}
+
+function misbehave(response: ServerResponse, how: "hangs" | "huge" | "redirects" | "fails"): void {
+  switch (how) {
+    case "hangs":
+      return;
+    case "huge":
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(`{"filler":"${"x".repeat(2_000_000)}"}`);
+      return;
+    case "redirects":
+      response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
+      return;
+    default:
+      response.writeHead(500).end();
+  }
+}
+
+export async function startIssuer(): Promise<Issuer> {
+  const key = await generateKeyPair("RS256");
+  const other = await generateKeyPair("RS256");
+  const used = new Set<string>();
+  const answer = (response: ServerResponse, body: unknown, status = 200) => {
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+  const idToken = async (nonce: string | undefined): Promise<string> => {
+    const now = Math.floor(Date.now() / 1000);
+    const basic = { iss: made.issuer, aud: made.clientId, sub: "ann", iat: now, exp: now + 300, nonce };
+    const claims = JSON.parse(JSON.stringify({ ...basic, ...made.behave.claims })) as Record<string, unknown>;
+    const { signature } = made.behave;
+    if (signature === "none") {
+      const part = (value: unknown) => base64url.encode(JSON.stringify(value));
+      return `${part({ alg: "none" })}.${part(claims)}.`;
+    }
+    const { privateKey } = signature === "other" ? other : key;
+    return new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "1" }).sign(privateKey);
+  };
+  const server = createServer((request, response) => {
+    const { discovery, token } = made.behave;
+    if (request.url === "/.well-known/openid-configuration") {
+      if (typeof discovery === "string") return misbehave(response, discovery);
+      return answer(response, {
+        issuer: made.issuer,
+        authorization_endpoint: `${made.issuer}/auth`,
+        token_endpoint: `${made.issuer}/token`,
+        jwks_uri: `${made.issuer}/jwks`,
+        authorization_response_iss_parameter_supported: true,
+        id_token_signing_alg_values_supported: ["RS256"],
+        ...discovery,
+      });
+    }
+    if (request.url === "/jwks") {
+      exportJWK(key.publicKey).then(
+        (jwk) => answer(response, { keys: [{ ...jwk, kid: "1", alg: "RS256", use: "sig" }] }),
+        () => response.destroy(),
+      );
+      return;
+    }
+    let text = "";
+    request.on("data", (chunk) => {
+      text += chunk;
+    });
+    request.on("end", () => {
+      const body = new URLSearchParams(text);
+      made.exchanged.push({ body, authorization: request.headers.authorization });
+      if (token !== undefined) return misbehave(response, token);
+      const code = body.get("code") ?? "";
+      if (used.has(code)) return answer(response, { error: "invalid_grant" }, 400);
+      used.add(code);
+      idToken(made.nonces.get(code)).then(
+        (id_token) => answer(response, { access_token: "a-token-of-ann", token_type: "Bearer", id_token }),
+        () => response.destroy(),
+      );
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  const made: Issuer = {
+    issuer: `http://127.0.0.1:${port}`,
+    clientId: "the-client",
+    clientSecret: "a client's secret: 100 %",
+    behave: {},
+    exchanged: [],
+    nonces: new Map(),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return made;
+}
+
+/** The part of an orb's document that names an issuer. */
+export const providerOf = ({ issuer, clientId, clientSecret }: Issuer, id = "main") => ({
+  id,
+  issuer,
+  clientId,
+  clientSecret,
+});
+
+/** A sign-in that a browser has begun. */
+export interface Begun {
+  base: string;
+  provider: string;
+  /** The browser's cookie, as it sends it. */
+  cookie: string;
+  /** Parameters of the request to the provider. */
+  sent: URLSearchParams;
+}
+
+export function cookiesOf(headers: Headers): string {
+  return headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(";")[0])
+    .join("; ");
+}
+
+/** Opens the address of a provider's button. */
+export async function beginAt(
+  platform: Pick<TestPlatform, "origin">,
+  base: string,
+  query = "",
+  provider = "main",
+): Promise<Begun> {
+  const { status, headers } = await call(platform, "GET", `${base}/oauth/${provider}${query}`);
+  expect(status).toBe(302);
+  const sent = new URL(headers.get("location") ?? "").searchParams;
+  return { base, provider, cookie: cookiesOf(headers), sent };
+}
+
+let codes = 0;
+
+/** Returns from the provider with a code. */
+export function returnFrom(
+  platform: Pick<TestPlatform, "origin">,
+  issuer: Issuer,
+  begun: Begun,
+  more: { parameters?: Record<string, string>; cookie?: string; accept?: string } = {},
+) {
+  const code = more.parameters?.code ?? `code-${++codes}`;
+  issuer.nonces.set(code, begun.sent.get("nonce") ?? "");
+  const parameters = new URLSearchParams({
+    code,
+    state: begun.sent.get("state") ?? "",
+    iss: issuer.issuer,
+    ...more.parameters,
+  });
+  const { cookie = begun.cookie, accept = "application/json" } = more;
+  return call(platform, "GET", `${begun.base}/oauth/${begun.provider}/callback?${parameters}`, {
+    headers: { accept, ...(cookie === "" ? {} : { cookie }) },
+  });
+}
+
+/** Signs in at an issuer, as a browser does. @returns the answer to the browser's return */
+export async function signInAt(
+  platform: Pick<TestPlatform, "origin">,
+  issuer: Issuer,
+  base: string,
+  query = "",
+  claims: Record<string, unknown> = {},
+) {
+  const begun = await beginAt(platform, base, query);
+  issuer.behave = { claims };
+  return returnFrom(platform, issuer, begun);
+}
