@@ -1,6 +1,6 @@
 /**
- * Hooks that run before a write: a handler sees the entry as it will be, and can refuse the write or change values. The
- * write waits for it, so all hooks of one write share one time limit.
+ * Before-write hooks. A handler receives the entry as it would be stored, and can reject the write or change values.
+ * The write waits for the handlers, so all hooks of one write share one time limit.
  */
 import type { Principal } from "../access/authorize.ts";
 import type { CompiledSchema } from "../definition/compile.ts";
@@ -12,30 +12,33 @@ import { askRemote, faultsOf, ServiceRefusal } from "../handlers/remote.ts";
 import { AppError, invalid } from "../kernel/errors.ts";
 import { isObject } from "../kernel/json.ts";
 
-/** Milliseconds that all hooks before one write may take together. */
+/** Maximum milliseconds that all hooks of one write may take together. */
 export const BEFORE_MS = 2_000;
 
-/** Maximum calls of one hook at the same time in this process. Bounds a handler whose own writes call the hook again. */
+/**
+ * Maximum concurrent calls of one hook in this process. Stops endless recursion when a handler's own writes trigger the
+ * same hook.
+ */
 export const BEFORE_CALLS = 64;
 
-/** One write as its hooks see it. Values of sensitive fields are masks. */
+/** A write as its hooks receive it. Values of sensitive fields are masked. */
 export interface HookedWrite {
   orb: string;
   event: HookEvent;
   principal: Principal;
-  /** The entry as it will be. */
+  /** The entry as it would be stored. */
   entry: object;
-  /** The newest revision so far, or null for a new entry. */
+  /** The newest stored revision, or null if the entry is new. */
   previous: object | null;
 }
 
-/** Returns the hooks that run before a write, in the order of the document. */
+/** Returns the hooks to run before a write, in the order of the orb's document. */
 export function hooksBefore(
   { hooks }: OrbDocument,
   schema: CompiledSchema,
   events: readonly HookEvent[],
 ): { hook: HookDefinition; event: HookEvent }[] {
-  // Settings are merged into stored ones by another path, on which no hook runs.
+  // Settings are updated through a separate code path, which runs no hooks.
   if (hooks === undefined || schema.moduleType === "SETTINGS") return [];
   return hooks.flatMap((hook) => {
     const event = events.find((one) => hook.on.includes(one));
@@ -47,9 +50,9 @@ export function hooksBefore(
 /**
  * Calls a hook's handler.
  * @param until time at which the write stops waiting, in milliseconds since the epoch
- * @returns the values that the handler changes, by field
- * @throws AppError invalid if the handler refuses the write
- * @throws AppError `hook_unavailable` or `hook_failed` if a required hook gives no usable answer
+ * @returns the values to change, by field name
+ * @throws AppError `invalid` if the handler rejects the write
+ * @throws AppError `hook_unavailable` or `hook_failed` if a required hook gives no usable response
  */
 export async function askBefore(
   deps: Deps,
@@ -99,12 +102,15 @@ function changesIn(answer: unknown): Record<string, unknown> {
   return values;
 }
 
-/** Returns 422 with the words of the handler, whatever status it chose: other statuses have a meaning of their own. */
+/**
+ * Returns 422 with the handler's message, whatever status the handler chose. Other statuses have their own meaning for
+ * a write.
+ */
 function refused({ detail, errors }: ServiceRefusal): AppError {
   return new AppError("invalid", "write_refused", detail, { errors });
 }
 
-/** Thrown if a handler does not answer, or answers nothing usable. */
+/** Thrown if a handler does not respond, or its response is unusable. */
 class NoAnswer extends Error {
   readonly absent: boolean;
 
@@ -114,7 +120,7 @@ class NoAnswer extends Error {
   }
 }
 
-/** Returns why there is no usable answer. Throws any other error again, such as the refusal of the write. */
+/** Returns why there is no usable response. Rethrows all other errors, such as a rejection of the write. */
 function reasonOf(error: unknown): NoAnswer {
   if (error instanceof NoAnswer) return error;
   if (!(error instanceof AppError) || error.kind === "invalid") throw error;
@@ -133,10 +139,13 @@ function failed({ id }: HookDefinition, { absent, message }: NoAnswer): AppError
   return new AppError("bad_gateway", "hook_failed", detail, { data, cause });
 }
 
-/** Start times of the calls that run, by hook. A cancelled request leaves its time here, so old ones do not count. */
+/**
+ * Start times of the running calls, by hook. A cancelled request never removes its start time, so `enter` discards old
+ * ones.
+ */
 const running = new Map<string, Set<{ since: number }>>();
 
-/** Counts a call. Returns undefined if too many calls run, otherwise a function that ends the call. */
+/** Registers a call. Returns a function to call when the call ends, or undefined if too many calls are running. */
 function enter(key: string, now: number): (() => void) | undefined {
   const calls = running.get(key) ?? new Set();
   for (const call of calls) if (call.since < now - 2 * BEFORE_MS) calls.delete(call);

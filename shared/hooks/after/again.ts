@@ -7,10 +7,10 @@ import { revisionFor } from "./events.ts";
 import { type LaneOptions, recordMessage, recordOf } from "./lane.ts";
 import type { DeliveryRecord } from "./stored.ts";
 
-/** Requests for another delivery that are handled at the same time. */
+/** Maximum redelivery requests that run at the same time. */
 const AT_ONCE = 16;
 
-/** Makes one further attempt for each delivery that an operator asked for. */
+/** Makes one extra attempt for each delivery that an operator asked to send again. */
 export async function deliverAgain(
   deps: HandlerDeps,
   orbs: ReadonlyMap<string, HookedOrb>,
@@ -42,7 +42,7 @@ async function again(
     found === undefined || hook === undefined || stored === null
       ? null
       : revisionFor(found.live.compiled, hook, stored);
-  // The orb, the hook or the revision is gone.
+  // The orb, the hook or the revision no longer exists, so there is nothing to deliver. Clear the request.
   if (found === undefined || hook === undefined || revision === null) {
     await store.append(streams.hooks, done);
     return;

@@ -4,17 +4,17 @@ import { askRemote } from "../../handlers/remote.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Delivery } from "./lane.ts";
 
-/** Maximum milliseconds for the answer to a delivery. */
+/** Maximum milliseconds that a delivery waits for the handler's response. */
 export const AFTER_MS = 10_000;
 
-/** Returns the id of a delivery. It is the same in each attempt, so that a receiver can recognise a repetition. */
+/** Returns the id of a delivery. All attempts have the same id, so the receiver can detect duplicates. */
 export function deliveryId({ hook, entry }: Pick<Delivery, "hook" | "entry">): string {
   return `${entry.orb}.${hook.id}.${entry.id}.${entry.revision}`;
 }
 
 /**
- * Calls the handler of a hook after a write. Any answer that is no error accepts the delivery.
- * @throws Error with the reason, for the list of deliveries
+ * Calls the handler of an after-write hook. Any response other than an error counts as delivered.
+ * @throws Error with the reason that the list of deliveries shows
  */
 export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<void> {
   const { live, hook, event, entry, attempt } = delivery;

@@ -7,13 +7,13 @@ import { READ_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { buckets, kvSubject, streams } from "../../store/subjects.ts";
 
-/** A published orb with hooks after writes. */
+/** A published orb that has after-write hooks. */
 export interface HookedOrb {
   live: LiveOrb;
   hooks: { hook: HookDefinition; since: number }[];
 }
 
-/** Follows the published definitions that have hooks after writes. */
+/** Tracks the published orbs that have after-write hooks. */
 export class Definitions {
   readonly #deps: Pick<Deps, "store" | "log">;
   readonly orbs = new Map<string, HookedOrb>();
@@ -24,11 +24,14 @@ export class Definitions {
     this.#deps = deps;
   }
 
-  /** Reads the definitions that have changed. Each change has a higher sequence than everything before. */
+  /**
+   * Reads the definitions that changed since the last call. Every change gets a higher sequence than all earlier
+   * changes.
+   */
   async refresh(): Promise<void> {
     const { store } = this.#deps;
     const info = await store.streamInfo(streams.kv(buckets.orbs));
-    // A restore replaces the bucket, and its sequences may begin again.
+    // A restore recreates the bucket, so its sequences may start over. Read all definitions again.
     if (info?.created !== this.#created || (info?.state.last_seq ?? 0) < this.#last) {
       this.#created = info?.created;
       this.#last = 0;

@@ -5,7 +5,7 @@ import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, type EntryView, snapshotOf } from "../../entry/model/snapshot.ts";
 import type { StoredMessage } from "../../store/types.ts";
 
-/** A revision as a hook hears of it. Values of sensitive fields are masks. */
+/** A revision as a hook receives it. Values of sensitive fields are masked. */
 export interface HookedRevision {
   event: HookEvent;
   entry: EntryView;
@@ -33,7 +33,7 @@ function eventsOf({ operation, status, updated }: EntrySnapshot, published: bool
   }
 }
 
-/** Returns the revision that a message of a log holds, or null if it is not for the hook. */
+/** Returns the revision that a log message contains, or null if the hook does not select it. */
 export function revisionFor(
   compiled: CompiledOrb,
   hook: Pick<HookDefinition, "on" | "module" | "schema">,
@@ -42,12 +42,12 @@ export function revisionFor(
   const snapshot = snapshotOf(message);
   if (snapshot === null) return null;
   const address = addressIn(message.subject);
-  // A schema may have had another id when the revision was written.
+  // The schema may have been renamed since the revision was written, so compare with its current id.
   const schema = schemaOf(compiled, address);
   const place = { module: schema?.module ?? snapshot.module, schema: schema?.id ?? snapshot.schema };
   if ((hook.module ?? place.module) !== place.module) return null;
   if ((hook.schema ?? place.schema) !== place.schema) return null;
-  // Records and settings are live from the start, so they have no publication of their own.
+  // Records and settings are live as soon as they are created, so creating one does not count as publishing it.
   const published = address.type !== "transactions" && address.type !== "settings";
   const event = eventsOf(snapshot, published).find((one) => hook.on.includes(one));
   if (event === undefined) return null;

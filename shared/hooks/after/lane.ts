@@ -1,9 +1,10 @@
 /**
- * Delivers the revisions of one orb to one hook: at least once, and in order for each entry. A revision that fails waits
- * for its next attempt, and later revisions of its entry wait behind it. Other entries go on.
+ * Delivers the revisions of one orb to one hook. Each revision is delivered at least once, and those of an entry in
+ * order. If a delivery fails, later revisions of the same entry wait until it succeeds or its attempts run out.
+ * Deliveries for other entries continue.
  *
- * Progress is one message, replaced by compare-and-set after each round. A process that dies repeats at most the round
- * that it was in. A process that has lost the leadership cannot store its progress.
+ * All progress is in one message, which the lane replaces by compare-and-set after each round. A process that crashes
+ * repeats at most its current round. A process that has lost the leadership cannot store its progress.
  */
 import type { HookDefinition } from "../../definition/document/hooks.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -14,31 +15,31 @@ import { type Append, Conflict, type StoredMessage, StreamMissing } from "../../
 import { type HookedRevision, revisionFor } from "./events.ts";
 import { type DeliveryRecord, DONE_SECONDS, FAILED_SECONDS, type HookState, type Waiting } from "./stored.ts";
 
-/** Revisions that one round reads. */
+/** Maximum revisions that a lane reads in one round. */
 const ROUND = 32;
 const ROUND_BYTES = 2 * 1024 * 1024;
-/** Entries to which a lane delivers at the same time. */
+/** Maximum entries to which a lane delivers at the same time. */
 const AT_ONCE = 8;
-/** While this many revisions wait for another attempt, a lane reads no new ones. They stay in the log. */
+/** A lane reads no new revisions while this many are waiting for another attempt. New revisions stay in the log. */
 export const WAITING_LIMIT = 100;
-/** A lane stores its progress after this many revisions that are not for its hook. */
+/** A lane stores its progress after skipping this many revisions that its hook does not select. */
 const SKIPPED = 500;
 
 export interface Delivery extends HookedRevision {
   live: LiveOrb;
   hook: HookDefinition;
   seq: number;
-  /** Number of this attempt, from 1. */
+  /** Number of this attempt, starting at 1. */
   attempt: number;
 }
 
 export interface LaneOptions {
-  /** Delivers a revision. An error counts as a failed attempt, and its message is stored. */
+  /** Delivers a revision. If it throws, the attempt has failed, and the lane stores the error's message. */
   deliver(delivery: Delivery): Promise<void>;
   attempts: number;
-  /** Milliseconds until the second attempt. Each further pause is four times as long, up to an hour. */
+  /** Milliseconds before the second attempt. Each later pause is four times the previous one, up to one hour. */
   retryMs: number;
-  /** Whether this process may still work. */
+  /** Returns whether this process may still deliver. It may not after losing the leadership or while shutting down. */
   valid(): boolean;
 }
 
@@ -55,7 +56,7 @@ export class Lane {
   #skipped = 0;
   live: LiveOrb;
   hook: HookDefinition;
-  /** Sequence after which the revisions of this hook begin. */
+  /** The hook gets only revisions with a higher sequence than this. */
   readonly since: number;
 
   constructor(deps: Deps, of: { live: LiveOrb; hook: HookDefinition; since: number }, options: LaneOptions) {
@@ -66,20 +67,21 @@ export class Lane {
     this.since = of.since;
   }
 
-  /** Time of the next attempt, or undefined if nothing waits. */
+  /** Time of the next attempt in milliseconds since the epoch, or undefined if no revision is waiting. */
   get due(): number | undefined {
     const waiting = this.#state?.waiting ?? [];
     return waiting.length === 0 ? undefined : Math.min(...firsts(waiting).map(({ at }) => at));
   }
 
-  /** Revisions that wait for another attempt. */
+  /** Number of revisions that are waiting for another attempt. */
   get waiting(): number {
     return this.#state?.waiting.length ?? 0;
   }
 
   /**
-   * Delivers what is due, and stores the progress. After an error, the next round reads the progress again.
-   * @returns whether there may be more to do at once
+   * Delivers all revisions that are due, then stores the progress. After an error, the next round reloads the stored
+   * progress.
+   * @returns whether the next round may start without waiting
    */
   async round(): Promise<boolean> {
     if (!this.#options.valid()) return false;
@@ -87,7 +89,7 @@ export class Lane {
       return await this.#round();
     } catch (error) {
       this.#state = undefined;
-      // Another process has the lane, or the orb was deleted.
+      // Another process has stored newer progress, or the orb was deleted.
       if (error instanceof Conflict || error instanceof StreamMissing) return false;
       throw error;
     }
@@ -126,7 +128,7 @@ export class Lane {
     const waiting = outcome.left.toSorted((a, b) => a.seq - b.seq);
     if (chains.size > 0 || this.#skipped >= SKIPPED)
       await this.#store({ v: 1, cursor, waiting }, outcome.over);
-    // Nothing was tried, so a process that dies here may read the same revisions again.
+    // No delivery was attempted, so the progress stays in memory. After a crash, a process reads these revisions again.
     else this.#state = { ...state, cursor, waiting };
     return page.length > 0 && waiting.length < WAITING_LIMIT;
   }
@@ -139,7 +141,7 @@ export class Lane {
       store.streamInfo(streams.orb(orb)),
     ]);
     const stored = message === null || message.size === 0 ? undefined : message.json<HookState>();
-    // A restored backup may hold an older state of the orb than of its hooks.
+    // A restore may leave the orb's stream older than the stored progress of its hooks.
     const end = info?.state.last_seq ?? 0;
     return {
       v: 1,
@@ -161,7 +163,7 @@ export class Lane {
     return revisionFor(this.live.compiled, this.hook, message);
   }
 
-  /** Delivers revisions of one entry in order, up to the first one that must wait. */
+  /** Delivers the revisions of one entry in order. Stops at the first revision that must be tried again later. */
   async #deliver(
     chain: readonly Waiting[],
     known: ReadonlyMap<number, HookedRevision>,
@@ -173,10 +175,10 @@ export class Lane {
     for (const [index, item] of chain.entries()) {
       const { seq } = item;
       const revision = known.get(seq) ?? (await this.#again(seq));
-      // The revision was purged, or the hook is no longer for it.
+      // The revision has been purged, or the hook no longer selects it.
       if (revision === null) continue;
       if (!valid()) {
-        // Store what this round has delivered. The next leader goes on from there.
+        // This process may no longer deliver. Keep the remaining revisions in the progress for the next leader.
         to.left.push(...chain.slice(index));
         return;
       }
@@ -222,7 +224,7 @@ interface Outcome {
   left: Waiting[];
 }
 
-/** Returns the first revision of each entry. */
+/** Returns the earliest waiting revision of each entry. */
 function firsts(waiting: readonly Waiting[]): Waiting[] {
   const found = new Map<string, Waiting>();
   for (const item of waiting) if (!found.has(item.entry)) found.set(item.entry, item);
@@ -241,7 +243,7 @@ export function recordOf(
   return { v: 1, seq, event, module, schema, entry: id, revision, attempts, at, error };
 }
 
-/** Returns the message that stores a delivery that is over. */
+/** Returns the message that stores the outcome of a finished delivery. */
 export function recordMessage(orb: string, hook: string, record: DeliveryRecord): Append {
   const data = JSON.stringify(record);
   if (record.error === undefined) return { subject: subjects.hookDone(orb, hook), data, ttl: DONE_SECONDS };

@@ -2,20 +2,23 @@ import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
 
-/** A process takes over if the leader has been silent for this many milliseconds. */
+/** Another process takes over if the leader has not renewed its lease for this many milliseconds. */
 export const TAKEOVER_MS = 5_000;
-/** A leader stops its work if it could not renew its lease for this many milliseconds. Less than {@link TAKEOVER_MS}. */
+/**
+ * A leader stops delivering if its last successful renewal is this many milliseconds old. Must be less than {@link
+ * TAKEOVER_MS}.
+ */
 const VALID_MS = 4_000;
 
 /**
- * Makes one process the leader. The leader replaces a message again and again, each time expecting its own last one. The
- * others watch that message, and replace it once it has stayed the same for too long. No process compares its clock with
- * that of another one.
+ * Elects one process as the leader. The leader keeps replacing a message, each time by compare-and-set on its own
+ * previous one. Other processes watch the message. If it has not changed for {@link TAKEOVER_MS}, one of them replaces
+ * it and becomes the leader. Each process measures the time with its own clock, so the clocks need not agree.
  */
 export class Lease {
   readonly #deps: Pick<Deps, "store" | "clock">;
   readonly #name: string;
-  /** Sequence of the leader's message as last seen, and when this process saw it first. */
+  /** Sequence of the leader's latest message, and the local time at which this process first saw that sequence. */
   #seen: { seq: number; since: number } | undefined;
   #own: number | undefined;
   #renewed = 0;
@@ -25,12 +28,12 @@ export class Lease {
     this.#name = name;
   }
 
-  /** Whether this process is the leader, and no other one can be. */
+  /** Whether this process is the leader. While this is true, no other process can be. */
   get valid(): boolean {
     return this.#own !== undefined && this.#deps.clock.now() - this.#renewed < VALID_MS;
   }
 
-  /** Renews the lease, or takes it if it is free. Call this about every second. */
+  /** Renews the lease, or acquires it if no process holds it. Call this about once per second. */
   async hold(): Promise<boolean> {
     const { store, clock } = this.#deps;
     const asked = clock.now();
@@ -43,7 +46,7 @@ export class Lease {
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
       const last = await store.get(streams.hooks, subjects.hooksLeader);
-      // The broker may have stored a renewal whose acknowledgement was lost.
+      // The broker may have stored an earlier renewal whose acknowledgement was lost.
       const own = last !== null && last.json<{ name?: string }>().name === this.#name;
       this.#own = own ? last.seq : undefined;
       this.#seen = undefined;
@@ -51,14 +54,14 @@ export class Lease {
     }
   }
 
-  /** Lets another process take over at once. */
+  /** Gives up the lease, so that another process can become the leader at once. */
   async release(): Promise<void> {
     const own = this.#own;
     this.#own = undefined;
     if (own !== undefined) await this.#write(own, "{}").catch(() => undefined);
   }
 
-  /** Returns the sequence to replace if there is no leader, or undefined. */
+  /** Returns the sequence to expect when acquiring the lease. Returns undefined if another process is the leader. */
   async #free(now: number): Promise<number | undefined> {
     const last = await this.#deps.store.get(streams.hooks, subjects.hooksLeader);
     if (last === null) return 0;

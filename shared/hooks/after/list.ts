@@ -24,20 +24,23 @@ export interface DeliveryItem {
   entry: string;
   revision: number | null;
   attempts: number;
-  /** ISO 8601: when the delivery ended, or when the next attempt follows. */
+  /** ISO 8601 time: the end of a finished delivery, or the next attempt of a waiting one. */
   at: string;
   error: string | null;
 }
 
 export interface DeliveryPage {
   items: DeliveryItem[];
-  /** Start of the next page; null after the last page. */
+  /** Sequence at which the next page starts. Null on the last page. */
   next: number | null;
-  /** Whether a process delivers at the moment. */
+  /** Whether any process is currently available to deliver hooks. */
   worker: "running" | "absent";
 }
 
-/** A leader renews its message every second. After this many milliseconds without it, no process delivers. */
+/**
+ * The leader renews its message every second. If the message is older than this many milliseconds, no process is
+ * delivering.
+ */
 const ABSENT_MS = 10_000;
 
 const FILTERS = {
@@ -50,14 +53,14 @@ async function requireOrb(deps: Deps, orb: string): Promise<void> {
   if (!isOrbId(orb) || !exists(await orbHead(deps, orb))) throw notFound("orb");
 }
 
-/** Returns whether a process runs the hooks after writes. */
+/** Returns whether any process is running the after-write hooks. */
 export async function workerState(deps: Pick<Deps, "store" | "clock">): Promise<"running" | "absent"> {
   const leader = await nullIfMissing(deps.store.get(streams.hooks, subjects.hooksLeader));
   const named = leader !== null && leader.json<{ name?: string }>().name !== undefined;
   return named && deps.clock.now() - leader.time < ABSENT_MS ? "running" : "absent";
 }
 
-/** Lists deliveries in the order in which their state changed last. */
+/** Lists deliveries, the least recently changed first. */
 export async function listDeliveries(
   deps: Deps,
   actor: Actor,
@@ -101,7 +104,7 @@ function itemsOf(message: StoredMessage): DeliveryItem[] {
   return [{ id: idOf(seq), hook, status, ...record, error: error ?? null }];
 }
 
-/** Asks for one further attempt of a delivery, whether it succeeded or was given up. */
+/** Requests one extra attempt of a delivery, whether the delivery succeeded or failed. */
 export async function redeliver(deps: Deps, actor: Actor, orb: string, id: string): Promise<void> {
   requireOperator(actor, "orbs.write", orb);
   await requireOrb(deps, orb);

@@ -1,4 +1,7 @@
-/** Secrets that sign webhooks. They are stored sealed, outside of the orb's document, and answered once. */
+/**
+ * Secrets that sign webhooks. They are stored encrypted, separately from the orb's document. The API returns a secret
+ * only once, when it is created.
+ */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -14,13 +17,13 @@ import type { StoredMessage } from "../../store/types.ts";
 
 export const SECRET_BYTES = 32;
 const PREFIX = "whsec_";
-/** For this many milliseconds after a new secret, webhooks are signed with the one before too. */
+/** After a secret is replaced, webhooks are signed with the old and the new secret for this many milliseconds. */
 export const OVERLAP_MS = 86_400_000;
 
 interface StoredSecret {
   v: 1;
   sealed: string;
-  /** The secret before, and until when it also signs, in milliseconds since the epoch. */
+  /** The replaced secret. It also signs webhooks until the time `until`, in milliseconds since the epoch. */
   previous?: { sealed: string; until: number } | undefined;
 }
 
@@ -30,7 +33,7 @@ function stored(message: StoredMessage | null): StoredSecret | undefined {
   return message === null || message.size === 0 ? undefined : message.json<StoredSecret>();
 }
 
-/** Makes a new secret for a webhook and returns it. It cannot be read again. */
+/** Creates a new secret for a webhook and returns it. The secret cannot be read again later. */
 export async function renewSecret(deps: Deps, actor: Actor, orb: string, hook: string): Promise<string> {
   requireOperator(actor, "orbs.write", orb);
   const head = isOrbId(orb) ? await orbHead(deps, orb) : null;
@@ -59,8 +62,8 @@ export async function renewSecret(deps: Deps, actor: Actor, orb: string, hook: s
 }
 
 /**
- * Returns the secrets that sign a webhook now, the newest first.
- * @throws Error if there is none that can be decrypted
+ * Returns the secrets that currently sign a webhook, newest first.
+ * @throws Error if the webhook has no secret, or no configured key decrypts one
  */
 export async function secretsOf(deps: Deps, orb: string, hook: string): Promise<Uint8Array<ArrayBuffer>[]> {
   const found = stored(await deps.store.get(streams.hooks, subjects.hookSecret(orb, hook)));
@@ -82,7 +85,9 @@ function decode(secret: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(secret.slice(PREFIX.length)), (character) => character.charCodeAt(0));
 }
 
-/** Encrypts the secrets of an orb's webhooks with the newest key. A secret that no key decrypts stays as it is. */
+/**
+ * Re-encrypts the secrets of an orb's webhooks with the newest key. Leaves a secret unchanged if no key decrypts it.
+ */
 export async function resealSecrets(deps: Deps, orb: string): Promise<void> {
   const { store, config } = deps;
   const page = await store.scan(streams.hooks, subjects.hookSecrets(orb), {
@@ -104,7 +109,7 @@ export async function resealSecrets(deps: Deps, orb: string): Promise<void> {
       sealed: await renew(found.sealed),
       ...(previous === undefined ? {} : { previous: { ...previous, sealed: await renew(previous.sealed) } }),
     };
-    // A conflict means that an operator made a new secret meanwhile, under the newest key.
+    // On a conflict, an operator has just created a new secret. That secret is already encrypted with the newest key.
     const write = {
       subject: message.subject,
       data: JSON.stringify(body),

@@ -1,15 +1,15 @@
-/** A pause that another part of the program can end. */
+/** A pause that other code can end early. */
 export class Waker {
   #woken = false;
   #end: (() => void) | undefined;
 
-  /** Ends the pause, or the next one if there is none. */
+  /** Ends the current pause. If no pause is running, the next call of `wait` returns at once. */
   wake(): void {
     this.#woken = true;
     this.#end?.();
   }
 
-  /** Lets the next pause begin although there was a call of `wake` since the last one. */
+  /** Clears earlier calls of `wake`, so that they do not end the next pause. */
   forget(): void {
     this.#woken = false;
   }

@@ -1,4 +1,4 @@
-/** Webhooks, signed as Standard Webhooks says: https://www.standardwebhooks.com */
+/** Builds webhook requests, signed as the Standard Webhooks specification requires: https://www.standardwebhooks.com */
 import type { Deps } from "../../deps.ts";
 import { deliveryId } from "./call.ts";
 import type { Delivery } from "./lane.ts";
@@ -10,12 +10,15 @@ export interface WebhookRequest {
   body: string;
 }
 
-/** Sends a webhook. @throws Error with the reason unless a server has answered with a status from 200 to 299 */
+/**
+ * Sends a webhook.
+ * @throws Error with the reason unless the server responds with a status from 200 to 299
+ */
 export type Post = (request: WebhookRequest) => Promise<void>;
 
 const encoder = new TextEncoder();
 
-/** Returns the request of a webhook. It says which entry changed, but none of its values. */
+/** Returns the request of a webhook. The body names the changed entry, but contains none of its values. */
 export async function webhookOf(deps: Deps, url: string, delivery: Delivery): Promise<WebhookRequest> {
   const { live, hook, event, entry } = delivery;
   const secrets = await secretsOf(deps, live.orb, hook.id);

@@ -1,6 +1,6 @@
 /**
- * Runs the hooks after writes of all orbs. One process of the platform does so at a time, see `lease.ts`; the others
- * stand by. Needs a process that lives on: a function at the edge ends with its request.
+ * Runs the after-write hooks of all orbs. Only one process does so at a time (see `lease.ts`); the others wait to take
+ * over. The worker needs a long-running process: an edge function ends with its request.
  */
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { feedSubject } from "../../store/broker/provision.ts";
@@ -14,11 +14,11 @@ import { Lease } from "./lease.ts";
 import { Waker } from "./waker.ts";
 import { type Post, webhookOf } from "./webhook.ts";
 
-/** Milliseconds between two renewals of the lease, and between two looks at the definitions. */
+/** Milliseconds between two renewals of the lease, and between two checks for changed definitions. */
 const TICK_MS = 1_000;
-/** A lane also looks for revisions after this many milliseconds, in case it missed that there are some. */
+/** A lane checks for new revisions at least this often, in milliseconds, in case it missed a notification. */
 const LOOK_MS = 10_000;
-/** Milliseconds until a lane tries again after the broker has failed. */
+/** Milliseconds that a lane waits before it tries again after a broker error. */
 const FAILED_MS = 1_000;
 
 export interface WorkerOptions {
@@ -26,7 +26,6 @@ export interface WorkerOptions {
   name: string;
   attempts: number;
   retryMs: number;
-  /** Sends webhooks. */
   post: Post;
 }
 
@@ -64,7 +63,7 @@ export class HookWorker {
     };
   }
 
-  /** Whether this process delivers. */
+  /** Whether this process is the one that delivers. */
   get leads(): boolean {
     return this.#lease.valid;
   }
@@ -73,7 +72,7 @@ export class HookWorker {
     this.#ended = Promise.all([this.#run(), this.#keep()]).then(() => undefined);
   }
 
-  /** Ends the work after the deliveries that are under way, and lets another process take over at once. */
+  /** Waits for deliveries in progress, then stops and lets another process take over at once. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waker.wake();
@@ -83,7 +82,7 @@ export class HookWorker {
     await this.#lease.release();
   }
 
-  /** Renews the lease beside the work, because a slow delivery must not cost the leadership. */
+  /** Renews the lease in a loop of its own, so that a slow delivery cannot cost this process the leadership. */
   async #keep(): Promise<void> {
     while (!this.#stopped) {
       this.#keeper.forget();
@@ -110,7 +109,7 @@ export class HookWorker {
     }
   }
 
-  /** Follows the definitions and the requests for another delivery once. */
+  /** Runs once: reloads changed definitions, updates the lanes, and handles requests to deliver again. */
   async tick(): Promise<void> {
     const before = this.#definitions.orbs.size;
     await this.#definitions.refresh();
@@ -120,7 +119,7 @@ export class HookWorker {
     await deliverAgain(this.#deps, this.#definitions.orbs, this.#options);
   }
 
-  /** Starts, updates and ends lanes, so that there is one for each hook. */
+  /** Starts, updates and stops lanes, so that each hook has exactly one. */
   async #follow(): Promise<void> {
     const wanted = new Set<string>();
     for (const [orb, { live, hooks }] of this.#definitions.orbs) {
@@ -164,7 +163,7 @@ export class HookWorker {
         }
       }
     };
-    // The next tick begins another lane if this one no longer hears of revisions.
+    // The subscription was lost, so this lane would miss notifications. The next tick starts a replacement.
     const lost = () => {
       stop();
       if (this.#lanes.get(key)?.lane === lane) this.#lanes.delete(key);
