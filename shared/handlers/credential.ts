@@ -1,4 +1,7 @@
-/** A handler's rights to act for its caller: as an actor in this process, or as the credential of a service. */
+/**
+ * The rights of a handler to act on behalf of its caller. A built-in handler gets them as an actor, a service as a
+ * credential.
+ */
 import {
   accountBehind,
   anonymous,
@@ -12,10 +15,13 @@ import type { LiveOrb } from "../definition/live-orb.ts";
 import type { Deps } from "../deps.ts";
 import type { Handler, HandlerCredential, RemoteHandler, RemoteHttpHandler } from "./contract/types.ts";
 
-/** Seconds that a credential outlives the call, for a request that the service sends at the last moment. */
+/**
+ * Seconds that a credential remains valid after the call's time limit, so that a request sent just before the limit
+ * still succeeds.
+ */
 const LAST_MOMENT = 2;
 
-/** Returns what the orb grants of the acts that a handler requests. A handler that another one called gets nothing. */
+/** Returns the acts that a handler requests and the orb grants. Returns none if another handler makes the call. */
 function grantedActs(
   { compiled }: LiveOrb,
   { name, acts = [] }: Handler,
@@ -25,7 +31,10 @@ function grantedActs(
   return acting === undefined ? acts.filter((act) => granted.includes(act)) : [];
 }
 
-/** Returns the handler as an actor. It never gets the rights of the platform itself. */
+/**
+ * Returns the actor for a handler. It never has the platform's own rights: if the platform is the caller, the actor is
+ * anonymous.
+ */
 export function handlerActor(
   deps: Pick<Deps, "request">,
   live: LiveOrb,
@@ -44,8 +53,9 @@ export function handlerActor(
 }
 
 /**
- * Returns the credential with which a service acts for its caller, or undefined if the orb grants it nothing.
- * @param only whether the credential may have an act; all that the orb grants if missing
+ * Returns the credential that lets a service act on behalf of its caller. Returns undefined if the orb grants the
+ * service no acts.
+ * @param only selects the acts that the credential may have. If missing, it has all that the orb grants.
  */
 export async function credentialFor(
   deps: Deps,

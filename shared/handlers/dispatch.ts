@@ -44,14 +44,17 @@ export async function resolveHandler(
   return { handler: entry, guess };
 }
 
-/** Throws 401 or 403 if the caller may not call the handler. A handler may call only built-in ones for its caller. */
+/**
+ * Throws 401 or 403 if the caller may not call the handler. A handler that acts on behalf of its caller may call only
+ * built-in handlers.
+ */
 export function requireCallable(handler: Handler, principal: Principal): void {
   const { actor, role, acting, scope } = principal;
   requireCovered(scope, "call");
   if (acting !== undefined) {
     if (handler.kind !== "local" || handler.act === undefined) throw nested(acting.handler, handler.name);
     requireAct(principal, handler.act);
-    // A schema can let a handler record for anonymous callers, so the verb decides.
+    // A schema can let this handler create records for anonymous callers, so `recordTransaction` checks access instead.
     if (handler.act === "transactions:record") return;
   }
   if (handler.auth === "None") return;
@@ -59,7 +62,10 @@ export function requireCallable(handler: Handler, principal: Principal): void {
   if (!atLeast(role, least)) throw refusal(actor, least);
 }
 
-/** A chain of services could hide from an orb's owner which service acts for its users. */
+/**
+ * The error if a service calls another service on behalf of its caller. Such a chain would hide from the orb's owner
+ * which service acts.
+ */
 function nested(handler: string, called: string): AppError {
   const words = `The handler ${handler} cannot call ${called} for its caller, because that is not a built-in handler. Call it without the credential, or let the client call it.`;
   return new AppError("forbidden", "nested_call", words);

@@ -59,11 +59,11 @@ interface Use {
   acts?: readonly string[] | undefined;
 }
 
-/** Finds acts that a document grants although none of the handlers requests them. */
+/** Reports acts that a document grants although none of the listed handlers requests them. */
 function actsFaults(uses: readonly Use[], found: ReadonlyMap<string, Handler | FaultyEntry | null>): Fault[] {
   return uses.flatMap(({ service, handlers, acts = [] }, i) => {
     const entries = handlers.map((handler) => found.get(`${service}.${handler}`) ?? null);
-    // Another fault reports these handlers. Their requests are not known.
+    // The acts that these handlers request are unknown. The missing or invalid registration is reported elsewhere.
     if (entries.some((entry) => entry === null || isFaulty(entry))) return [];
     const requested = new Set<string>(
       entries.flatMap((entry) => (entry === null || isFaulty(entry) ? [] : (entry.acts ?? []))),
@@ -77,7 +77,8 @@ function actsFaults(uses: readonly Use[], found: ReadonlyMap<string, Handler | F
 }
 
 /**
- * Finds handlers that are unknown, invalid, or on a subject whose messages a stream stores, and grants without effect.
+ * Reports handlers that are not registered, have an invalid registration, or use a subject that a stream captures. Also
+ * reports granted acts that no handler requests.
  */
 export async function usesFaults(deps: Lookup, uses: readonly Use[]): Promise<Fault[]> {
   const wanted = uses.flatMap((use, i) =>

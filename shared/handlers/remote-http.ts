@@ -1,4 +1,6 @@
-/** Passes HTTP requests to services. Bodies that do not fit into one message go in parts, one message at a time. */
+/**
+ * Forwards HTTP requests to services. Bodies that are too large for one message are sent in parts, one part at a time.
+ */
 import type { Deps } from "../deps.ts";
 import { fromBase64, toBase64 } from "../kernel/base64.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -8,38 +10,38 @@ import { type HttpPartMessage, type HttpRequestMessage, NEXT } from "./contract/
 import type { RemoteHttpHandler } from "./contract/types.ts";
 import { type AskOptions, ask, askFirst, nonsense, OF_CONNECTIONS } from "./remote.ts";
 
-/** A part of a request's body. */
+/** A part of a request body. */
 export interface BodyPart {
   bytes: Uint8Array;
-  /** Whether another part follows. */
+  /** Whether more parts follow. */
   more: boolean;
 }
 
 export interface HttpReply {
   status: number;
-  /** Headers as the service gave them, with names in lower case. */
+  /** Headers from the service, with names in lower case. */
   headers: ReadonlyMap<string, string>;
   body: Uint8Array<ArrayBuffer>;
-  /** The rest of a body in parts, which fails if it does not have the promised length. */
+  /** The rest of a body that arrives in parts. Reading fails if the body does not have the announced length. */
   rest: ResponseRest | undefined;
 }
 
 export interface ResponseRest {
-  /** Bytes of the whole body. */
+  /** Bytes of the whole body, including the part that has already arrived. */
   length: number;
   parts: AsyncGenerator<Uint8Array<ArrayBuffer>>;
-  /** Lets the service forget the response. Call this if nothing reads the parts to their end. */
+  /** Tells the service to discard the response. Call this if the parts are not read to the end. */
   end(): Promise<void>;
 }
 
 const EMPTY = new Uint8Array(0);
-/** Milliseconds to wait for the reply to a cancellation. Its outcome does not matter. */
+/** Milliseconds to wait for the reply to a cancellation. The platform ignores the reply. */
 const CANCEL_MS = 1_000;
-/** Visible ASCII, spaces and tabs. A line break would begin another header. */
+/** Visible ASCII characters, spaces and tabs. A line break could inject another header. */
 const VALUE = /^[\t\x20-\x7e]*$/;
 const MAX_HEADERS = 100;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Statuses of responses that have no body. */
+/** Statuses of responses that must not have a body. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 interface Reply {
@@ -51,9 +53,9 @@ interface Reply {
 }
 
 /**
- * Sends a request to a service and returns its response.
+ * Sends a request to a service and returns the response.
  * @param head the first message without its body
- * @param parts at least one part
+ * @param parts the request body, as at least one part
  */
 export async function askHttp(
   deps: Deps,
@@ -79,7 +81,7 @@ export async function askHttp(
     const rest = exchange.rest(length);
     const end = async () => {
       await rest.return(undefined);
-      // A generator that has not begun skips its own end.
+      // If reading has not started, `return` does not run the generator's `finally` block.
       await exchange.cancel();
     };
     return { status, headers, body: reply.body, rest: { length, parts: rest, end } };
@@ -93,12 +95,12 @@ function messageOf({ bytes, more }: BodyPart): HttpPartMessage {
   return { body: bytes.length === 0 ? null : toBase64(bytes), more };
 }
 
-/** The messages about one request. */
+/** All messages about one HTTP request. */
 class Exchange {
   readonly #deps: Deps;
   readonly #handler: RemoteHttpHandler;
   readonly #ends: number;
-  /** Where the next message goes; undefined once the exchange is over. */
+  /** Where to send the next message. Undefined after the last reply. */
   #next: string | undefined;
   #received = 0;
 
@@ -108,12 +110,12 @@ class Exchange {
     this.#ends = deps.clock.now() + HTTP_EXCHANGE_MS;
   }
 
-  /** Whether the service expects another message. */
+  /** Whether the service is waiting for another message. */
   get open(): boolean {
     return this.#next !== undefined;
   }
 
-  /** Reads a reply and remembers where the next message goes. */
+  /** Parses a reply and stores where to send the next message. */
   take(answer: unknown): Reply {
     this.#next = undefined;
     const reply = replyOf(this.#handler, answer);
@@ -152,7 +154,7 @@ class Exchange {
     }
   }
 
-  /** Tells the service that no further message follows, unless it knows. */
+  /** Tells the service that no more messages follow. Does nothing if the exchange has already ended. */
   async cancel(): Promise<void> {
     if (this.#next === undefined) return;
     const subject = `${this.#handler.subject}.${this.#next}`;
@@ -194,7 +196,7 @@ function bytesOf(handler: RemoteHttpHandler, body: unknown): Uint8Array<ArrayBuf
   try {
     if (typeof body === "string") return fromBase64(body);
   } catch {
-    // The error below reports it.
+    // The check below throws an error for this case.
   }
   throw nonsense(handler, "The body of the handler's response is not base64.");
 }
@@ -211,7 +213,7 @@ function headersOf(handler: RemoteHttpHandler, headers: unknown): Map<string, st
   }
   if (all.size > MAX_HEADERS || size > MAX_HEADER_BYTES)
     throw nonsense(handler, `The headers of the handler's response exceed ${MAX_HEADER_BYTES / 1024} KiB.`);
-  // The platform compresses for clients that ask for it. Nothing tells the service whether its client does.
+  // The platform compresses responses itself. The service cannot know which encodings the client accepts.
   if (!/^(identity)?$/i.test(all.get("content-encoding") ?? ""))
     throw nonsense(handler, "The handler's response is compressed.");
   return all;

@@ -12,11 +12,11 @@ const MAX_WORDS = 500;
 export interface RemoteRequest {
   orbId: string;
   handler: string;
-  /** Id of the hook for which the platform calls, missing in calls of clients. */
+  /** Id of the hook that makes the call. Missing if a client makes it. */
   hook?: string;
   input: unknown;
   caller: Caller | null;
-  /** Present if the orb grants the handler acts that it requests. */
+  /** Present if the orb grants the handler at least one of the acts that it requests. */
   credential?: HandlerCredential;
 }
 
@@ -77,7 +77,7 @@ export async function askRemote(
   return answer;
 }
 
-/** Sends the first message of a call, after the check that the service can get it. */
+/** Sends the first message of a call, after checking that no stream captures the service's subject. */
 export async function askFirst(
   deps: Deps,
   service: Service,
@@ -90,10 +90,10 @@ export async function askFirst(
   return ask(deps, service, service.subject, message, headers);
 }
 
-/** How to reach a service: the name of its handler, its subject, and how long to wait for a reply. */
+/** The data needed to reach a service: its handler's name, its subject, and the response timeout. */
 export type Service = Pick<RemoteHandler, "name" | "subject" | "timeoutMs">;
 
-/** Sends one message and returns the reply, parsed as JSON. */
+/** Sends one message and returns the reply as parsed JSON. */
 export async function ask(
   deps: Deps,
   service: Service,
@@ -149,7 +149,7 @@ function translated({ name, subject, timeoutMs }: Service, error: AppError): App
   return error;
 }
 
-/** The error for a reply that breaks the contract. */
+/** Returns the error for a reply that violates the contract. */
 export function nonsense({ name }: Service, detail: string): AppError {
   return new AppError("bad_gateway", "handler_answer_invalid", detail, { cause: name });
 }
@@ -225,7 +225,7 @@ function refusalOf(
   );
 }
 
-/** Returns the errors of a service's answer, or undefined if it has none. */
+/** Returns the errors in a service's reply, or undefined if the reply has no valid ones. */
 export function faultsOf(errors: unknown): Fault[] | undefined {
   if (!Array.isArray(errors)) return undefined;
   const faults = errors.slice(0, 100).flatMap((error: unknown): Fault[] => {

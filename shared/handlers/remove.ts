@@ -5,12 +5,12 @@ import { AppError, notFound } from "../kernel/errors.ts";
 import { buckets } from "../store/subjects.ts";
 import type { HandlerDeps } from "./contract/types.ts";
 
-/** Characters of keys in the bucket. A key with a wildcard or an empty part would select other keys, or none. */
+/** Valid keys of the bucket. A name with a wildcard or an empty part would match other keys, or none. */
 const KEY = /^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$/;
 
 /**
- * Deletes a registration, also an invalid one. A service that registers again at the same time wins or loses as a
- * whole, because each of the two is one write.
+ * Deletes a registration, even an invalid one. If the service registers again at the same time, the later of the two
+ * writes decides.
  */
 export async function removeHandler(deps: HandlerDeps, actor: Actor, name: string): Promise<void> {
   requireOperator(actor, "registry.write");

@@ -1,8 +1,11 @@
-/** Functions with which a handler in this process acts for its caller. Services do the same over HTTP with their credential. */
+/**
+ * Functions that let a handler in this process act on behalf of its caller. Services do the same over HTTP with their
+ * credential.
+ */
 
 interface Place {
   module: string;
-  /** Optional if the module has one schema. */
+  /** May be omitted if the module has only one schema. */
   schema?: string | undefined;
 }
 
@@ -10,7 +13,7 @@ export interface EntryPlace extends Place {
   id: string;
 }
 
-/** An entry with the members of an entry of the HTTP API. */
+/** An entry, with property names as in the HTTP API. */
 export interface ActingEntry {
   id: string;
   status: string;
@@ -28,12 +31,12 @@ export interface ActingRecord {
 }
 
 /**
- * Each function checks the rights of the caller and the grants of the orb, as the HTTP API does for a credential. It
- * throws 403 `missing_act` if the orb does not grant the handler what it needs.
+ * Each function checks the caller's permissions and the orb's grants, as the HTTP API does for a service's credential.
+ * @throws AppError 403 `missing_act` if the orb does not grant the handler the required operation
  */
 export interface Acting {
   entries: {
-    /** @param options.reveal decrypts sensitive values; needs `entries:reveal` too */
+    /** @param options.reveal returns decrypted sensitive values; also requires the act `entries:reveal` */
     get(place: EntryPlace, options?: { latest?: boolean; reveal?: boolean }): Promise<ActingEntry>;
     create(entry: Place & { values: unknown; publish?: boolean }): Promise<ActingEntry>;
     update(
@@ -42,7 +45,7 @@ export interface Acting {
     publish(place: EntryPlace & { ifMatch?: number | undefined }): Promise<ActingEntry>;
   };
   transactions: {
-    /** @param record.key idempotency key: the same account, key and values create only one record */
+    /** @param record.key idempotency key: requests with the same account, key and values create only one record */
     record(
       record: Partial<Place> & { values: Record<string, unknown>; key?: string | undefined },
     ): Promise<ActingRecord>;

@@ -41,7 +41,10 @@ const httpEntrySchema = z
   .strictObject({ ...common, kind: z.literal("http"), ...httpMembers })
   .meta({ id: "HttpRegistryEntry", description: "A remote HTTP handler in the bucket `handlers`." });
 
-/** Only a registration that says `http` is checked as one, so that the faults of all others name their members. */
+/**
+ * Validates only registrations with `kind: http` as HTTP handlers. All others are validated as plain handlers, so that
+ * their errors name the invalid property.
+ */
 const schemaOf = (value: unknown) =>
   isObject(value) && value.kind === "http" ? httpEntrySchema : callEntrySchema;
 
@@ -126,7 +129,9 @@ export function readEntry(
   };
 }
 
-/** The platform sends further messages below the subject, so they must not reach another service. */
+/**
+ * An HTTP handler also receives messages on subjects below its own. Those subjects must not belong to another service.
+ */
 function ownFault(subject: string, service: string | undefined): string | undefined {
   const own = `${SERVICES}${service}.`;
   return subject.startsWith(own) ? undefined : `must begin with ${own} because this is an HTTP handler`;

@@ -1,4 +1,4 @@
-/** The members that only a registration of kind `http` has. */
+/** The properties that only registrations of kind `http` have. */
 import { z } from "zod";
 import type { Faults } from "../../kernel/faults.ts";
 import { escapeSegment } from "../../kernel/faults.ts";
@@ -9,14 +9,14 @@ export const HTTP_METHODS = ["get", "head", "post", "put", "patch", "delete", "o
 export type HttpMethod = (typeof HTTP_METHODS)[number];
 
 const text = (most: number) => z.string().max(most);
-/** `/` is the handler's own route. A parameter takes a whole segment. */
+/** `/` is the handler's own route. A parameter such as `{id}` must be a whole segment. */
 const PATH = /^\/$|^(\/((?!\.\.?(\/|$))[A-Za-z0-9._~-]+|\{[A-Za-z][A-Za-z0-9_]{0,62}\})){1,20}$/;
 const MEDIA_TYPE = /^[a-z0-9*]+\/[a-z0-9.+*-]+$/;
 const STATUS = /^[2-5](\d\d|XX)$/;
 const HEADER = /^[A-Za-z0-9-]{1,64}$/;
 const MAX_PATHS = 50;
 
-/** Headers that no service gets: credentials, addresses of clients, and headers of one connection. */
+/** Headers that the platform never passes to a service: credentials, client addresses and hop-by-hop headers. */
 const KEPT_BACK =
   /^(authorization|cookie2?|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|forwarded|via|sessionid|x-real-ip|x-client-ip|true-client-ip|fastly-client-ip|x-original-.*|x-rewrite-url)$|^(proxy-|sec-|x-forwarded-|cf-)/i;
 
@@ -56,11 +56,10 @@ export const httpPathsSchema = z
   .refine((paths) => Object.keys(paths).length <= MAX_PATHS, `must have at most ${MAX_PATHS} paths`)
   .meta({ description: "OpenAPI path items of routes below the handler's own, which is `/`." });
 
-/** Documented routes by their path below the handler and their method. */
+/** Documented routes, by path and then by method. Paths are relative to the handler's own route. */
 export type HttpPaths = z.infer<typeof httpPathsSchema>;
 export type HttpOperation = z.infer<typeof operationSchema>;
 
-/** Members of a registration of kind `http`. */
 export const httpMembers = {
   paths: httpPathsSchema.optional(),
   headers: z
@@ -83,12 +82,12 @@ export const httpMembers = {
     }),
 };
 
-/** Returns whether a service may get a request header, if its registration names it. */
+/** Returns whether the platform may pass a request header to a service whose registration lists it. */
 export function mayPass(name: string): boolean {
   return !KEPT_BACK.test(name);
 }
 
-/** Finds what is wrong with the schemas and parameters of documented routes. */
+/** Reports faults in the schemas and parameters of documented routes. */
 export function checkPaths(paths: HttpPaths, faults: Faults): void {
   const checkSchema = (at: string, schema: unknown) => {
     const compiled = schema === undefined ? [] : compileJsonSchema(schema as boolean);
@@ -106,7 +105,7 @@ export function checkPaths(paths: HttpPaths, faults: Faults): void {
   for (const [path, item] of Object.entries(paths)) {
     const place = `/paths/${escapeSegment(path)}`;
     if (!PATH.test(path)) faults.add(place, "format", "must be / or a path such as /orders/{id}");
-    // OpenAPI forbids two paths that differ only in the names of their parameters.
+    // OpenAPI forbids two paths that differ only in their parameter names.
     const shape = path.replace(/\{\w+\}/g, "{}");
     if (shapes.has(shape))
       faults.add(place, "duplicate", "differs from another path only in parameter names");
@@ -134,7 +133,7 @@ export function checkPaths(paths: HttpPaths, faults: Faults): void {
   }
 }
 
-/** Returns the names of a path's parameters. */
+/** Returns the parameter names in a path. */
 export function namesIn(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
 }

@@ -1,52 +1,58 @@
 /**
- * Messages between the platform and a service that handles HTTP requests. The platform asks and the service replies, so
- * a service needs no rights beyond those to reply. A body that does not fit into one message is sent in parts.
+ * Messages between the platform and a service that handles HTTP requests. The platform always asks and the service only
+ * replies, so the service needs no other broker permissions. A body that is too large for one message is split into
+ * parts.
  */
 import type { Caller, HandlerCredential } from "./types.ts";
 
-/** The first message about a request. */
+/** The first message about an HTTP request. */
 export interface HttpRequestMessage {
   orbId: string;
   handler: string;
   method: string;
-  /** Below the handler's own path, as the client encoded it: empty, or beginning with a slash. */
+  /**
+   * The path below the handler's own path, percent-encoded as the client sent it. Either empty or starts with a slash.
+   */
   path: string;
-  /** Without the question mark, as the client encoded it. */
+  /** The query string without the question mark, percent-encoded as the client sent it. */
   query: string;
-  /** Names are in lower case. */
+  /** Header names are in lower case. */
   headers: Record<string, string>;
-  /** Base64, or null if there is no body. */
+  /** The body, or its first part, as base64. Null if there is no body. */
   body: string | null;
   caller: Caller | null;
-  /** Missing if the orb grants the handler no act. */
+  /** Missing if the orb grants the handler no acts. */
   credential?: HandlerCredential;
-  /** The body continues in further messages. */
+  /** Set if more parts of the body follow in further messages. */
   more?: true;
 }
 
-/** A further message: the next part of the request's body, a request for the next part of the response, or the end. */
+/**
+ * A later message about the same request. It carries the next part of the request's body, asks for the next part of the
+ * response's body, or cancels the request.
+ */
 export interface HttpPartMessage {
   body: string | null;
   more: boolean;
-  /** The client has gone. No further message follows. */
+  /** Set if the exchange ends early, for example because the client disconnected. No further message follows. */
   cancel?: true;
 }
 
-/** The reply of a service to the first message, and to each part of a request's body. */
+/** The service's reply to each message about a request. */
 export interface HttpReplyMessage {
-  /** Missing while the service waits for the rest of the request's body. */
+  /** Missing while the service is waiting for more of the request's body. */
   status?: number;
   headers?: Record<string, string>;
-  /** Base64, or null. */
+  /** The body, or its next part, as base64. Null if there is none. */
   body?: string | null;
   /**
-   * Bytes of the whole body, in a reply with a status and `next`. The client gets it as Content-Length, and so can tell
-   * whether the body is complete.
+   * Bytes of the whole body. Required in a reply that has both `status` and `next`. The platform sends it as
+   * Content-Length, so that the client can detect an incomplete body.
    */
   length?: number;
   /**
-   * Tokens that follow the handler's subject. The platform sends the next message there, so that the same instance
-   * gets it. Missing in the last reply.
+   * Where the platform sends the next message: tokens to append to the handler's subject. They lead to the same
+   * instance of the service. Missing in the last reply.
    */
   next?: string;
 }

@@ -48,14 +48,15 @@ export const HTTP_HANDLERS = [
 
 export interface DescribedRoute {
   method: Uppercase<HttpMethod>;
-  /** Below `/api/{orbId}`. */
+  /** Relative to `/api/{orbId}`. */
   path: string;
   operation?: HttpOperation;
 }
 
 /**
- * Returns the routes of a handler for lists and the OpenAPI document. The routes of `access` are documented elsewhere.
- * @param route path of the handler below the orb
+ * Returns the routes of a handler, for overviews and the OpenAPI document. Omits the `access` handlers, whose routes
+ * are documented elsewhere.
+ * @param route the handler's path below the orb
  */
 export function describedRoutes(handler: HttpHandler | RemoteHttpHandler, route: string): DescribedRoute[] {
   if (!isRemote(handler)) {

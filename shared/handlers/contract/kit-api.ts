@@ -1,7 +1,7 @@
 import type { Fault } from "../../kernel/errors.ts";
 import { type KitCall, ServiceError } from "./kit-types.ts";
 
-/** Calls the API of an orb with the credential of a call. */
+/** Calls the orb's API with the credential that came with a call. */
 export async function callApi(
   { credential, requestId, traceparent }: Pick<KitCall, "credential" | "requestId" | "traceparent">,
   method: string,

@@ -1,4 +1,7 @@
-/** The part of the kit that answers HTTP requests. It joins and splits bodies that do not fit into one message. */
+/**
+ * The part of the kit that handles HTTP requests. It joins request bodies that arrive in parts, and splits large
+ * response bodies.
+ */
 import { fromBase64, toBase64 } from "../../kernel/base64.ts";
 import { concatBytes } from "../../kernel/ids.ts";
 import type { HttpMethod, HttpPaths } from "./http-entry.ts";
@@ -9,7 +12,10 @@ import { type KitCall, type KitDescription, ServiceError } from "./kit-types.ts"
 
 export interface KitHttpRequest extends Omit<KitCall, "idempotencyKey"> {
   method: Uppercase<HttpMethod> | (string & {});
-  /** Below the handler's own path: empty, or beginning with a slash. Decode each segment after splitting it. */
+  /**
+   * The path below the handler's own path. Either empty or starts with a slash. Split it into segments before decoding
+   * them.
+   */
   path: string;
   query: URLSearchParams;
   headers: Headers;
@@ -17,25 +23,27 @@ export interface KitHttpRequest extends Omit<KitCall, "idempotencyKey"> {
 }
 
 export interface KitHttpResponse {
-  /** 200 by default. */
+  /** Default: 200. */
   status?: number;
   headers?: Record<string, string>;
-  /** Parts of an iterable are sent as the client takes them. */
+  /** The kit reads an iterable only as fast as the client receives the response. */
   body?: string | Uint8Array | AsyncIterable<Uint8Array> | null;
-  /** Bytes of a body that is an iterable. */
+  /** Total bytes of the body. Required if the body is an iterable. */
   length?: number;
 }
 
 export interface KitHttpHandler extends KitDescription {
-  /** OpenAPI path items of the routes below the handler's own, which is `/`. */
+  /** OpenAPI path items, with paths relative to the handler's own route. `/` is that route itself. */
   paths?: HttpPaths;
-  /** Further request headers that the handler needs. */
+  /** Request headers that the handler needs in addition to the default ones. */
   headers?: string[];
   maxBodyBytes?: number;
   respond(request: KitHttpRequest): KitHttpResponse | Promise<KitHttpResponse>;
 }
 
-/** Milliseconds without a message after which an exchange is over, for example because the platform was restarted. */
+/**
+ * The kit ends an exchange after this many milliseconds without a message, for example after a restart of the platform.
+ */
 const IDLE_MS = 60_000;
 
 const encoder = new TextEncoder();
@@ -47,15 +55,18 @@ interface Exchange {
   traceparent: string | undefined;
   received: Uint8Array[];
   size: number;
-  /** The rest of the response; undefined while the request arrives. */
+  /** The unsent parts of the response. Undefined until the request has arrived completely. */
   parts: AsyncIterator<Uint8Array> | undefined;
-  /** Bytes of the response that were not sent yet. */
+  /** Number of response bytes that have not been sent yet. */
   left: number;
   timer: ReturnType<typeof setTimeout>;
 }
 
 export class HttpResponder {
-  /** Token below the handler's subject on which this instance gets the parts of its exchanges. */
+  /**
+   * Token below the handler's subject that is unique to this instance. Later messages of an exchange use it to reach
+   * this instance.
+   */
   readonly instance = crypto.randomUUID();
   readonly #name: string;
   readonly #handler: KitHttpHandler;
@@ -67,14 +78,15 @@ export class HttpResponder {
     this.#handler = handler;
   }
 
-  /** Returns the reply to the first message about a request. */
+  /** Returns the reply to the first message of an exchange. */
   async begin(
     data: Uint8Array,
     requestId: string | undefined,
     traceparent: string | undefined,
   ): Promise<HttpReplyMessage> {
     const head = JSON.parse(decoder.decode(data)) as HttpRequestMessage;
-    // Another service registered the same subject, so the platform has not checked access to this handler.
+    // The platform checked access to the handler that the message names. A different name means that two services share
+    // a subject.
     if (head.handler !== this.#name) throw new ServiceError(404, "No such handler listens on this subject.");
     const id = crypto.randomUUID();
     const timer = setTimeout(() => this.#end(id), IDLE_MS);
@@ -92,7 +104,7 @@ export class HttpResponder {
     return this.#step(id, () => this.#receive(id, exchange, { body: head.body, more: head.more === true }));
   }
 
-  /** Returns the reply to a further message. */
+  /** Returns the reply to a later message of an exchange. */
   async go(id: string, data: Uint8Array): Promise<HttpReplyMessage> {
     const message = JSON.parse(decoder.decode(data)) as HttpPartMessage;
     const exchange = this.#open.get(id);
@@ -108,7 +120,7 @@ export class HttpResponder {
     );
   }
 
-  /** Resolves when no exchange is open. */
+  /** Resolves when all exchanges have ended. */
   finished(): Promise<void> {
     if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -192,7 +204,7 @@ export class HttpResponder {
   }
 }
 
-/** Splits a body into parts that fit into a message. */
+/** Splits a body into parts that each fit into one message. */
 async function* partsOf(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const chunks = body instanceof Uint8Array ? [body] : body;
   for await (const chunk of chunks) {

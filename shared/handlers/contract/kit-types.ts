@@ -1,4 +1,4 @@
-/** Types that all parts of the kit use. */
+/** Types that are shared by all parts of the kit. */
 import type { Act } from "../../definition/document/acts.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import type { Caller, HandlerAuth, HandlerCredential } from "./types.ts";
@@ -32,20 +32,23 @@ export interface KitConnection<H extends KitHeaders = KitHeaders> {
 export interface KitCall {
   orbId: string;
   handler: string;
-  /** Null for an anonymous caller. */
+  /** Null if the caller is anonymous. */
   caller: Caller | null;
   requestId: string | undefined;
-  /** W3C trace context. Pass it on to other services. */
+  /** W3C trace context. Include it in requests to other services. */
   traceparent: string | undefined;
-  /** The caller's key for a repeated request. A handler can use it to execute the request only once. */
+  /**
+   * Key that the caller sends again when it repeats a request. A handler can use the key to process the request only
+   * once.
+   */
   idempotencyKey: string | undefined;
-  /** Credential for the API. Undefined if the orb grants the handler no act. */
+  /** Credential for the orb's API. Undefined if the orb grants the handler no acts. */
   credential: HandlerCredential | undefined;
   /**
-   * Calls the orb's API as the caller, through this handler. Returns the JSON of the response.
-   * @param path below `/api/{orbId}`, such as `/call/record`
-   * @throws ServiceError with the status and the code of a rejection. If the handler lets it pass, it reaches the
-   *   caller.
+   * Calls the orb's API on behalf of the caller. Returns the parsed JSON of the response.
+   * @param path relative to `/api/{orbId}`, such as `/call/record`
+   * @throws ServiceError with the status and code of an error response. If the handler does not catch it, the caller
+   *   receives it.
    */
   api(method: string, path: string, body?: unknown): Promise<unknown>;
 }
@@ -53,17 +56,17 @@ export interface KitCall {
 export interface KitDescription {
   description: string;
   auth: HandlerAuth;
-  /** Milliseconds that the platform waits for a response. */
+  /** Milliseconds that the platform waits for the handler's response. */
   timeoutMs?: number;
-  /** Acts that the handler requests: operations for its callers. */
+  /** Operations that the handler asks to perform on behalf of its callers. The orb's document must grant them. */
   acts?: Act[];
-  /** Subject to listen on. Default: `svc.<service>.<handler>`. */
+  /** Subject on which the handler listens. Default: `svc.<service>.<handler>`. */
   subject?: string;
 }
 
 /**
- * Throw this error to reject a call. Statuses from 400 to 499 reach the caller, except 407, 408, 421 and 425. All
- * others become 502.
+ * Throw this error to reject a call. The caller receives statuses from 400 to 499, except 407, 408, 421 and 425. All
+ * other statuses become 502.
  */
 export class ServiceError extends Error {
   readonly status: number;

@@ -30,7 +30,7 @@ export interface KitOptions<H extends KitHeaders> {
   /** Creates empty headers: the function `headers` of the NATS client. */
   headers: () => H;
   service: string;
-  /** Handlers by name. Those with `respond` get whole HTTP requests. */
+  /** Handlers by name. A handler with the method `respond` receives whole HTTP requests. */
   handlers: Record<string, KitHandler | KitHttpHandler>;
   /** Receives errors that handlers throw. Callers do not see these errors. */
   onError?: (error: unknown, call: { handler: string; requestId: string | undefined }) => void;
@@ -92,7 +92,7 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
       },
     });
   const subscriptions = all.map((each) => listen(each, subjectOf(each), service));
-  // The parts of one request must reach the instance that got its beginning, so these have no queue group.
+  // All messages of one exchange must reach the same instance, so these subscriptions are not in a queue group.
   const parts = all.flatMap((each) =>
     "responder" in each ? [listen(each, `${subjectOf(each)}.${each.responder.instance}.*`)] : [],
   );
@@ -184,7 +184,7 @@ async function answer<H extends KitHeaders>(
   }
 }
 
-/** Only the parts of an exchange arrive below the handler's own subject. */
+/** Handles a message of an exchange. First messages arrive on the handler's own subject, later ones below it. */
 function respond(each: BoundHttp, { subject, data, headers }: KitMessage, requestId: string | undefined) {
   const { responder } = each;
   return subject === subjectOf(each)

@@ -27,27 +27,32 @@ interface Described {
   auth: HandlerAuth;
   input?: JsonSchema;
   output?: JsonSchema;
-  /** Acts that the handler requests: operations for its callers. An orb's document must grant them. */
+  /** Operations that the handler asks to perform on behalf of its callers. The orb's document must grant them. */
   acts?: Act[];
 }
 
 /** The caller as services see it. Tokens and cookies are never passed on. */
 export interface Caller {
   sub: string;
-  /** Built-in role: the caller's own, or the one that its role of the orb extends. */
+  /**
+   * Built-in role of the caller. If the caller has a custom role, this is the built-in role that the custom role
+   * extends.
+   */
   role: Exclude<Role, "public">;
-  /** Role of the orb's own that the caller has, if any. */
+  /** Custom role of the caller, if the orb's document defines one for it. */
   orbRole?: string;
 }
 
-/** Lets a service act for its caller. The message's body holds it, because the broker can trace headers. */
+/**
+ * Lets a service act on behalf of its caller. It is sent in the message's body, because the broker can record headers
+ * in traces.
+ */
 export interface HandlerCredential {
-  /** Bearer token of the HTTP API. */
+  /** Bearer token for the HTTP API. */
   token: string;
   acts: Act[];
-  /** ISO 8601. */
   expiresAt: string;
-  /** Address of the orb's API: `https://…/api/{orbId}`. */
+  /** Base URL of the orb's API: `https://…/api/{orbId}`. */
   url: string;
 }
 
@@ -57,7 +62,7 @@ export interface LocalCall {
   principal: Principal;
   input: Record<string, unknown>;
   idempotencyKey?: string | undefined;
-  /** Acts for the caller as far as the orb grants it. */
+  /** Performs operations on behalf of the caller, limited to those that the orb grants. */
   acting: Acting;
 }
 
@@ -65,7 +70,10 @@ export interface LocalCall {
 export interface LocalHandler extends Described {
   kind: "local";
   input: JsonSchema;
-  /** Act that another handler needs to call this one for its caller. If missing, no handler can. */
+  /**
+   * Act that another handler must be granted to call this handler on behalf of its caller. If missing, other handlers
+   * cannot do so.
+   */
   act?: Act;
   run(call: LocalCall): Promise<unknown>;
 }
@@ -77,20 +85,20 @@ export interface RemoteHandler extends Described {
   timeoutMs: number;
 }
 
-/** A handler in another process that gets whole HTTP requests over the message broker. */
+/** A handler in another process that receives whole HTTP requests over the message broker. */
 export interface RemoteHttpHandler extends Described {
   kind: "http";
   subject: string;
   timeoutMs: number;
-  /** Documented routes below the handler's own. The handler may serve more. */
+  /** Documented routes, relative to the handler's own route. The handler may serve other routes, too. */
   paths: HttpPaths;
-  /** Further request headers that the service gets, in lower case. */
+  /** Names of request headers that the service receives in addition to the default ones, in lower case. */
   headers: string[];
-  /** Maximum bytes of a request's body. */
+  /** Maximum bytes of a request body. */
   maxBodyBytes: number;
 }
 
-/** A built-in handler with its own HTTP routes. */
+/** A built-in handler that has its own HTTP routes. */
 export interface HttpHandler extends Described {
   kind: "http";
   /** Documented routes. The handler may serve more paths below its name. */
@@ -100,7 +108,7 @@ export interface HttpHandler extends Described {
 
 export type Handler = LocalHandler | RemoteHandler | HttpHandler | RemoteHttpHandler;
 
-/** Returns whether a service provides the handler. */
+/** Returns whether the handler belongs to a service in another process. */
 export function isRemote(handler: Handler): handler is RemoteHandler | RemoteHttpHandler {
   return "subject" in handler;
 }
@@ -108,6 +116,6 @@ export function isRemote(handler: Handler): handler is RemoteHandler | RemoteHtt
 export interface HandlerDeps extends Deps {
   /** Built-in handlers. They are passed in, because they depend on this folder. */
   builtIn: readonly Handler[];
-  /** Makes the functions with which a handler in this process acts for its caller. */
+  /** Creates the functions that let a handler in this process act on behalf of its caller. */
   actingFor: (deps: Deps, live: LiveOrb, actor: HandlerActor) => Acting;
 }
