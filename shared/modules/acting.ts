@@ -20,7 +20,10 @@ import { schemaOf } from "../handlers/contract/target.ts";
 import { notFound } from "../kernel/errors.ts";
 import { recordTransaction } from "./transactions/record.ts";
 
-/** Returns what a handler in this process can do for its caller. The verbs check each call. */
+/**
+ * Returns the functions that let a handler in this process act on behalf of its caller. Each operation checks the
+ * permissions.
+ */
 export function actingFor(deps: Deps, live: LiveOrb, actor: HandlerActor): Acting {
   const routed = ({ module, schema }: Omit<EntryPlace, "id">): CompiledSchema => {
     const found = live.compiled.modules.get(module)?.routed === true;

@@ -58,7 +58,7 @@ async function settingsId(actor: Actor, { schema, scope }: SettingsTarget): Prom
   return derivedId(["settings", schema.home.schema, ...whose]);
 }
 
-/** Rejects callers without access. */
+/** Throws 401 or 403 if the caller may not read or update the settings. */
 function requireScope(
   caller: Principal,
   action: "read" | "update",

@@ -26,7 +26,10 @@ export interface NewRecord {
   key?: string | undefined;
 }
 
-/** Rejects callers who may not create records. Every account may, unless the schema's `access` says who writes. */
+/**
+ * Throws 401 or 403 if the caller may not create records. By default every account may; the schema's `access` can
+ * restrict this.
+ */
 function requireWriter(caller: Principal, schema: CompiledSchema): void {
   const { write, create } = schema.definition.access ?? {};
   requireAct(caller, "transactions:record");

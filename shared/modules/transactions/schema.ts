@@ -12,7 +12,7 @@ export interface RecordView {
   /** Time of creation by the platform's clock. */
   createdAt: string;
   createdBy: string;
-  /** The handler through which the account created the record. */
+  /** The handler that created the record on behalf of the account. */
   through?: string;
   values: Record<string, unknown>;
 }
@@ -23,7 +23,7 @@ export interface RecordSnapshot extends EntrySnapshot {
   request?: string;
 }
 
-/** @param definition the schema with the fields that the caller may read */
+/** @param definition the schema, limited to the fields that the caller may read */
 export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot): RecordView {
   const { id, createdAt, createdBy, through, values } = snapshot;
   const { module, id: schema } = definition;
