@@ -11,14 +11,14 @@ import { homeKey, homeOf, schemaToken } from "./document/home.ts";
 import { FIELD_TYPES } from "./fields/index.ts";
 
 /**
- * How a change affects stored entries:
- * - `removal`: deletes their module or schema. Needs `force`.
- * - `dangerous`: makes their values unreadable. Always rejected.
+ * How a change of the definition affects stored entries:
+ * - `removal`: deletes the module or schema of the entries. Needs `force`.
+ * - `dangerous`: makes stored values unreadable. Always rejected.
  * - `claim`: makes a field unique. Rejected if two entries have equal values.
- * - `access`: moves their published copies to another audience.
- * - `tightened`: may reject their next write.
- * - `index`: requires an index of their values.
- * - `renamed`: changes the paths of their schema, and keeps them.
+ * - `access`: moves the published copies of entries to another audience.
+ * - `tightened`: the next write of an entry may be rejected.
+ * - `index`: requires an index of stored values.
+ * - `renamed`: renames a schema, which changes its paths. The schema keeps its entries.
  */
 export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index" | "renamed";
 
@@ -201,7 +201,10 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
   return changes;
 }
 
-/** Returns what a reference refers to. It stays the same if the schema is renamed and keeps its entries. */
+/**
+ * Returns the orb, module and stored schema name that a reference points to. The stored name stays the same when a
+ * schema is renamed and keeps its entries.
+ */
 function targetOf({ ref }: FieldDefinition): string | undefined {
   if (ref === undefined) return undefined;
   const [orb, module, schema = ""] = ref.split("/");

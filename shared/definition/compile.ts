@@ -48,7 +48,10 @@ export interface CompiledField {
   readonly indexed: boolean;
   readonly sortable: boolean;
   readonly operators: readonly FilterOperator[];
-  /** The schema that a reference field points to. Another orb may have renamed it, so its id is not known here. */
+  /**
+   * The schema that a reference field points to, by its name in message subjects. The schema's current id is unknown
+   * here, because another orb may have renamed the schema.
+   */
   readonly target: { orb: string; module: string; schema: SchemaToken } | undefined;
   readonly allowed: ReadonlySet<string> | undefined;
   readonly rules: Rule;
@@ -65,10 +68,16 @@ export interface CompiledSchema {
   readonly home: Home;
   readonly definition: SchemaDefinition;
   readonly access: SchemaAccess;
-  /** Readers of the published copies. If not all of a role may read every entry, the copies are for the next one. */
+  /**
+   * Group of readers that published copies are for. If only some members of a group may read every entry, the next
+   * higher group is used.
+   */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
-  /** Whether some callers who may read or write an entry may not read or set one of its fields. */
+  /**
+   * Whether field rules restrict callers who may access the entry. `read`: some of them may not read a field. `any`:
+   * some of them may not read or not set a field.
+   */
   readonly narrowed: { readonly read: boolean; readonly any: boolean };
   readonly unique: readonly CompiledField[];
   readonly indexed: readonly CompiledField[];
@@ -103,22 +112,22 @@ export interface CompiledOrb {
   /** Lifetime of user sessions, in seconds. */
   readonly sessionTtl: number;
   /**
-   * Full handler names (`service.handler`) by their path below the orb: `quote`, or `pricing/quote` if another service
-   * has a `quote` too.
+   * Full handler names (`service.handler`), keyed by their path below the orb. The path is the handler's name, such as
+   * `quote`. If another service has a `quote` too, the path includes the service: `pricing/quote`.
    */
   readonly handlers: ReadonlyMap<string, string>;
   /** Full names of all handlers that the orb uses. */
   readonly handlerNames: ReadonlySet<string>;
-  /** Acts that the document grants to each handler, by its full name. */
+  /** Acts that the document grants to each handler, keyed by full handler name. */
   readonly grants: ReadonlyMap<string, readonly Act[]>;
   /** Whether the orb has user accounts. */
   readonly usesAccess: boolean;
-  /** Roles of the orb's own. */
+  /** Roles that the orb defines. */
   readonly roles: OrbRoles;
   schema(module: string, schema?: string): CompiledSchema | undefined;
   /**
-   * Returns the schema that has the entries of a stored name. A stored revision, or a reference of another orb, may name
-   * the schema as an earlier definition did, such as `product-variant` for `ProductVariant`.
+   * Returns the schema whose entries are stored under a name. Stored revisions and references from other orbs may use
+   * the name from an earlier definition, such as `product-variant` for `ProductVariant`.
    */
   schemaNamed(module: string, schema: string): CompiledSchema | undefined;
 }
@@ -127,7 +136,7 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
   const modules = new Map<string, CompiledModule>();
   const byHome = new Map<HomeKey, CompiledSchema>();
   const usesAccess = document.uses.some((use) => use.service === "access");
-  // Accounts of the shared realm have built-in roles only.
+  // An orb without its own accounts uses the shared accounts. Shared accounts have built-in roles only.
   const roles = usesAccess ? rolesOf(document.roles) : NO_ROLES;
   for (const definition of document.modules) {
     const schemas = new Map<string, CompiledSchema>();
@@ -228,7 +237,7 @@ function partsOf(fields: ReadonlyMap<string, CompiledField>) {
   } satisfies Partial<CompiledSchema>;
 }
 
-/** Returns a schema that has only some of its fields, as if the document did not name the others. */
+/** Returns a copy of a schema with only the named fields, as if the document did not contain the others. */
 export function withFields(schema: CompiledSchema, names: ReadonlySet<string>): CompiledSchema {
   return { ...schema, ...partsOf(new Map([...schema.fields].filter(([name]) => names.has(name)))) };
 }

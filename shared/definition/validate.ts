@@ -68,7 +68,7 @@ export function validateValues(
   return { values, masked, faults: faults.list() };
 }
 
-/** @param known names of the fields that the message lists */
+/** @param known names of the fields that the error message lists */
 export function unknownField(schema: CompiledSchema, path: string, known: readonly string[]): Fault {
   const message = `is not a field of ${schema.module}/${schema.id}. Its fields are ${joinNames(known)}.`;
   return { path, code: "unknown_property", message };

@@ -1,4 +1,4 @@
-/** Finds access rules that name no caller, and roles that appear twice. */
+/** Reports access rules that name an unknown caller, and roles that appear twice. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { ACTIONS, type Action, CALLERS, handlersIn } from "../document/access.ts";
@@ -22,7 +22,7 @@ export function checkAccess(document: LooseDocument, faults: Faults): void {
   }
 }
 
-/** Names of a document that its access rules can use. */
+/** Roles and handlers that the access rules of a document can name. */
 interface Named {
   roles: ReadonlySet<string>;
   /** Full names of the handlers in `uses`. */
@@ -41,7 +41,7 @@ function checkLists(
     for (const { path: place, value } of texts(ownProperty(access, action), `${path}/access/${action}`)) {
       if (!handlersIn([value]).every((handler) => handlers.has(handler)))
         faults.add(place, "unknown_handler", "must name a handler that is listed in uses");
-      // The shape of the document decides about names that no role can have.
+      // Skip names that cannot be role ids. The Zod schema of the document rejects them.
       if (CALLERS.includes(value) || roles.has(value) || !ROLE_ID.test(value)) continue;
       const known = joinNames([...CALLERS, ...[...roles].map((role) => clip(role))]);
       faults.add(

@@ -1,4 +1,4 @@
-/** Checks that the hooks of a document name handlers, modules and schemas that the document has. */
+/** Checks that hooks name only handlers, modules and schemas that exist in the document. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { BUILT_IN_SERVICES } from "../document/ids.ts";
 import type { LooseDocument, LooseHook } from "./loose.ts";
@@ -54,7 +54,7 @@ function checkPlace(document: LooseDocument, hook: LooseHook, faults: Faults): v
   faults.add(`${path}/schema`, "unknown_schema", `must be a schema of the module: ${names}`);
 }
 
-/** A hook has a handler with a mode, or the address of a webhook, which always runs after the write. */
+/** Checks that a hook has either a handler with a mode, or a webhook URL. Webhooks always run after the write. */
 function checkTarget({ path, handler, url, mode }: LooseHook, faults: Faults): void {
   if (handler === undefined && url === undefined) {
     faults.add(`${path}/handler`, "required", "is required, unless the hook has a url");

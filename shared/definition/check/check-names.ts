@@ -5,7 +5,7 @@ import { type HomeKey, homeKey, homeOf } from "../document/home.ts";
 import { hidesRealmSegment, isRealmSegment, isReservedModuleId, isSigninPage } from "../document/ids.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
-/** @param before the document that this one replaces */
+/** @param before the current document, which the checked document would replace */
 export function checkNames(document: LooseDocument, faults: Faults, before?: OrbDocument): void {
   const usesAccess = document.uses.some(({ service }) => service === "access");
   const used = before?.uses.some(({ service }) => service === "access") === true;
@@ -29,7 +29,7 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
       } else if (
         usesAccess &&
         isRealmSegment(module.id) &&
-        // The route is newer than the module, and does not hide it.
+        // Accept a module that had its id before the platform added the route. The module keeps its path.
         !(used && hidesRealmSegment(before, module.id))
       ) {
         // A module with this id would hide the routes for signing out and for managing users.
@@ -63,8 +63,8 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
 }
 
 /**
- * Refuses a second schema with the same home. Message subjects contain the module's type and not its id, and the
- * schema's id in kebab-case.
+ * Rejects a schema whose entries would be stored in the same place as those of another schema. Message subjects contain
+ * the module type, but not the module id. They contain the schema id in kebab-case.
  */
 function checkHome(
   homes: Map<HomeKey, { module: string; schema: string }>,
@@ -89,9 +89,12 @@ function checkHome(
 }
 
 interface Used {
-  /** Services by the names of their handlers. */
+  /** Services that have a handler of a given name, keyed by that handler name. */
   services: ReadonlyMap<string, string[]>;
-  /** For each service, a handler whose name another service has too. Its route begins with the name of the service. */
+  /**
+   * Maps a service to the name of a handler that another service has too. The route of such a handler begins with the
+   * service name.
+   */
   shared: ReadonlyMap<string, string>;
 }
 

@@ -51,7 +51,7 @@ export interface LooseDocument {
   id: string | undefined;
   languages: Placed[];
   markets: Placed[];
-  /** Ids of the orb's own roles. */
+  /** Ids of the roles that the orb defines. */
   roles: Placed[];
   uses: { path: string; service: string | undefined; handlers: Placed[]; acts: Placed[] }[];
   hooks: LooseHook[];

@@ -1,31 +1,34 @@
-/** Roles of an orb's own, and access rules: who may read and write the entries of a schema. */
+/** Roles that an orb defines, and access rules: who may read and write the entries of a schema. */
 import { z } from "zod";
 import { equal } from "../../kernel/json.ts";
 import { ROLE_ID } from "./ids.ts";
 import { words } from "./text.ts";
 
-/** Built-in roles from the least to the most powerful. Each has the rights of those before it. */
+/** Built-in roles in ascending order. Each role includes the rights of the roles before it. */
 export const BUILT_IN_ROLES = ["public", "user", "admin", "owner"] as const;
 export type BuiltInRole = (typeof BUILT_IN_ROLES)[number];
 
-/** The actions that a document can allow on entries. `authorize.ts` derives every operation on entries from these. */
+/**
+ * The actions on entries that a document can allow. `authorize.ts` derives the permission for every operation on
+ * entries from these actions.
+ */
 export const ACTIONS = ["read", "create", "update", "publish", "delete"] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** The callers that every access rule can name, beside the roles and handlers of the orb. */
+/** The callers that every access rule can name, in addition to the orb's roles and handlers. */
 export const CALLERS: readonly string[] = ["public", "user", "own", "admin", "owner"];
 
-/** Most roles of one orb. */
+/** Maximum number of roles that an orb can define. */
 export const MAX_ROLES = 50;
 
-/** Names that no role of an orb can have, because they mean something else in access rules and descriptions. */
+/** Ids that an orb cannot give to a role, because they have another meaning in access rules or descriptions. */
 const RESERVED: ReadonlySet<string> = new Set([...CALLERS, "platform", "anonymous", "system", "handler"]);
 
-/** The built-in roles whose rights a role of an orb can have beside those that name it. */
+/** The built-in roles that a role of an orb can extend. The role also has the rights of the role that it extends. */
 export const EXTENDED = ["user", "admin"] as const;
 export type ExtendedRole = (typeof EXTENDED)[number];
 
-/** Roles of an orb's own by id, with the built-in role that each extends. */
+/** The roles that an orb defines. Maps the role id to the built-in role that the role extends. */
 export type OrbRoles = ReadonlyMap<string, ExtendedRole>;
 
 export const NO_ROLES: OrbRoles = new Map();
@@ -55,14 +58,14 @@ export const rolesSchema = z
   .max(MAX_ROLES)
   .meta({ description: "Roles of the orb's own, beside user, admin and owner." });
 
-/** Returns the roles of a document by id. */
+/** Returns the roles of a document, keyed by role id. */
 export function rolesOf(roles: z.output<typeof rolesSchema> | undefined): OrbRoles {
   return new Map(roles?.map((role) => [role.id, role.extends ?? "user"]));
 }
 
-/** Most handlers that one list of callers can name. */
+/** Maximum number of handlers in one list of callers. */
 const MAX_HANDLERS = 20;
-/** `handler:<service>.<handler>`: the handler, for whichever caller. */
+/** `handler:<service>.<handler>` allows a handler, whoever calls that handler. */
 const HANDLER = /^handler:[^.]+\.[^.]+$/;
 
 const caller = z.string().refine((name) => ROLE_ID.test(name) || HANDLER.test(name), {
@@ -135,18 +138,18 @@ export const fieldAccessSchema = z
 
 export type AccessDefinition = z.output<typeof accessSchema>;
 
-/** The callers that may do each action, as a document names them, with all defaults filled in. */
+/** The callers who may perform each action, written as in a document, with all defaults filled in. */
 export type AccessLists = Readonly<Record<Action, readonly string[]>>;
 
 const ADMIN = ["admin"] as const;
-/** The lists that the short form of `write` stands for. */
+/** The access lists that each short form of `write` stands for. */
 const WRITERS: Record<NonNullable<AccessDefinition["write"]>, Omit<AccessLists, "read">> = {
   user: { create: ["user"], update: ["own"], publish: ["own"], delete: ["own"] },
   admin: { create: ADMIN, update: ADMIN, publish: ADMIN, delete: ADMIN },
   owner: { create: ["owner"], update: ["owner"], publish: ["owner"], delete: ["owner"] },
 };
 
-/** Returns the lists of a schema's access rules, whichever form its document uses. */
+/** Returns the access lists of a schema. Expands the short forms that its document may use. */
 export function accessLists(
   type: string,
   { access = {} }: { access?: AccessDefinition | undefined },
@@ -162,22 +165,27 @@ export function accessLists(
   };
 }
 
-/** The callers who may do something, in the one form that decisions use. */
+/** The callers who may perform an action, in the form that authorization decisions use. */
 export interface Grant {
-  /** The lowest built-in role that may do it to every entry. Higher ones may too. Null: only the handlers may. */
+  /**
+   * Lowest built-in role that may perform the action on every entry. Higher roles may too. Null if only handlers may.
+   */
   least: BuiltInRole | null;
-  /** Whether signed-in users may do it to the entries that they created. */
+  /** Whether signed-in users may perform the action on entries that they created. */
   own: boolean;
-  /** Roles of the orb that may do it to every entry, although what they extend may not. */
+  /** Roles of the orb that may perform the action on every entry, even if the role that they extend may not. */
   roles: readonly string[];
-  /** Full names of handlers that may do it to every entry when they act for a caller. */
+  /** Full names of handlers that may perform the action on every entry when they act for a caller. */
   handlers: readonly string[];
 }
 
-/** The callers who may do each action on the entries of a schema. */
+/** The callers who may perform each action on the entries of a schema. */
 export type SchemaAccess = Readonly<Record<Action, Grant>>;
 
-/** Returns the lowest built-in role that has the rights of every holder of a role, and of every creator. */
+/**
+ * Returns the lowest built-in role that has all rights of a named role. For `own`, it is the lowest role that has all
+ * rights of a creator.
+ */
 function above(name: string, roles: OrbRoles): BuiltInRole {
   if (name === "own") return "admin";
   const extended = roles.get(name);
@@ -212,13 +220,16 @@ export function compileAccess(lists: AccessLists, roles: OrbRoles = NO_ROLES): S
   };
 }
 
-/** Returns the least role that may do something, to its own entries at least; `handler` if only handlers may. */
+/**
+ * Returns the lowest role that may perform an action, at least on its own entries. Returns `handler` if only handlers
+ * may.
+ */
 export function lowestRole({ least, own, roles }: Grant): string {
   if (least === null || least === "public" || least === "user") return least ?? "handler";
   return own ? "user" : (roles[0] ?? least);
 }
 
-/** The callers who may read and set a field, among those of its entry. Undefined: all of them. */
+/** Who may read and set a field, among the callers who may access its entry. Undefined means all of those callers. */
 export interface FieldAccess {
   readonly read: Grant | undefined;
   readonly write: Grant | undefined;
@@ -236,17 +247,18 @@ export function compileFieldAccess(
   return { read: grant(access.read), write: grant(access.write) };
 }
 
-/** Access to entries whose schema the definition no longer has. */
+/** Access rules for entries whose schema is no longer in the definition. */
 export const ADMINS_ONLY = compileAccess({ read: ADMIN, ...WRITERS.admin });
 
-/** Returns the readers of a schema's live copies. All of them may read every entry. */
+/**
+ * Returns the group of readers that published copies of a schema's entries are for. Everyone in the group may read
+ * every entry.
+ */
 export function liveRoleOf({ read }: SchemaAccess): "public" | "user" | "admin" {
   return read.least === null || read.least === "owner" ? "admin" : read.least;
 }
 
-/**
- * Returns the access rules as responses show them: in the short form if it says the same, and otherwise as lists.
- */
+/** Returns the access rules as responses show them: in the short form if it is equivalent, otherwise as lists. */
 export function shownAccess(
   lists: AccessLists,
 ): { read: string | readonly string[]; write: string } | AccessLists {

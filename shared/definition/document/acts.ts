@@ -1,6 +1,6 @@
 /**
- * Acts: operations that a handler can do for its caller. A handler requests acts in its registration. The orb's
- * document grants them in `uses`.
+ * Acts: operations that a handler can perform on behalf of its caller. A handler requests acts when it registers. The
+ * orb's document grants them in `uses`.
  */
 export const ACTS = [
   "entries:read",
@@ -15,7 +15,7 @@ export const ACTS = [
 ] as const;
 export type Act = (typeof ACTS)[number];
 
-/** The acts that change nothing. */
+/** The acts that only read data. */
 const READING: readonly Act[] = [
   "entries:read",
   "entries:reveal",
@@ -24,12 +24,11 @@ const READING: readonly Act[] = [
   "rules:evaluate",
 ];
 
-/** Returns whether an act changes nothing. */
 export function onlyReads(act: Act): boolean {
   return READING.includes(act);
 }
 
-/** The act that covers each operation on entries. `authorize.ts` decides by it. */
+/** The act that a handler needs for each operation on entries. `authorize.ts` checks it. */
 export const ACT_OF = {
   read: "entries:read",
   readDraft: "entries:read",

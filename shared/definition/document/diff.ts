@@ -12,7 +12,7 @@ export interface ChangeLog {
   summary: string[];
 }
 
-/** Compares two documents. The log shows that a secret has changed, but not the secret. */
+/** Compares two documents. The change log shows that a secret has changed, but not its value. */
 export function changeLog(from: OrbDocument | null, to: OrbDocument | null): ChangeLog {
   const changes = patch(from, to).map((operation) =>
     "value" in operation ? { ...operation, value: maskedValue(operation.path, operation.value) } : operation,

@@ -1,6 +1,6 @@
 /**
- * Where the entries of a schema are stored: the parts of their subjects that follow from the schema. Everything else
- * takes a {@link Home} from here, or parses it from a stored subject.
+ * Derives where the entries of a schema are stored: the module type and schema name in their message subjects. All
+ * other code gets a {@link Home} from this file, or parses it from a stored subject.
  */
 import type { Home, SchemaToken } from "../../store/subjects.ts";
 import type { ModuleType } from "./document.ts";
@@ -16,12 +16,12 @@ export const SUBJECT_TYPES = {
   SETTINGS: "settings",
 } as const satisfies Record<ModuleType, Lowercase<ModuleType>>;
 
-/** Before a capital that begins a word: `product|Variant`, `Order2|Item`, `HTTP|Server`. */
+/** Matches the position before a capital letter that begins a word: `product|Variant`, `Order2|Item`, `HTTP|Server`. */
 const WORD = /(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g;
 
 /**
- * Returns the name of a schema in message subjects: its id in kebab-case. An id in kebab-case stays as it is, because
- * entries are stored under it.
+ * Returns the name of a schema in message subjects: the schema's id in kebab-case. Ids that are already in kebab-case
+ * stay unchanged, because existing entries are stored under them.
  */
 export function schemaToken(id: string): SchemaToken {
   return id.replaceAll(WORD, "-").toLowerCase() as SchemaToken;
@@ -31,7 +31,7 @@ export function homeOf(type: ModuleType, schemaId: string): Home {
   return { type: SUBJECT_TYPES[type], schema: schemaToken(schemaId) };
 }
 
-/** A home as one text, for the keys of maps. */
+/** A home written as a string, to use as a key in maps. */
 export type HomeKey = string & { readonly brand: "HomeKey" };
 
 export function homeKey({ type, schema }: Home): HomeKey {

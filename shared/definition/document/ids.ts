@@ -10,7 +10,7 @@ export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
 export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
 /** The full name of a handler: `service.handler`. */
 export const HANDLER_NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}\.[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;
-/** Services whose handlers are part of the platform. */
+/** Services whose handlers are built into the platform. */
 export const BUILT_IN_SERVICES: readonly string[] = ["access", "rules", "transactions", "settings"];
 /** A market, such as `US` or `emea-north`: 1 to 32 characters. */
 export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
@@ -99,8 +99,8 @@ export function isRealmSegment(segment: string): boolean {
 }
 
 /**
- * Returns whether a module of an orb has the path of an account route. Only a definition that is older than the route
- * can have such a module, and the module keeps its path.
+ * Returns whether a module of an orb already uses the path of an account route. Only a definition that is older than
+ * the route can contain such a module. The module keeps its path.
  */
 export function hidesRealmSegment(
   { modules }: { modules: readonly { id: string }[] },

@@ -1,4 +1,4 @@
-/** Identity providers with which the users of an orb can sign in. */
+/** Identity providers that the users of an orb can sign in with. */
 import { z } from "zod";
 import { MODULE_ID } from "./ids.ts";
 import { MASK } from "./mask.ts";
@@ -6,12 +6,15 @@ import { words } from "./text.ts";
 
 export const PROVIDER_LIMITS = { providers: 10, scopes: 20, secret: 1_000 } as const;
 
-/** Encrypted secrets have this prefix. The platform accepts one only if it can decrypt it for the same provider. */
+/**
+ * Prefix of encrypted secrets. The platform accepts an encrypted secret only if it can decrypt it for the same
+ * provider.
+ */
 export const SEALED = "sealed:";
-/** Longest encrypted form of the longest secret. */
+/** Maximum length of a secret in encrypted form. The longest allowed secret fits when it is encrypted. */
 const MAX_SEALED = 8_192;
 
-/** Returns whether the host is this computer. Providers there may use http, for tests and development. */
+/** Returns whether the host is the local machine. Local providers may use HTTP, for tests and development. */
 function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "127.0.0.1";
 }
@@ -20,9 +23,9 @@ const IP_ADDRESS = /^(?:\[|\d+\.\d+\.\d+\.\d+$)/;
 const LOCAL_NAME = /(?:^|\.)(?:localhost|local|internal|home\.arpa)$/;
 
 /**
- * Returns whether the platform may send requests to a provider's address: only by https and to a public name, so that
- * a provider cannot make it reach internal services. A name can still lead to an internal address. A platform on this
- * computer may also reach providers on this computer.
+ * Returns whether the platform may send requests to a provider's address. Only HTTPS and public host names are allowed,
+ * so that a provider cannot direct requests to internal services. A public name can still resolve to an internal
+ * address. A platform that runs on the local machine may also use providers there.
  * @param publicUrl address of the platform
  */
 export function isAllowedAddress(address: string, publicUrl: string): boolean {
@@ -34,7 +37,10 @@ export function isAllowedAddress(address: string, publicUrl: string): boolean {
   return protocol === "https:" && name.includes(".") && !IP_ADDRESS.test(name) && !LOCAL_NAME.test(name);
 }
 
-/** Returns whether text can be an issuer: an https address without credentials, query and fragment. */
+/**
+ * Returns whether text is a valid issuer: an HTTPS address without credentials, query or fragment. Local issuers may
+ * use HTTP.
+ */
 function isIssuer(text: string): boolean {
   if (!URL.canParse(text) || /[?#\s\\]/.test(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
@@ -106,8 +112,8 @@ export const providersSchema = z
 export type ProviderDefinition = z.output<typeof providerSchema>;
 
 /**
- * Returns the owner of a provider's encrypted secret. It contains the issuer, so that changing the issuer never sends
- * the secret to another server.
+ * Returns the context that a provider's encrypted secret is bound to. The context includes the issuer. After a change
+ * of issuer, the secret cannot be decrypted, so it is never sent to another server.
  */
 export function providerBinding(
   orb: string,
@@ -116,12 +122,12 @@ export function providerBinding(
   return `provider/${orb}/${id}/${issuer}`;
 }
 
-/** Where documents contain secrets. */
+/** Path of the secrets in a document. `*` matches every item of an array. */
 const PLACE = ["access", "providers", "*", "clientSecret"] as const;
 
 /**
- * Replaces the secrets of a part of a document by the mask.
- * @param depth how many segments of {@link PLACE} lead to the part
+ * Replaces the secrets in a part of a document with the mask.
+ * @param depth number of segments of {@link PLACE} that lead to the part
  */
 function maskedAt(value: unknown, depth: number): unknown {
   const segment = PLACE[depth];
@@ -133,12 +139,15 @@ function maskedAt(value: unknown, depth: number): unknown {
   return { ...value, [segment]: maskedAt(Reflect.get(value, segment), depth + 1) };
 }
 
-/** Returns a document with the mask instead of its secrets. */
+/** Returns a copy of a document in which the mask replaces all secrets. */
 export function masked<T extends object | null>(document: T): T {
   return maskedAt(document, 0) as T;
 }
 
-/** Returns the value of a JSON Patch operation with the mask instead of secrets. @param path its JSON Pointer */
+/**
+ * Returns the value of a JSON Patch operation, with the mask in place of secrets.
+ * @param path JSON Pointer of the operation
+ */
 export function maskedValue(path: string, value: unknown): unknown {
   const segments = path.split("/").slice(1);
   const leads = segments.every((segment, at) => PLACE[at] === "*" || PLACE[at] === segment);

@@ -7,7 +7,7 @@ export function textFlaw(text: string): string | undefined {
   return undefined;
 }
 
-/** Text for people: no NUL character and no unpaired surrogate. */
+/** Human-readable text. NUL characters and unpaired surrogates are rejected. */
 export const words = z.string().refine((text) => textFlaw(text) === undefined, {
   error: ({ input }) => textFlaw(String(input)) ?? "",
   params: { code: "text" },

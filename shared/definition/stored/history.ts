@@ -121,7 +121,7 @@ export function appendRecord(
   ]);
 }
 
-/** Finds a revision in the history, in a logarithmic number of small reads. */
+/** Finds a revision in the history. The number of reads grows with the logarithm of the history's length. */
 export async function findRevision(
   deps: Pick<Deps, "store">,
   orb: string,

@@ -106,8 +106,9 @@ async function replace(
 }
 
 /**
- * Returns where the revisions of each hook after writes begin. Every write under this definition follows the fence, so
- * no revision is missed. A hook that the previous definition had goes on where it is.
+ * Returns, for each after-write hook, the stream sequence after which the hook runs. Every write under this definition
+ * has a higher sequence than the fence, so a new hook misses no revision. A hook that the previous definition already
+ * had keeps its sequence.
  */
 function sinceOf(
   before: LiveRecord | undefined,

@@ -28,7 +28,9 @@ export interface LiveRecord {
   work?: EntryWork | undefined;
   /** Fencing token. Missing in definitions that were stored before the token existed. */
   fence?: Fence | undefined;
-  /** For each hook after writes, the sequence after which its revisions begin: when the hook was published. */
+  /**
+   * For each after-write hook, the stream sequence when the hook was published. The hook runs only for later revisions.
+   */
   since?: Record<string, number> | undefined;
 }
 

@@ -52,7 +52,7 @@ function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): Ind
 export interface IndexScan {
   orb: string;
   filter: string;
-  /** The home of all entries in the index, if the subjects do not contain it. */
+  /** Where the indexed entries are stored. Needed only if the subjects of the index do not contain it. */
   home?: Home;
   literal?: boolean;
   first: number;

@@ -23,7 +23,7 @@ import { publishedOf } from "./entry-keys.ts";
 
 /** An entry as the caller may see it. */
 export interface VisibleEntry {
-  /** The entry's schema, with the fields that the caller may read. */
+  /** The entry's schema, reduced to the fields that the caller may read. */
   schema: CompiledSchema;
   address: EntryAddress;
   head: EntrySnapshot;
@@ -132,7 +132,10 @@ export function newestRevision(
   return { schema, address, head, shown: maskedRevision(schema, at), newest: at.revision };
 }
 
-/** Returns an entry without the values that the caller may not read. The caller must be allowed to read the entry. */
+/**
+ * Returns an entry without the values that the caller may not read. Does not check whether the caller may read the
+ * entry.
+ */
 export function seenBy<T extends VisibleEntry>(caller: Principal, seen: T): T {
   const schema = readableIn(seen.schema, caller, seen.head.createdBy);
   if (schema === seen.schema) return seen;

@@ -1,12 +1,15 @@
 /**
- * What a caller may see of an entry's fields. A field that the caller may not read is treated as if the definition did
- * not have it, so that every answer, filter and error leaves it out.
+ * Determines which fields of an entry a caller may see. Fields that the caller may not read are treated as if the
+ * definition did not contain them. So every response, filter and error leaves them out.
  */
 import { isOwn, may, mayField, type Principal } from "../../access/authorize.ts";
 import { type CompiledSchema, withFields } from "../../definition/compile.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 
-/** Views of each schema by the names of their fields. There are few, because they depend on the caller's role alone. */
+/**
+ * Views of each schema, keyed by their field names. There are few views per schema, because a view depends only on the
+ * caller's role and on whether the caller created the entry.
+ */
 const views = new WeakMap<CompiledSchema, Map<string, CompiledSchema>>();
 
 function viewOf(schema: CompiledSchema, names: readonly string[]): CompiledSchema {
@@ -19,7 +22,10 @@ function viewOf(schema: CompiledSchema, names: readonly string[]): CompiledSchem
   return view;
 }
 
-/** Returns what an ETag must hold of a caller's view of a schema. Empty if all callers have the same view. */
+/**
+ * Returns the field names that an ETag must include, because callers may see different fields. Empty if all callers see
+ * the same fields.
+ */
 export function viewKey({ definition, fields }: CompiledSchema): readonly string[] {
   return definition.fields.some(({ access }) => access?.read !== undefined)
     ? [[...fields.keys()].join()]
@@ -27,7 +33,7 @@ export function viewKey({ definition, fields }: CompiledSchema): readonly string
 }
 
 /**
- * Returns the schema as a caller sees it in an entry that it may read: without the fields that it may not read.
+ * Returns the schema reduced to the fields that a caller may read. The caller must be allowed to read the entry.
  * @param own whether the caller created the entry
  */
 export function readableBy(schema: CompiledSchema, caller: Principal, own: boolean): CompiledSchema {
@@ -42,8 +48,8 @@ export function readableBy(schema: CompiledSchema, caller: Principal, own: boole
 }
 
 /**
- * Returns the schema with the fields that a caller may read in every entry of its lists. Filters and sort orders may
- * use only these: others would tell about entries of other users.
+ * Returns the schema reduced to the fields that a caller may read in every listed entry. Filters and sort orders may
+ * use only these fields. Other fields would reveal values from entries of other users.
  */
 export function comparableBy(schema: CompiledSchema, caller: Principal): CompiledSchema {
   if (!schema.narrowed.read) return schema;
@@ -51,12 +57,15 @@ export function comparableBy(schema: CompiledSchema, caller: Principal): Compile
   return readableBy(schema, caller, onlyOwn);
 }
 
-/** Returns the schema as a caller sees it in an entry that a certain account created. */
+/**
+ * Returns the schema reduced to the fields that a caller may read in an entry.
+ * @param createdBy account that created the entry
+ */
 export function readableIn(schema: CompiledSchema, caller: Principal, createdBy: string): CompiledSchema {
   return readableBy(schema, caller, isOwn(caller.actor, createdBy));
 }
 
-/** Returns the values of the fields that a schema has. */
+/** Returns only the values whose fields are in the schema. */
 export function ofFields<T>(
   { fields }: CompiledSchema,
   values: Readonly<Record<string, T>>,
@@ -77,7 +86,8 @@ const HIDDEN: Fault = {
 };
 
 /**
- * Returns an error without the fields that the caller may not see. The faults of these become a single one.
+ * Returns an error that does not mention fields that the caller may not see. One general fault replaces the faults of
+ * these fields.
  * @param seen names of the fields that the caller may read or has sent
  */
 export function concealed(error: unknown, schema: CompiledSchema, seen: ReadonlySet<string>): unknown {

@@ -33,7 +33,7 @@ export interface EntryView {
   id: string;
   orb: string;
   module: string;
-  /** The schema's id when the revision was stored. Its definition may have another one now, with the same home. */
+  /** The schema's id when the revision was stored. The current definition may use another id for the same schema. */
   schema: string;
   status: Status | "DELETED";
   revision: number;
@@ -52,9 +52,9 @@ export interface EntryView {
 export interface EntrySnapshot extends EntryView {
   v: 1;
   operation: EntryOperation;
-  /** The handler through which the author wrote this revision. */
+  /** The handler that wrote this revision on behalf of its author. */
   through?: string | undefined;
-  /** Whether the operation `publish` also changed the values. */
+  /** Set if the operation `publish` also changed the values. */
   updated?: true;
   /** Sequence of the published revision in the log. Null if this is the published revision, or there is none. */
   publishedSeq: number | null;
@@ -201,7 +201,7 @@ export function viewWith(stored: EntryView, values: EntryView["values"]): EntryV
   };
 }
 
-/** Returns a revision as clients see it: under the current id of its schema, with sensitive values masked. */
+/** Returns a revision as clients see it: with the current id of its schema, and with sensitive values masked. */
 export function entryView(stored: EntryView, schema?: Secrets & { readonly id: string }): EntryView {
   const view = viewWith(stored, maskValues(stored.values, schema));
   return schema === undefined ? view : { ...view, schema: schema.id };

@@ -73,7 +73,8 @@ const PASSED = 2000;
 
 /**
  * Reads entries in order of creation until the page is full.
- * @param options.most maximum entries to read; returns undefined if that many do not fill the page
+ * @param options.most maximum number of entries to read; the result is undefined if that many entries do not fill the
+ * page
  * @param options.known whether the scan yields all entries at once
  */
 async function pageOfSteps<T>(

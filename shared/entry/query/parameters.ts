@@ -60,7 +60,7 @@ export function isProperty(name: string): name is Property {
 }
 
 interface ParameterReader {
-  /** Has the fields that filters and sort orders may use. */
+  /** The schema, reduced to the fields that filters and sort orders may use. */
   readonly compared: CompiledSchema | undefined;
   fault(parameter: string, code: string, message: string): void;
   parts(parameter: string, text: string, most: number): string[];

@@ -152,8 +152,8 @@ function readExtra(
 /**
  * Parses the query of a list. Without a schema, only properties that every entry has, such as `id`, can be filtered or
  * sorted.
- * @param schema has the fields that the response may show
- * @param compared has the fields that filters and sort orders may use
+ * @param schema reduced to the fields that the response may show
+ * @param compared the schema, reduced to the fields that filters and sort orders may use
  * @throws AppError malformed `invalid_parameter` with all errors
  */
 export function parseListQuery(

@@ -105,14 +105,14 @@ function variantOf(
     entry.status,
     choiceKey(choice),
     fields === undefined ? null : [...fields].sort(),
-    // Callers of different roles get different fields at the same address.
+    // Callers with different roles see different fields, so their ETags must differ.
     ...viewKey(schema),
   ];
 }
 
 /**
- * Returns the answer to a write. Callers who may not read drafts, because they may only delete entries, get no values
- * of an entry that they did not just create.
+ * Returns the response to a write. A caller who may delete entries but not read drafts gets no values. The exception is
+ * an entry that the caller has just created.
  */
 export function presentWritten(
   actor: Actor,

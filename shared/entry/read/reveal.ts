@@ -15,8 +15,8 @@ import { openEverything } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, type StoredValue } from "../model/snapshot.ts";
 
 /**
- * Decrypts the sensitive values of a revision for an owner, or for a handler that is granted this. Writes an audit record first, and fails if it
- * cannot. The response must not be cached.
+ * Decrypts the sensitive values of a revision. The caller must be an owner, or a handler that is granted this act.
+ * Writes an audit record first, and fails if that write fails. The response must not be cached.
  * @param input.past whether to include values of fields that the definition no longer has
  */
 export async function revealValues(
@@ -40,7 +40,10 @@ export async function revealValues(
   return openEverything(deps.config, schema, { orb: orb.orb, id: snapshot.id, values });
 }
 
-/** Returns a visible entry with the sensitive values that the caller may read decrypted, as {@link revealValues} does. */
+/**
+ * Returns a visible entry with its sensitive values decrypted, limited to fields that the caller may read. The rules of
+ * {@link revealValues} apply.
+ */
 export async function revealEntry(
   deps: Deps,
   actor: Actor,

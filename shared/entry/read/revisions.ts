@@ -27,7 +27,7 @@ export interface RevisionItem {
    */
   at: string;
   by: string;
-  /** The handler through which the author wrote the revision. */
+  /** The handler that wrote the revision on behalf of its author. */
   through?: string;
   /** When the revision became visible at `validFrom`. Omitted if it was visible at once. */
   opened?: { at: string; by: string };
@@ -60,7 +60,8 @@ async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readabl
   const caller = principalIn(actor, context.orb, context.compiled);
   if (!may(caller, "readRevisions", on)) throw refusal(actor);
   const view = schema === undefined ? undefined : readableBy(schema, caller, on.own);
-  // Only the current definition tells who may read a field. So a removed one is for platform admins.
+  // Read permissions come only from the current definition. So only platform admins can see fields that have since been
+  // removed.
   return { entry, shown: (values) => (view === undefined ? {} : ofFields(view, values)), schema };
 }
 
@@ -69,7 +70,7 @@ type Stored = Readonly<Record<string, StoredValue>>;
 interface Readable {
   entry: LoadedEntry;
   schema: CompiledSchema | undefined;
-  /** Returns the values that the caller may read. */
+  /** Returns only the values that the caller may read. */
   shown(values: Stored): Stored;
 }
 

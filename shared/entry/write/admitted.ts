@@ -1,4 +1,4 @@
-/** Checks which fields a caller sends, and keeps the stored values of those that it may not see or set. */
+/** Checks which fields a request sets. Keeps the stored values of fields that the caller may not read or not set. */
 import { isOwn, mayField, type Principal } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/mask.ts";
@@ -12,12 +12,12 @@ import { type Localization, mergeValues } from "./input.ts";
 
 export interface Sender {
   caller: Principal;
-  /** Account that created the entry. The caller itself, for a new one. */
+  /** Account that created the entry. For a new entry, this is the caller. */
   createdBy: string;
 }
 
 export interface Admitted {
-  /** The complete values to validate. */
+  /** All values of the entry, ready for validation. */
   given: unknown;
   faults: Fault[];
 }
@@ -38,10 +38,10 @@ function rightsIn({ access }: CompiledField, { caller, createdBy }: Sender): Rig
 /**
  * Returns the values to validate for a write.
  *
- * - A field that the caller may neither read nor set is unknown to it.
- * - A field that the caller may read and not set can be sent back as it is.
- * - A field that the caller may set and not read is replaced as a whole. So no answer tells about its stored value.
- * - A field of these kinds that is not sent keeps its stored value.
+ * - A field that the caller may neither read nor set is rejected as unknown.
+ * - A field that the caller may read but not set is accepted only with its stored value.
+ * - A field that the caller may set but not read must be replaced as a whole. So no response reveals its stored value.
+ * - If the request omits any of these fields, the field keeps its stored value.
  *
  * @param stored values of the newest revision; empty for a new entry
  */
@@ -97,7 +97,10 @@ function holdsMask(value: unknown): boolean {
   return isObject(value) && Object.values(value).some(holdsMask);
 }
 
-/** Returns values with those that are stored in place of all that the caller may not both see and set. */
+/**
+ * Returns the given values, except for fields that the caller may not read or not set. Those fields keep their stored
+ * values.
+ */
 export function keepingHidden(
   schema: CompiledSchema,
   sender: Sender,

@@ -37,7 +37,7 @@ export interface BulkInput {
 }
 
 const GROUP_ENTRIES = 150;
-/** Maximum lines that call their hooks at the same time, so that one upload leaves room for other writes. */
+/** Maximum number of lines whose hooks run at the same time. The limit keeps one upload from delaying other writes. */
 const HOOKED_LINES = 16;
 const GROUP_MESSAGES = 900;
 const GROUP_BYTES = 4 * 1024 * 1024;

@@ -41,7 +41,7 @@ export interface Decision {
    */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
-  /** Whether a publication also changes the values. */
+  /** Whether a `publish` operation also changes the values. */
   updates?: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface Change {
   acts: readonly Act[];
   /** Content of the request. If a client repeats an Idempotency-Key, the content must be equal. */
   request: unknown;
-  /** Names of the fields that the request sends. */
+  /** Names of the fields that the request contains. */
   sent?: readonly string[];
   /** Whether the write only encrypts values again. This is allowed even for records that cannot be changed. */
   upkeep?: boolean;

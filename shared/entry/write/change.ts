@@ -124,7 +124,7 @@ export async function changeEntry(
   return counted(deps, actor, target.orbId, () => retryOnConflict(deps, target.orbId, run, findReplay));
 }
 
-/** Returns an error without the fields that the caller may not see. */
+/** Returns an error that does not mention fields that the caller may not see. */
 function asSeenBy(
   error: unknown,
   actor: Actor,

@@ -163,7 +163,7 @@ export async function createEntry(deps: Deps, actor: Actor, input: CreateInput):
   const { orbId, orb, idempotency, module, schema: schemaId, renew, ...request } = input;
   const claim = await idempotencyClaim(deps, actor, orbId, idempotency, {
     module,
-    // A request stays the same if the schema is renamed and keeps its entries.
+    // Use the stored name, so that a repeated request still matches after the schema was renamed.
     schema: schemaId === undefined ? undefined : schemaToken(schemaId),
     ...request,
   });

@@ -11,7 +11,7 @@ import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
 import { prepare } from "./prepare.ts";
 
-/** The part of a decision that a hook may change. */
+/** The part of a planned write that a hook may change. */
 interface Changeable {
   values?: Record<string, StoredValue> | undefined;
   claims?: string[] | undefined;
@@ -19,10 +19,10 @@ interface Changeable {
 }
 
 export interface Proposal<T extends Changeable> {
-  /** Operations that the write does. */
+  /** Operations that the write performs. */
   acts: readonly EntryOperation[];
   decided: T;
-  /** The newest revision so far, or null for a new entry. */
+  /** The newest stored revision, or null for a new entry. */
   previous: EntrySnapshot | null;
   /** Index keys that the entry already has. */
   held: readonly string[];
@@ -42,8 +42,8 @@ const EVENTS: Partial<Record<EntryOperation, HookEvent>> = {
 };
 
 /**
- * Calls the hooks before a decided write. Validates values again that a hook changes. Without a hook, it returns the
- * decision as it is and sends no request.
+ * Calls the before-write hooks of a planned write. Validates the values again if a hook changes them. If no hook
+ * applies, returns the planned write unchanged and sends no request.
  */
 export async function hooked<T extends Changeable>(
   deps: Deps,
@@ -72,7 +72,7 @@ export async function hooked<T extends Changeable>(
       until,
     );
     const { values, claims = [], guards = [] } = now;
-    // A write that only changes the state of an entry stores the values as they are.
+    // Ignore a hook's changes if the write only changes the entry's status. Such a write stores the values unchanged.
     if (values === undefined || event === "entry.deleted" || Object.keys(changes).length === 0) continue;
     const prepared = await prepare(deps, actor, context, schema, {
       id: entry.id,

@@ -34,7 +34,7 @@ export interface Preparation {
   held: readonly string[];
   publish: boolean;
   faults: readonly Fault[];
-  /** Account that created the entry. The caller itself, for a new one. */
+  /** Account that created the entry. For a new entry, this is the caller. */
   createdBy: string;
 }
 
@@ -43,9 +43,10 @@ function sizeOf(values: Readonly<Record<string, unknown>>): number {
 }
 
 /**
- * Returns the bytes of the values that the caller may read. Throws 413 if the values are too large. Fields with
- * different readers have separate limits: with a common one, the readers of one field could measure another.
- * @param view the schema with the fields that the caller may read
+ * Returns the size in bytes of the values that the caller may read. Throws 413 if the values are too large. Fields with
+ * different readers have separate limits. With a shared limit, a caller could measure the size of fields that they may
+ * not read.
+ * @param view the schema, reduced to the fields that the caller may read
  */
 function measured(
   schema: CompiledSchema,
@@ -100,7 +101,8 @@ export async function prepare(
   const view = readableIn(schema, caller, input.createdBy);
   const bytes = measured(schema, view, plain);
   const claims = await indexKeysOf(deps.config, schema, plain);
-  // A conflict on a unique value tells the caller that another entry has it.
+  // A conflict on a unique value reveals that another entry has this value. So count attempts on fields that the caller
+  // may not read or that are sensitive.
   const secret = new Set(secretOf(schema, claims));
   const guesses = claims.filter((key) => {
     const hidden = isUniqueKey(key) && !view.fields.has(parseKey(key).field);

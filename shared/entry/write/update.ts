@@ -35,7 +35,7 @@ function placeFaults(input: UpdateInput, schema: CompiledSchema, base: EntrySnap
   for (const name of PLACE) {
     const sent = input.place?.[name];
     if (sent === undefined || sent === is[name]) continue;
-    // The client may have read the entry before its schema was renamed.
+    // The client may send the schema's old id, because it read the entry before the schema was renamed.
     if (name === "schema" && sent === base.schema) continue;
     const message =
       name === "id"
