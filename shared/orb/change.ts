@@ -147,8 +147,9 @@ export async function replayed(deps: Deps, orb: string, before: OrbHead): Promis
 }
 
 /**
- * Throws 409 if a definition removes roles that accounts or open invitations have. An invitation that is used at the
- * same moment leaves an account whose role does not exist, which may do only what everyone may do.
+ * Throws 409 if a definition removes roles that accounts or open invitations still have. A user may accept an
+ * invitation at the same moment. The new account then has a role that no longer exists, and only the rights that
+ * everyone has.
  */
 async function requireUnusedRoles(deps: Deps, from: OrbDocument, to: OrbDocument): Promise<void> {
   const realm = orbRealm(from);

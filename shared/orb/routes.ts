@@ -19,10 +19,10 @@ import { listHandlers } from "../handlers/registry.ts";
 
 export type RouteOrigin = "crud" | "handler" | "signin" | "mcp";
 
-/** Path segment of the tools for agents. */
+/** Path segment of the orb's MCP endpoint, which offers tools to AI agents. */
 export const MCP_SEGMENT = "mcp";
 
-/** Returns whether a module or handler of the orb has the path of the tools for agents, and hides them. */
+/** Returns whether a module or handler of the orb uses the path of the MCP endpoint, which is then unreachable. */
 export function hidesMcp({ modules, handlers }: CompiledOrb): boolean {
   return modules.has(MCP_SEGMENT) || handlers.has(MCP_SEGMENT);
 }
@@ -33,8 +33,8 @@ export interface ActiveRoute {
   orb: string;
   origin: RouteOrigin;
   /**
-   * The least role that may use the route, for its own entries at least. It may be one of the orb's own. `handler`: only
-   * handlers, for their callers.
+   * Lowest role that may use the route, at least for its own entries. The orb may define this role itself. `handler`
+   * means that only handlers may use the route, on behalf of their callers.
    */
   role: string;
   handler?: string;

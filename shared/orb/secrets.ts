@@ -14,9 +14,9 @@ import { isCurrent, open, seal } from "../kernel/seal.ts";
 type Keys = Pick<Config, "encryptionKeys" | "publicUrl">;
 
 /**
- * Returns the document with encrypted client secrets. A masked secret keeps the stored one, but only for the same
- * issuer: otherwise a caller who does not know the secret could send it to another server.
- * @param before the document that it replaces
+ * Returns the document with encrypted client secrets. If the client sends a mask, the stored secret is kept, but only
+ * for the same issuer. Otherwise a caller who does not know the secret could send it to another server.
+ * @param before the current document, which the given one would replace
  */
 export async function withSealedSecrets(
   config: Keys,
@@ -42,7 +42,7 @@ export async function withSealedSecrets(
   return { ...document, access: { ...access, providers } };
 }
 
-/** Returns null if the secret is unknown. */
+/** Returns null if the provider sends a mask without a stored secret, or a secret that cannot be decrypted. */
 async function withSealedSecret(
   { encryptionKeys }: Keys,
   orb: string,

@@ -98,7 +98,7 @@ export function revertOrb(
   );
 }
 
-/** Returns how a return to an older revision would affect stored entries. Changes nothing. */
+/** Returns how reverting to an older revision would affect stored entries. Changes nothing. */
 export function tryRevert(
   deps: Deps,
   actor: Actor,
@@ -107,7 +107,7 @@ export function tryRevert(
   return tryReplace(deps, actor, input, (head) => oldDocument(deps, head, input.revision));
 }
 
-/** Checks the document of an older revision again, because it may no longer be valid. */
+/** Returns the document of an older revision. Validates it again, because the rules for documents may have changed. */
 async function oldDocument(deps: Deps, head: ExistingOrb, revision: number): Promise<OrbDocument> {
   const old = await findRevision(deps, head.document.id, head, revision);
   if (old === null || old.document === null) throw notFound("revision");

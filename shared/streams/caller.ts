@@ -1,4 +1,4 @@
-/** The readers of streams, and their rights. */
+/** Callers who read streams, and what they may read. */
 import { type Actor, actorId } from "../access/actor.ts";
 import { orbOfRealm, PLATFORM_REALM } from "../access/authorize.ts";
 import { requireCovered, type Scope, scopeIn } from "../access/credentials/operations.ts";
@@ -10,21 +10,21 @@ import type { Store } from "../store/types.ts";
 import { getMapping, type Mapping } from "./mappings/mapping.ts";
 
 export interface Caller {
-  /** Id of the account. It replaces `{userID}` in filters. */
+  /** Id of the account. Filters contain `{userID}` as a placeholder for it. */
   userId: string;
   /** Whether the caller is a platform admin, who may read more streams at the same time. */
   admin: boolean;
   /** When the token expires, in milliseconds since the epoch. */
   expiresAt: number;
-  /** Without a session: may read only public mappings. */
+  /** True if the caller has no session. Such callers may read only public mappings. */
   anonymous?: boolean | undefined;
-  /** Limits of the API token that the caller has sent. */
+  /** Limits of the caller's API token. Undefined if the caller sent another credential. */
   limits?: TokenLimits | undefined;
 }
 
 export interface TokenLimits {
   scopes: readonly Scope[];
-  /** The application that scopes must name for streams that belong to no application; `*` if the account is of none. */
+  /** The orb that scopes must name to cover streams that belong to no orb; `*` if the account belongs to no orb. */
   home: string;
 }
 
@@ -45,22 +45,25 @@ export function callerOf(actor: Actor): Caller {
   return { userId: actorId(actor), admin: actor.kind === "platform", expiresAt: exp * 1000, limits };
 }
 
-/** Throws 403 if the caller's API token does not allow reading. @param orb the application that the stream belongs to */
+/**
+ * Throws 403 if the scopes of the caller's API token do not allow reading a stream.
+ * @param orb the orb that the stream belongs to
+ */
 export function requireStreamScope({ limits }: Caller, orb?: string): void {
   if (limits !== undefined) requireCovered(scopeIn(limits.scopes, orb ?? limits.home), "stream");
 }
 
-/** Returns the caller of a request for the list of streams. */
+/** Returns the caller of a request that lists streams. Throws if the caller may not list them. */
 export function listerOf(actor: Actor): Caller {
   const caller = callerOf(actor);
   requireStreamScope(caller);
   return caller;
 }
 
-/** Milliseconds for which a ticket without a session is valid. */
+/** Lifetime in milliseconds of a ticket for a reader without a session. */
 const ANONYMOUS_MS = 3_600_000;
 
-/** Returns the caller of an actor. Readers without a session are counted by their address. */
+/** Returns the stream caller for an actor. Anonymous readers are identified by a hash of their client address. */
 export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<Caller> {
   if (actor.kind !== "anonymous") return callerOf(actor);
   const address = (await sha256(request.client)).slice(0, 22);
@@ -73,9 +76,9 @@ export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<
 }
 
 /**
- * Admits anonymous readers only to public mappings. They cannot tell a private mapping from a missing one. Admits API
- * tokens only to streams of their scopes.
- * @returns the mapping, if it had to be read
+ * Throws unless the caller may read the mapping. Anonymous callers may read only public mappings. They get the same
+ * error for private and missing mappings. API tokens may read only streams that their scopes cover.
+ * @returns the mapping, if the check had to read it
  */
 export async function requireReadable(
   store: Store,

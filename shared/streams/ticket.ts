@@ -27,7 +27,7 @@ interface TicketConfig {
 
 interface Ticket extends Caller {
   realm: string;
-  /** The session or API token that the reader has sent. */
+  /** The session token or API token that the reader sent. */
   credential: string;
 }
 

@@ -143,7 +143,7 @@ async function eraseDeliveries(deps: Deps, orb: string): Promise<void> {
   try {
     await deps.store.purge(streams.hooks, subjects.hooksOf(orb));
   } catch (error) {
-    // A broker that an earlier version has prepared lacks the stream.
+    // The stream is missing if an earlier version of the platform set up the broker.
     if (!(error instanceof StreamMissing)) throw error;
   }
 }

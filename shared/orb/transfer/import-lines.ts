@@ -201,7 +201,7 @@ export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T
   throw invalid(faults.list().map((fault) => ({ ...fault, path: path + fault.path })));
 }
 
-/** Returns a valid document with encrypted secrets. Those of an export are encrypted already. */
+/** Validates an imported document and encrypts its secrets. Secrets in exported documents are already encrypted. */
 export async function soundDocument(
   config: Pick<Config, "encryptionKeys" | "publicUrl">,
   value: unknown,

@@ -113,7 +113,7 @@ function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unkno
 /** Clients of a stream cannot choose a language, so they get all translations. */
 const WHOLE: Choice = { languages: [], markets: [], allLocales: true, negotiated: false };
 
-/** @param schema the schema with the fields that everyone may read */
+/** @param schema the schema, reduced to the fields that everyone may read */
 function shownValues(
   schema: CompiledSchema,
   stored: Readonly<Record<string, unknown>>,
