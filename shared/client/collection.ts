@@ -23,29 +23,29 @@ export interface Wish {
 }
 
 interface ReadOptions<S extends Fields, E extends string> extends Wish, CallOptions {
-  /** Reference fields whose entries the response contains as `expand`. */
+  /** Reference fields to resolve. The response contains their entries as `expand`. */
   expand?: readonly E[];
-  /** The only fields that the response contains. */
+  /** Fields to include in the response. All fields by default. */
   fields?: readonly (keyof S & string)[];
-  /** `latest` reads the newest draft, for callers who may write. */
+  /** `latest` reads the newest draft. Only callers who may write can read drafts. */
   revision?: "published" | "latest";
 }
 
 export interface ListOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
   filter?: Filter<S>;
   sort?: Sort<S> | readonly Sort<S>[];
-  /** Entries of a page, at most 200; 50 by default, and 200 for `all`. */
+  /** Maximum number of entries per page: at most 200; 50 by default, and 200 for `all`. */
   limit?: number;
 }
 
 interface PageOptions {
   cursor?: string;
-  /** Adds `total`: the number of entries that match. */
+  /** Adds `total` to the page: the number of entries that match the filter. */
   count?: boolean;
 }
 
 interface WriteOptions extends Wish, CallOptions {
-  /** Whether to publish the new revision, too. */
+  /** Whether to publish the new revision as well. */
   publish?: boolean;
   validFrom?: Date | string | null;
   validTo?: Date | string | null;
@@ -53,12 +53,12 @@ interface WriteOptions extends Wish, CallOptions {
 
 export interface Page<T> {
   items: T[];
-  /** Pass it as `cursor` to get the next page; null at the end. */
+  /** Pass this value as `cursor` to get the next page. Null on the last page. */
   nextCursor: string | null;
   total?: number;
 }
 
-/** The mode of a call: its own `locale` decides, otherwise that of the client. */
+/** Mode of the values in a call. The `locale` of the call overrides the `locale` of the client. */
 type ModeOf<P, D extends Mode> = P extends { locale: infer L extends string }
   ? L extends "*"
     ? "all"
@@ -70,7 +70,7 @@ type Found<All, S extends Fields, O extends OrbTypes, M extends Mode, E extends 
 > &
   ([E] extends [never] ? unknown : { expand: Expanded<All, S, E> });
 
-/** An entry, or its id. With an entry, a write fails if it is not the newest revision. */
+/** An entry, or its id. If you pass an entry, the write fails unless its revision is the newest one. */
 type Target = string | { id: string; revision: number };
 
 export interface Collection<All, O extends OrbTypes, S extends Fields, D extends Mode> {
@@ -78,7 +78,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   list<const P extends ListOptions<S, E> & PageOptions, E extends References<S> = never>(
     options?: P & { expand?: readonly E[] },
   ): Promise<Page<Found<All, S, O, ModeOf<P, D>, E>>>;
-  /** Yields all entries that match, page by page. */
+  /** Yields all entries that match the filter. Requests one page at a time. */
   all<const P extends ListOptions<S, E>, E extends References<S> = never>(
     options?: P & { expand?: readonly E[] },
   ): AsyncGenerator<Found<All, S, O, ModeOf<P, D>, E>, void, undefined>;
@@ -86,14 +86,14 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
     id: string,
     options?: P & { expand?: readonly E[] },
   ): Promise<Found<All, S, O, ModeOf<P, D>, E>>;
-  /** Creates an entry. All repetitions of the request together create one. */
+  /** Creates an entry. The client may repeat the request, but only one entry is created. */
   create<const P extends WriteOptions>(
     values: NewValues<S, O>,
     options?: P,
   ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
   /**
    * Changes the given values and keeps the others.
-   * @throws Conflict if the entry is not the newest revision
+   * @throws Conflict if `entry` is not the newest revision
    */
   update<const P extends WriteOptions>(
     entry: { id: string; revision: number },
@@ -111,7 +111,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   delete(target: Target, options?: CallOptions & { force?: boolean }): Promise<void>;
 }
 
-/** The methods as they run. The interface above adds the types of one schema. */
+/** The methods of a collection without the types of a schema. {@link Collection} adds these types. */
 type Runtime = Collection<unknown, OrbTypes, Fields, Mode>;
 type AnyEntry = Entry<Record<string, unknown>>;
 
@@ -130,10 +130,10 @@ function moment(at: Date | string | null | undefined): string | null | undefined
 /**
  * Returns the methods of a collection.
  * @param path address of the collection, such as `/api/shop/catalog/product`
- * @param defaults language and market of calls that name none
+ * @param defaults language and market for calls that do not set them
  */
 export function collection(transport: Transport, path: string, defaults: Wish): Runtime {
-  /** Without a language, values are maps of all languages, in requests and responses. */
+  /** If no language is set, requests and responses contain maps of all languages. */
   const placeOf = ({ locale = defaults.locale ?? "*", market = defaults.market }: Wish) => ({
     locale,
     market,
@@ -169,7 +169,8 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     const wish = placeOf(options);
     const call = signal === undefined ? {} : { signal };
     const latest = () => get(entry.id, { revision: "latest", locale: wish.locale, ...call });
-    // A write in one language keeps what it does not name. Otherwise it must contain all values of the newest draft.
+    // A write in one language keeps all values that the request omits. Any other write must contain all values of the
+    // newest draft.
     const whole = wish.locale === "*" && wish.market === undefined;
     const values = whole ? { ...(await latest()).values, ...changes } : changes;
     const query = queryOf(wish);
@@ -192,7 +193,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     } catch (error) {
       if (!isProblem(error, "revision_mismatch")) throw error;
       const theirs = await latest();
-      // An earlier attempt may have written the next revision, and its response was lost.
+      // An earlier attempt may have written the next revision, although the client did not receive the response.
       if (repeated && theirs.revision === entry.revision + 1 && contains(theirs.values, changes))
         return theirs;
       throw new Conflict(error, theirs, changes);
@@ -268,7 +269,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
           },
         });
       } catch (error) {
-        // An earlier attempt deleted the entry, and its response was lost.
+        // An earlier attempt deleted the entry, but the client did not receive the response.
         if (!(repeated && error instanceof Problem && error.status === 404)) throw error;
       }
     },
@@ -276,7 +277,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
   return methods as unknown as Runtime;
 }
 
-/** Returns whether all changes are in the values. */
+/** Returns whether `values` already contains all changes. */
 function contains(
   values: Readonly<Record<string, unknown>>,
   changes: Readonly<Record<string, unknown>>,

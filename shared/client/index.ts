@@ -18,11 +18,11 @@ export type { CallOptions, ClientOptions } from "./transport.ts";
 export type { Entry, FieldType, OrbTypes, Status, Values } from "./types.ts";
 
 interface HandlerOptions extends CallOptions {
-  /** The service receives this key with every repetition, and can recognise repeated calls. */
+  /** Sent to the service with every attempt of the call, so that the service can recognise repeated attempts. */
   idempotencyKey?: string;
 }
 
-/** An orb: its collections by module and schema, and its handlers. */
+/** The client of one orb. Contains its collections, keyed by module and schema, and calls its handlers. */
 export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
   [M in keyof O["modules"] & string]: {
     [S in keyof O["modules"][M] & string]: O["modules"][M][S] extends Fields
@@ -31,8 +31,9 @@ export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
   };
 } & {
   /**
-   * Calls a handler by its name `service.handler`. A call that may have reached the service is not repeated.
-   * @throws Problem with the code that the handler chose
+   * Calls a handler by its full name, `service.handler`. The client does not repeat a call that may have reached the
+   * service.
+   * @throws Problem with the error code that the handler returned
    */
   call<N extends keyof O["handlers"] & string>(
     name: N,
@@ -43,20 +44,25 @@ export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
 
 export interface Client<All, D extends Mode> {
   orb<N extends keyof All & string>(id: N): All[N] extends OrbTypes ? OrbClient<All, All[N], D> : never;
-  /** Reads a stream without end. */
+  /** Yields the messages of a stream in batches. Never ends by itself: leave the loop or abort the signal. */
   stream<T = unknown>(name: string, options?: StreamOptions): AsyncGenerator<StreamBatch<T>, void, undefined>;
-  /** Signs in with a passkey, and uses the new session from now on. Returns its token. */
+  /**
+   * Signs in with a passkey and returns the session token. The client uses the new session for all further requests.
+   */
   signIn(options?: SignInOptions): Promise<string>;
-  /** Registers an account with a passkey, and uses the new session from now on. Returns its token. */
+  /**
+   * Registers an account with a passkey and returns the session token. The client uses the new session for all further
+   * requests.
+   */
   register(options?: RegisterOptions): Promise<string>;
-  /** Ends the session of the realm. */
+  /** Ends the caller's session in the realm. */
   signOut(options?: SignInOptions): Promise<void>;
 }
 
 function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
   const base = `/api/${encodeURIComponent(orb)}`;
   const call = async (name: string, input: unknown, options: HandlerOptions = {}) => {
-    // With the service, the path is clear even if another service has a handler of the same name.
+    // Include the service in the path, because another service may have a handler with the same name.
     const named = name.split(".").map(encodeURIComponent).join("/");
     const response = await transport.send({
       method: "POST",
@@ -68,11 +74,11 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
     });
     return (await response.json()) as unknown;
   };
-  // A proxy needs no list of modules, so the client works without a request for the definition.
+  // Use a proxy, so that the client does not need to request the definition for the list of modules.
   const byName = (make: (name: string) => unknown) =>
     new Proxy(Object.create(null) as Record<string, unknown>, {
       get(known, name) {
-        // `await` and other code look for these names on every object.
+        // `await` and `JSON.stringify` look up these names on any object.
         if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
         known[name] ??= make(name);
         return known[name];
@@ -83,14 +89,14 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
       collection(transport, `${base}/${encodeURIComponent(module)}/${encodeURIComponent(schema)}`, defaults),
     ),
   );
-  // `call` is a reserved module id, so it hides no module.
+  // No module can have the reserved id `call`, so this property hides no module.
   orbs.call = call;
   return orbs;
 }
 
 /**
  * Creates a client.
- * @throws TypeError outside browsers if the option `url` is missing
+ * @throws TypeError if the option `url` is missing outside a browser
  */
 export function createClient<All = AnyOrbs>(options: ClientOptions & { locale: string }): Client<All, "one">;
 export function createClient<All = AnyOrbs>(options?: ClientOptions & { locale?: never }): Client<All, "all">;

@@ -2,18 +2,18 @@
 import type { CallOptions, Transport } from "./transport.ts";
 
 export interface SignInOptions extends CallOptions {
-  /** `platform`, an orb's id, or `auth` for the accounts that orbs share (the default). */
+  /** Accounts to use: `platform`, an orb's id, or `auth` for the accounts that orbs share. Default: `auth`. */
   realm?: string;
 }
 
 export interface RegisterOptions extends SignInOptions {
-  /** Code of the invitation. Not needed where sign-up is open. */
+  /** Code of the invitation. Omit it if users can sign up without an invitation. */
   invite?: string;
-  /** Name of the new account. */
+  /** Name for the new account. */
   name?: string;
 }
 
-/** The parts of the browser's WebAuthn interface that the client uses. */
+/** The parts of the browser's WebAuthn API that the client uses. */
 interface Browser {
   navigator: {
     credentials: {
@@ -38,7 +38,8 @@ function baseOf(realm: string): string {
 }
 
 /**
- * Runs a passkey ceremony and returns the token of the new session. The browser also gets the session cookie.
+ * Signs in or registers with a passkey, and returns the token of the new session. The browser also receives the session
+ * cookie.
  * @throws Problem if the platform refuses; DOMException `NotAllowedError` if the user cancels
  */
 export async function ceremony(

@@ -1,24 +1,24 @@
 import type { Entry } from "./types.ts";
 
-/** One thing that is wrong with the input. */
+/** One error in the input. */
 export interface Fault {
-  /** JSON Pointer into the body, or `/` and the name of a parameter. */
+  /** JSON Pointer to the faulty value in the body, or `/` and the name of a parameter. */
   path: string;
   code: string;
-  /** Reads after the name of the property: `must be at least 5 characters long (is 3)`. */
+  /** Text to show after the property's name: `must be at least 5 characters long (is 3)`. */
   message: string;
 }
 
-/** An error that the platform responded with (RFC 9457). */
+/** An error response of the platform (RFC 9457). */
 export class Problem extends Error {
   override readonly name: string = "Problem";
   readonly status: number;
-  /** Stable code to branch on. */
+  /** Stable error code. Use it to distinguish errors in a program. */
   readonly code: string;
   readonly errors: readonly Fault[];
-  /** All members of the response, such as `state` or `referrers`. */
+  /** All members of the response body, such as `state` or `referrers`. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** Find the request in the platform's log by this id. */
+  /** Id of the request in the platform's log. */
   readonly requestId: string | null;
 
   constructor(status: number, body: Readonly<Record<string, unknown>>, requestId: string | null) {
@@ -33,12 +33,12 @@ export class Problem extends Error {
   }
 }
 
-/** Another writer changed the entry first. Merge `theirs` and `mine`, and update `theirs`. */
+/** Another client changed the entry first. To resolve the conflict, merge `theirs` and `mine`, then update `theirs`. */
 export class Conflict<V = unknown> extends Problem {
   override readonly name = "Conflict";
   /** The newest revision of the entry. */
   readonly theirs: Entry<V>;
-  /** The values that the caller wanted to write. */
+  /** The changes that this client tried to write. */
   readonly mine: Readonly<Record<string, unknown>>;
 
   constructor(problem: Problem, theirs: Entry<V>, mine: Readonly<Record<string, unknown>>) {
@@ -48,7 +48,7 @@ export class Conflict<V = unknown> extends Problem {
   }
 }
 
-/** Returns whether an error is a problem, and has this code if one is given. */
+/** Returns whether an error is a {@link Problem}. If a code is given, the error must also have this code. */
 export function isProblem<C extends string>(error: unknown, code?: C): error is Problem & { code: C } {
   return error instanceof Problem && (code === undefined || error.code === code);
 }

@@ -1,4 +1,4 @@
-/** Builds the query parameters of lists. */
+/** Builds the query parameters for reads and lists. */
 
 export interface ListInput {
   filter?: Readonly<Record<string, unknown>> | undefined;
@@ -34,13 +34,13 @@ function addFilter(query: URLSearchParams, name: string, condition: unknown): vo
   }
   for (const [operator, value] of Object.entries(condition)) {
     if (value === undefined) continue;
-    // A JSON array may contain values with commas.
+    // Send a list as a JSON array, because its values may contain commas.
     const written = Array.isArray(value) ? JSON.stringify(value.map(text)) : text(value);
     query.append(`filter[${name}][${operator}]`, written);
   }
 }
 
-/** Returns the query parameters of a read or list. Omits those that are undefined. */
+/** Returns the query parameters of a read or list. Omits undefined options. */
 export function queryOf(input: ListInput): URLSearchParams {
   const { filter = {}, sort, limit, cursor, count, fields, expand, locale, market, revision } = input;
   const query = new URLSearchParams();

@@ -1,15 +1,15 @@
-/** Reads a stream of the platform without losing or repeating a message. */
+/** Reads a stream of the platform. No message is lost or repeated, even if the connection ends. */
 import { Problem } from "./problem.ts";
 import { backoff, type CallOptions, pause, type Transport } from "./transport.ts";
 
 export interface StreamOptions extends CallOptions {
-  /** Where to start: after this offset, at the oldest message (`-1`, the default), or at new messages (`now`). */
+  /** Offset to start after, `-1` to start at the oldest message (the default), or `now` to get only new messages. */
   offset?: string;
 }
 
 export interface StreamBatch<T> {
   messages: T[];
-  /** Pass it as `offset` to continue after this batch. */
+  /** Pass this value as `offset` to continue after this batch. */
   offset: string;
   /** Whether the batch reaches the end of the stream. */
   upToDate: boolean;
@@ -47,8 +47,8 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SentE
 }
 
 /**
- * Yields the messages of a stream as they come, without end. Connects again when the connection ends.
- * @throws Problem if the stream cannot be read, or the offset is no longer kept (410)
+ * Yields the messages of a stream as they arrive. Never ends by itself, and reconnects whenever the connection ends.
+ * @throws Problem if the stream cannot be read, or if the platform no longer keeps messages from that offset (410)
  */
 export async function* readStream<T>(
   transport: Transport,
@@ -70,7 +70,8 @@ export async function* readStream<T>(
       if (response.body === null) throw new TypeError("The response has no body.");
       let messages: T[] = [];
       for await (const event of eventsOf(response.body)) {
-        // A message counts only with the control event after it. Without it, the platform sends the message again.
+        // Yield messages only after the control event that follows them. If it does not arrive, the platform sends them
+        // again.
         if (event.name === "data") messages.push(...(JSON.parse(event.data) as T[]));
         if (event.name !== "control") continue;
         const control = JSON.parse(event.data) as { streamNextOffset: string; upToDate?: boolean };
@@ -84,7 +85,7 @@ export async function* readStream<T>(
       if (error instanceof Problem) throw error;
       failures++;
     }
-    // The platform ends each response after about a minute. Connect again at once, and wait only after failures.
+    // The platform ends each response after about a minute. Reconnect immediately then, and wait only after failures.
     if (failures > 0) await pause(backoff(failures), signal);
   }
 }

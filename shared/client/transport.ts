@@ -1,20 +1,22 @@
-/** Sends requests, and repeats those whose repetition is safe. */
+/** Sends requests, and retries those that are safe to repeat. */
 import { Problem } from "./problem.ts";
 
 export interface ClientOptions {
-  /** Address of the platform, such as `https://shop.example`. In a browser, the page's own origin by default. */
+  /** Address of the platform, such as `https://shop.example`. In a browser, the default is the origin of the page. */
   url?: string;
-  /** Session token or API token, or a function that returns it. Without one, a browser sends its session cookie. */
+  /**
+   * Session token or API token, or a function that returns one. If it is missing, a browser sends its session cookie.
+   */
   token?: string | (() => string | undefined | Promise<string | undefined>);
-  /** Language of all reads and writes. Without one, translatable values are maps of all languages. */
+  /** Language of all reads and writes. If it is missing, translatable values are maps of all languages. */
   locale?: string;
   market?: string;
   fetch?: typeof fetch;
-  /** How often to repeat a request that failed; 4 by default. */
+  /** Maximum number of retries for a failed request. Default: 4. */
   retries?: number;
 }
 
-/** Options of each call. */
+/** Options that every call accepts. */
 export interface CallOptions {
   signal?: AbortSignal;
 }
@@ -24,35 +26,41 @@ export interface Request {
   path: string;
   query?: URLSearchParams;
   body?: unknown;
-  /** A body that is sent while it is made, instead of `body`. It can be sent only once. */
+  /**
+   * A body that is streamed as it is produced. Used instead of `body`. Requests with a streamed body are never retried.
+   */
   upload?: { body: ReadableStream<Uint8Array>; type: string };
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal | undefined;
   /**
-   * Which failures allow a repetition. `safe`: all that may pass, because the request has an effect at most once.
-   * `refused`: only those before which the platform did nothing.
+   * Which failed requests the client retries. `safe`: after any temporary failure, because the request takes effect at
+   * most once. `refused`: only if the platform rejected the request before acting on it.
    */
   repeat: "safe" | "refused";
-  /** Called before each repetition. An earlier attempt may have had its effect. */
+  /** Called before each retry. The earlier attempt may have taken effect. */
   repeats?: () => void;
 }
 
 export interface Transport {
-  /** @throws Problem if the platform responds with an error; TypeError if it cannot be reached */
+  /** @throws Problem if the platform responds with an error; TypeError if the platform cannot be reached */
   send(request: Request): Promise<Response>;
-  /** Sends requests with this token from now on; undefined restores the option `token`. */
+  /** Sets the token for all further requests. Undefined restores the token from the client's options. */
   useToken(token: string | undefined): void;
 }
 
-/** The first pause in milliseconds, and the longest. Each pause is twice as long as the one before. */
+/**
+ * The first and the longest pause between retries, in milliseconds. Each pause is twice as long as the previous one.
+ */
 const PAUSE = { first: 200, longest: 5_000 };
-/** Seconds of `Retry-After` for which the client waits. It passes a longer one on to the caller. */
+/**
+ * Longest `Retry-After`, in seconds, that the client waits for. If it is longer, the client throws the error instead.
+ */
 const LONGEST_WAIT = 30;
 const PASSING = new Set([429, 502, 503, 504]);
-/** Codes of responses before which the platform did nothing. */
+/** Error codes that mean that the platform rejected the request before acting on it. */
 const REFUSED = new Set(["handler_unavailable", "no_responders", "reads_busy", "stopping", "link_busy"]);
 
-/** Resolves after a pause. Rejects when the signal aborts. */
+/** Waits for a number of milliseconds. Rejects if the signal is aborted. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
@@ -68,12 +76,15 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
   });
 }
 
-/** Returns the pause before a repetition in milliseconds, with jitter so that clients do not repeat at once. */
+/** Returns the pause before a retry, in milliseconds. A random part keeps clients from retrying at the same time. */
 export function backoff(attempt: number): number {
   return Math.min(PAUSE.first * 2 ** attempt, PAUSE.longest) * (0.5 + Math.random() / 2);
 }
 
-/** Returns a new idempotency key. `crypto.randomUUID` is missing on pages that were loaded over plain HTTP. */
+/**
+ * Returns a new idempotency key. Does not use `crypto.randomUUID`, because browsers lack it on pages loaded over plain
+ * HTTP.
+ */
 export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

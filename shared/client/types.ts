@@ -1,11 +1,11 @@
 /**
- * Types of the client. `OrbTypes` is the shape of the types that a generator writes for each orb. The other types
- * derive from it what an application reads and writes.
+ * Types of the client. A generator writes types of the shape `OrbTypes` for each orb. The other types in this file
+ * derive from them what an application reads and writes.
  */
 
-/** The attributes of one field. A missing attribute is false. */
+/** The attributes of one field. An attribute that is missing is false. */
 export interface FieldType {
-  /** Type of the value; of a list, the type of the whole list. */
+  /** Type of the field's value. For a list, this is the type of the whole list. */
   type: unknown;
   required?: true;
   /** The platform sets a default value, so a new entry may omit the field. */
@@ -15,11 +15,11 @@ export interface FieldType {
   marketSpecific?: true;
   /** Responses contain a mask instead of the value. */
   sensitive?: true;
-  /** The schema that a reference points to: `orb/module/schema`. */
+  /** The schema that a reference field points to: `orb/module/schema`. */
   ref?: string;
 }
 
-/** The fields of a schema by name. */
+/** The fields of a schema, keyed by name. */
 export interface Fields {
   [name: string]: FieldType;
 }
@@ -28,13 +28,13 @@ export interface Fields {
 export interface OrbTypes {
   languages: string;
   markets: string;
-  /** Schemas by module and schema id, of the modules that have automatic routes. */
+  /** Schemas by module id and schema id. Includes only modules that the platform serves over HTTP. */
   modules: { [module: string]: { [schema: string]: Fields } };
-  /** Input and output of the orb's handlers by name: `service.handler`. */
+  /** Input and output types of the orb's handlers, keyed by full name: `service.handler`. */
   handlers: { [name: string]: { input: unknown; output: unknown } };
 }
 
-/** The types of a client without generated types: any orb, and values of unknown type. */
+/** Default types of a client without generated types: any orb, with values of unknown type. */
 export interface AnyOrbs {
   [orb: string]: OrbTypes;
 }
@@ -47,13 +47,13 @@ export type Mode = "one" | "all";
 
 type Has<F extends FieldType, A extends keyof FieldType> = F extends { [K in A]: true } ? true : false;
 
-/** A value as it is read. */
+/** The type of a field's value in responses. */
 type Shown<F extends FieldType> = F extends { sensitive: true } ? string : F["type"];
 
 type ByLanguage<V, O extends Offer> = { [L in O["languages"]]?: V | null };
 type ByMarket<V, O extends Offer> = { [M in O["markets"]]?: V | null };
 
-/** The map of a field that varies by language or market. */
+/** The type of a field as a map, if its value varies by language or market. */
 type Varied<F extends FieldType, V, O extends Offer> =
   Has<F, "marketSpecific"> extends true
     ? ByMarket<Has<F, "translatable"> extends true ? ByLanguage<V, O> : V, O>
@@ -61,14 +61,14 @@ type Varied<F extends FieldType, V, O extends Offer> =
       ? ByLanguage<V, O>
       : V;
 
-/** The values of an entry that was read. */
+/** The values of an entry in responses. */
 export type Values<S extends Fields, O extends Offer, M extends Mode> = {
   [K in keyof S]:
     | (M extends "all" ? Varied<S[K], Shown<S[K]>, O> : Shown<S[K]>)
     | (S[K] extends { required: true } ? never : null);
 };
 
-/** A value as it is written: the value of one language and market, or the map of all. */
+/** The type of a field's value in requests: the value for one language and market, or the map of all of them. */
 type Written<F extends FieldType, O extends Offer> = F["type"] | Varied<F, F["type"], O> | null;
 
 type NeededKeys<S extends Fields> = {
@@ -80,14 +80,14 @@ export type NewValues<S extends Fields, O extends Offer> = {
   [K in NeededKeys<S>]: NonNullable<Written<S[K], O>>;
 } & { [K in Exclude<keyof S, NeededKeys<S>>]?: Written<S[K], O> | undefined };
 
-/** Some values of an entry. All others stay as they are. */
+/** The values of an entry to change. All omitted values stay unchanged. */
 export type ChangedValues<S extends Fields, O extends Offer> = {
   [K in keyof S]?: Written<S[K], O> | undefined;
 };
 
 export type Status = "SAVED" | "PUBLISHED" | "UNPUBLISHED" | "ARCHIVED";
 
-/** An entry. Times are ISO 8601. */
+/** An entry in a response. Times are in ISO 8601. */
 export interface Entry<V> {
   id: string;
   orb: string;
@@ -95,7 +95,7 @@ export interface Entry<V> {
   schema: string;
   status: Status;
   revision: number;
-  /** Number of the live revision; null if nothing is live. */
+  /** Number of the published revision. Null if no revision is published. */
   publishedRevision: number | null;
   validFrom: string | null;
   validTo: string | null;
@@ -106,7 +106,7 @@ export interface Entry<V> {
   values: V;
 }
 
-/** Properties of every entry that lists can filter and sort by. */
+/** Properties of every entry, in addition to its values, that lists can filter and sort by. */
 type Property =
   | "id"
   | "revision"
@@ -119,7 +119,7 @@ type Property =
 
 type Ordered<V> = { gt?: V; gte?: V; lt?: V; lte?: V };
 
-/** The conditions on one field. `null` as a condition means that the field has no value. */
+/** The condition on one field. `null` matches entries in which the field has no value. */
 type Condition<V> =
   | V
   | null
@@ -136,13 +136,13 @@ type FilterKeys<S extends Fields> = {
   [K in keyof S]: S[K] extends { sensitive: true } ? never : K;
 }[keyof S];
 
-/** Conditions on fields and properties. All must hold. */
+/** Conditions on fields and properties. An entry must match all of them. */
 export type Filter<S extends Fields> = { [K in FilterKeys<S>]?: FieldCondition<S[K]> } & {
   [P in Property]?: Condition<P extends "revision" ? number : string | Date>;
 };
 
 type Name<S extends Fields> = (FilterKeys<S> | Property) & string;
-/** A name to sort by. A leading `-` sorts in descending order. */
+/** A field or property to sort by. A leading `-` sorts in descending order. */
 export type Sort<S extends Fields> = Name<S> | `-${Name<S>}`;
 
 /** The names of the reference fields of a schema. */
@@ -165,7 +165,7 @@ type TargetFields<All, R> = R extends `${infer O}/${infer M}/${infer S}`
     : Entry<Record<string, unknown>>
   : Entry<Record<string, unknown>>;
 
-/** The referenced entries of an entry by field. `null` if the caller cannot see the entry. */
+/** The referenced entries of an entry, keyed by field. A referenced entry that the caller cannot see is `null`. */
 export type Expanded<All, S extends Fields, E extends string> = {
   [K in E & keyof S]: S[K] extends { list: true }
     ? (TargetFields<All, S[K]["ref"]> | null)[] | null
