@@ -79,7 +79,8 @@ const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
     realm: single(new URL(c.req.url).searchParams, "realm"),
   });
   const name = c.req.param("name");
-  // Only a redirect needs the check of a token's scopes here. Otherwise it comes with the read of the mapping.
+  // Check the scopes of an API token here only before a redirect. Otherwise the code that reads the mapping checks
+  // them.
   const redirects = c.var.deps.config.streamsUrl !== undefined;
   if (name === undefined) listerOf(actor);
   else if (actor.kind === "anonymous" || redirects)

@@ -1,11 +1,14 @@
-/** CRC-32 as in zip files (polynomial 0xEDB88320). It finds typing errors, and protects against nothing else. */
+/**
+ * CRC-32 as in zip files (polynomial 0xEDB88320). The checksum detects typing errors. It does not protect against
+ * attackers.
+ */
 const TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
   let value = index;
   for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
   return value;
 });
 
-/** Returns the CRC-32 of a text in UTF-8 as an unsigned number. */
+/** Returns the CRC-32 of a string, encoded as UTF-8. The result is an unsigned number. */
 export function crc32(text: string): number {
   let value = 0xffffffff;
   for (const byte of new TextEncoder().encode(text))

@@ -64,7 +64,9 @@ export async function sameSecret(given: string, wanted: string): Promise<boolean
   return sameText(a, b);
 }
 
-/** Compares two hashes of equal length in constant time. Use {@link sameSecret} for secrets themselves. */
+/**
+ * Compares two hashes of equal length in constant time. To compare secrets that are not hashed, use {@link sameSecret}.
+ */
 export function sameText(a: string, b: string): boolean {
   let differs = a.length ^ b.length;
   for (let i = 0; i < a.length; i++) differs |= a.charCodeAt(i) ^ b.charCodeAt(i);

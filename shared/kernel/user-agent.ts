@@ -1,8 +1,11 @@
-/** Names browsers and systems in plain words, from fixed lists: nothing that identifies a device remains. */
+/**
+ * Derives the names of a browser and operating system from a `User-Agent` header. All names come from fixed lists, so
+ * the result contains nothing that identifies a device.
+ */
 
 type Names = readonly (readonly [name: string, sign: RegExp])[];
 
-/** The first match counts: most browsers also name the browsers that they are compatible with. */
+/** The first match wins. The order matters, because most browsers also name other browsers in their header. */
 const BROWSERS: Names = [
   ["Edge", /\bEdg(?:e|A|iOS)?\//],
   ["Opera", /\bOPR\//],
@@ -23,14 +26,14 @@ const SYSTEMS: Names = [
   ["Linux", /\bLinux\b/],
 ];
 
-/** Bytes of the header that are examined. Browsers send fewer. */
+/** Number of characters of the header that are examined. Headers from browsers are shorter. */
 const AGENT_LENGTH = 512;
 
 function named(names: Names, agent: string): string | null {
   return names.find(([, sign]) => sign.test(agent))?.[0] ?? null;
 }
 
-/** @param agent the header `User-Agent` */
+/** @param agent value of the `User-Agent` header */
 export function namesOfAgent(agent: string): { browser: string | null; system: string | null } {
   const start = agent.slice(0, AGENT_LENGTH);
   return { browser: named(BROWSERS, start), system: named(SYSTEMS, start) };

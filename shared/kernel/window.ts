@@ -1,4 +1,4 @@
-/** Returns the number of the current period of a rate limit, and the seconds until it ends. */
+/** Returns the number of the current rate limit period, and the seconds until this period ends. */
 export function windowAt(now: number, seconds: number): { number: number; left: number } {
   const ms = seconds * 1000;
   const number = Math.floor(now / ms);

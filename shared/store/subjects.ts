@@ -25,16 +25,16 @@ export type ModuleToken = (typeof MODULE_TOKENS)[number];
 /** The group of readers that a published copy of an entry is for. */
 export type LiveRole = "public" | "user" | "admin";
 
-/** The name of a schema in message subjects. It is not the schema's id, so the type keeps the two apart. */
+/** The name of a schema in message subjects. It can differ from the schema's id, so it has its own type. */
 export type SchemaToken = string & { readonly brand: "SchemaToken" };
 
-/** Where the entries of one schema are stored in the stream of their orb. */
+/** Identifies where the entries of one schema are stored in the stream of their orb. */
 export interface Home {
   type: ModuleToken;
   schema: SchemaToken;
 }
 
-/** Returns the home that two parts of a stored subject name. */
+/** Returns the home for a module type and a schema name from a stored subject. */
 export function parsedHome(type: string, schema: string): Home {
   return { type: type as ModuleToken, schema: schema as SchemaToken };
 }
@@ -56,7 +56,7 @@ export const streams = {
   longQuotas: "quotas_long",
   heartbeat: "heartbeat",
   wallet: "wallet",
-  /** Progress of the hooks after writes, and their deliveries. */
+  /** Progress and deliveries of after-write hooks. */
   hooks: "hooks",
   /** The stream that holds an orb's entries. */
   orb: (orb: string) => `ø${token(orb, "orb")}`,
@@ -188,26 +188,29 @@ export const subjects = {
   /** Ids of the entries that belong to one user account, in order of creation, including deleted ones. */
   ownOrder: (a: Omit<EntryAddress, "id">, owner: string) =>
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
-  /** Names the process that runs the hooks after writes. */
+  /** Name of the process that currently runs the after-write hooks. */
   hooksLeader: "_hooks.leader",
-  /** How far a hook has come. */
+  /** How far an after-write hook has progressed in the orb's stream. */
   hookState: (orb: string, hook: string) => `_hooks.state.${token(orb, "orb")}.${token(hook, "hook")}`,
   hookStates: (orb: string) => `_hooks.state.${token(orb, "orb")}.*`,
-  /** The last deliveries of a hook that succeeded, all on one subject. */
+  /** The most recent successful deliveries of a hook, all stored under one subject. */
   hookDone: (orb: string, hook: string) => `_hooks.done.${token(orb, "orb")}.${token(hook, "hook")}`,
   hooksDone: (orb: string) => `_hooks.done.${token(orb, "orb")}.*`,
-  /** A delivery that was given up. It is named after the sequence of the revision that it is about. */
+  /**
+   * A failed delivery that is no longer retried. The last part of the subject is the sequence of the delivered
+   * revision.
+   */
   hookFailed: (orb: string, hook: string, seq: number) =>
     `_hooks.failed.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   hooksFailed: (orb: string) => `_hooks.failed.${token(orb, "orb")}.*.*`,
-  /** Asks for another delivery of the same revision. */
+  /** Requests another delivery of a revision. */
   hookAgain: (orb: string, hook: string, seq: number) =>
     `_hooks.again.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   allHooksAgain: "_hooks.again.*.*.*",
-  /** The secret that signs a webhook. */
+  /** The secret that signs the requests of a webhook. */
   hookSecret: (orb: string, hook: string) => `_hooks.secret.${token(orb, "orb")}.${token(hook, "hook")}`,
   hookSecrets: (orb: string) => `_hooks.secret.${token(orb, "orb")}.*`,
-  /** Everything about the hooks of one orb. */
+  /** All messages about the hooks of one orb. */
   hooksOf: (orb: string) => `_hooks.*.${token(orb, "orb")}.>`,
   /**
    * Receives the broker's trace of a test message. The trace shows whether a program is subscribed, and nothing is
@@ -217,7 +220,7 @@ export const subjects = {
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
 } as const;
 
-/** Key-value buckets that every request needs: published definitions, and what decides about a credential. */
+/** Key-value buckets that every request needs: published definitions, and the data that authenticates callers. */
 export const FOLLOWED: readonly string[] = [
   buckets.orbs,
   buckets.sessions,
@@ -226,7 +229,10 @@ export const FOLLOWED: readonly string[] = [
   buckets.orbUsers,
 ];
 
-/** Streams whose messages contain their own expiry time, so that they can be cached although they expire. */
+/**
+ * Streams whose messages contain their own expiry time. The cache can therefore store these messages although they
+ * expire.
+ */
 export const SELF_EXPIRING: readonly string[] = [streams.kv(buckets.sessions), streams.kv(buckets.apiTokens)];
 
 export const DEFINITIONS = streams.kv(buckets.orbs);

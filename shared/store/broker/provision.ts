@@ -16,7 +16,7 @@ export const LIMIT_PER_WINDOW = 300;
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
-/** Deliveries of a hook that succeeded, of which the newest are kept. */
+/** Number of successful deliveries that are kept for each hook. Older ones are discarded. */
 export const DELIVERIES_KEPT = 100;
 
 const HEARTBEAT_SECONDS = 5;

@@ -96,8 +96,8 @@ export class LastMessages {
   }
 
   /**
-   * Caches a message. Messages with a TTL are not cached, because the change feed does not report when they expire,
-   * unless they contain their expiry time.
+   * Caches a message. Does not cache a message with a TTL, because the change feed does not report when it expires.
+   * Exception: messages that contain their own expiry time.
    */
   #put(subject: string, message: Message | null, feed: Feed): void {
     if (message !== null && isExpiring(message) && !SELF_EXPIRING.includes(feed.stream))

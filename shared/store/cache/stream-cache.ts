@@ -257,8 +257,8 @@ export class StreamCache implements Listener {
   }
 
   async #audit(): Promise<void> {
-    // Forget cached sessions, tokens and accounts from time to time. Operators can delete one in the broker, which the
-    // change feed does not report.
+    // Regularly clear cached sessions, tokens and accounts. The change feed does not report if an operator deletes one
+    // of them directly in the broker.
     for (const bucket of FOLLOWED)
       if (streams.kv(bucket) !== DEFINITIONS) this.invalidate(streams.kv(bucket));
     const now = Date.now();

@@ -4,8 +4,8 @@
  */
 
 /**
- * Counts the frames received from one server, and says how long to avoid it. All requests of a Worker share these
- * objects, which may contain only plain numbers.
+ * Counts the frames received from one server, and stores until when to avoid this server. All requests of a Worker
+ * share these objects. So they must contain only plain numbers.
  */
 export interface Liveness {
   heard: number;
