@@ -1,4 +1,4 @@
-/** An orb and a service whose handlers act for their callers. */
+/** An orb, and a service whose handlers act on behalf of their callers. */
 import type { NatsConnection } from "nats";
 import { ACTS, type Act } from "../../shared/definition/document/acts.ts";
 import { type KitCall, type Service, serve } from "../../shared/handlers/contract/kit.ts";
@@ -12,7 +12,7 @@ const field = (name: string, type: string, more: object = {}) => ({ name, type, 
 
 export const EVERY_ACT: readonly Act[] = ACTS;
 
-/** The document of an orb in which only `shop.order` may record orders. */
+/** Returns the document of an orb in which only the handler `shop.order` may record orders. */
 export const shopDocument = (id: string, acts: readonly Act[] = EVERY_ACT) => ({
   id,
   uses: [
@@ -70,7 +70,10 @@ export async function publishShop(
   if (made.status !== 201) throw new Error(JSON.stringify(made.body));
 }
 
-/** Starts the service `shop`: `order` records at its own price, `probe` gives its credential away to the test. */
+/**
+ * Starts the service `shop`. Its handler `order` records an order at the shop's price. Its handler `probe` returns its
+ * own credential to the test.
+ */
 export function serveShop(connection: NatsConnection): Promise<Service> {
   const input = { type: "object", required: ["count"], properties: { count: { type: "integer" } } } as const;
   return serve({
@@ -99,7 +102,7 @@ export function serveShop(connection: NatsConnection): Promise<Service> {
   });
 }
 
-/** Returns the credential that a call of `probe` gets. */
+/** Calls the handler `probe` and returns the credential that the platform gave to the handler. */
 export async function credentialOf(
   platform: TestPlatform,
   orb: string,

@@ -2,7 +2,10 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Creates a certificate authority and a certificate for this machine. @returns the paths of their files */
+/**
+ * Creates a certificate authority and a certificate for this machine.
+ * @returns the paths of the created files
+ */
 export function certificates(dir: string): { ca: string; cert: string; key: string } {
   const at = (name: string) => join(dir, name);
   const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: dir, stdio: "pipe" });

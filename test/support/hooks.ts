@@ -2,7 +2,7 @@ import { connect, headers, type NatsConnection } from "nats";
 import type { TestBroker } from "./broker.ts";
 import { entryOf } from "./services.ts";
 
-/** A call of a hook as a service gets it. */
+/** A hook call as the service receives it. */
 export interface HookCall {
   orbId: string;
   handler: string;
@@ -16,7 +16,7 @@ export interface HookCall {
   caller: { sub: string; role: string } | null;
 }
 
-/** An answer with the headers of a service's error. */
+/** An error response of a service. */
 export class Refusal {
   readonly status: string;
   readonly words: string;
@@ -28,18 +28,18 @@ export class Refusal {
 
 type Answer = (call: HookCall) => unknown;
 
-/** A service of hooks, whose answers a test sets. */
+/** A service that handles hooks. Each test sets how the service responds. */
 export interface HookService extends AsyncDisposable {
-  /** Calls in order of arrival. */
+  /** Received calls in order of arrival. */
   calls: HookCall[];
   /** Largest number of calls that ran at the same time. */
   most: number;
-  /** Returns the answer to a call, or a promise of it. */
+  /** Returns the response to a call, or a promise of the response. */
   answer: Answer;
   close(): Promise<void>;
 }
 
-/** Registers a handler and answers its calls. */
+/** Registers a handler and starts a service that responds to its calls. */
 export async function hookService(broker: Pick<TestBroker, "tcpUrl">, name: string): Promise<HookService> {
   const url = new URL(broker.tcpUrl());
   const connection: NatsConnection = await connect({

@@ -1,15 +1,18 @@
-/** An OpenID Connect provider that misbehaves on demand, and the requests of a browser that signs in at it. */
+/**
+ * An OpenID Connect provider that misbehaves on request, and functions that send the requests of a browser during sign-
+ * in.
+ */
 import { createServer, type ServerResponse } from "node:http";
 import { base64url, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { expect } from "vitest";
 import { call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
-/** How the issuer differs from an honest one. */
+/** How the provider deviates from a correct one. */
 export interface Misbehaviour {
-  /** Claims of the ID token beside the required ones, or instead of them. Undefined removes one. */
+  /** Claims that replace or extend those of the ID token. Undefined removes a claim. */
   claims?: Record<string, unknown>;
-  /** `none`: no signature; `other`: the signature of a key that the issuer does not publish. */
+  /** `none`: the ID token has no signature; `other`: it is signed with a key that the provider does not publish. */
   signature?: "none" | "other";
   discovery?: "hangs" | "huge" | "redirects" | Record<string, unknown>;
   token?: "hangs" | "huge" | "redirects" | "fails";
@@ -20,9 +23,9 @@ export interface Issuer extends AsyncDisposable {
   clientId: string;
   clientSecret: string;
   behave: Misbehaviour;
-  /** Bodies and Authorization headers of requests for tokens. */
+  /** Body and `Authorization` header of each token request that the provider received. */
   exchanged: { body: URLSearchParams; authorization: string | undefined }[];
-  /** Nonces of sign-ins by their code. */
+  /** Nonces of sign-ins, keyed by authorization code. */
   nonces: Map<string, string>;
 }
 
@@ -116,7 +119,7 @@ export async function startIssuer(): Promise<Issuer> {
   return made;
 }
 
-/** The part of an orb's document that names an issuer. */
+/** Returns the part of an orb's document that configures the provider. */
 export const providerOf = ({ issuer, clientId, clientSecret }: Issuer, id = "main") => ({
   id,
   issuer,
@@ -124,13 +127,13 @@ export const providerOf = ({ issuer, clientId, clientSecret }: Issuer, id = "mai
   clientSecret,
 });
 
-/** A sign-in that a browser has begun. */
+/** A sign-in that a browser has started. */
 export interface Begun {
   base: string;
   provider: string;
-  /** The browser's cookie, as it sends it. */
+  /** Value of the `Cookie` header that the browser sends. */
   cookie: string;
-  /** Parameters of the request to the provider. */
+  /** Parameters that the platform sent to the provider. */
   sent: URLSearchParams;
 }
 
@@ -141,7 +144,7 @@ export function cookiesOf(headers: Headers): string {
     .join("; ");
 }
 
-/** Opens the address of a provider's button. */
+/** Starts a sign-in, as a click on the provider's button does. */
 export async function beginAt(
   platform: Pick<TestPlatform, "origin">,
   base: string,
@@ -156,7 +159,7 @@ export async function beginAt(
 
 let codes = 0;
 
-/** Returns from the provider with a code. */
+/** Sends the browser from the provider back to the platform, with an authorization code. */
 export function returnFrom(
   platform: Pick<TestPlatform, "origin">,
   issuer: Issuer,
@@ -177,7 +180,10 @@ export function returnFrom(
   });
 }
 
-/** Signs in at an issuer, as a browser does. @returns the answer to the browser's return */
+/**
+ * Signs in at a provider, as a browser does.
+ * @returns the platform's response when the browser comes back from the provider
+ */
 export async function signInAt(
   platform: Pick<TestPlatform, "origin">,
   issuer: Issuer,

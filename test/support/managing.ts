@@ -5,9 +5,9 @@ import type { TestPlatform } from "./platform.ts";
 type Options = { body?: unknown; headers?: Record<string, string> };
 
 /**
- * Orbs that a platform admin manages over HTTP.
- * @param prefix of their ids
- * @param access the platform and an admin's token
+ * Returns functions with which a platform admin manages orbs over HTTP.
+ * @param prefix beginning of the orbs' ids
+ * @param access returns the platform and the token of an admin
  */
 export function managing(prefix: string, access: () => { platform: TestPlatform; token: string }) {
   let number = 0;
@@ -33,7 +33,7 @@ export function managing(prefix: string, access: () => { platform: TestPlatform;
   return {
     call,
     orb,
-    /** Creates an orb and returns its document, its path and the response. */
+    /** Creates an orb. Returns its document, its path and the response. */
     async created(more: object = {}, query = "") {
       const document = orb(more);
       const answer = await call("POST", `/api/admin/orbs${query}`, { body: document });

@@ -1,4 +1,4 @@
-/** The part of npm's `oidc-provider` that tests use. The package has no types. */
+/** The part of the npm package `oidc-provider` that tests use. The package does not contain types. */
 declare module "oidc-provider" {
   import type { IncomingMessage, ServerResponse } from "node:http";
 

@@ -1,4 +1,4 @@
-/** A real OpenID Connect provider: npm's `oidc-provider` with its pages for development, on a free port. */
+/** Starts a real OpenID Connect provider on a free port: the npm package `oidc-provider` with its development pages. */
 import { createServer } from "node:http";
 import { exportJWK, generateKeyPair } from "jose";
 import type { Page } from "playwright-core";
@@ -10,7 +10,7 @@ export interface OidcProvider extends AsyncDisposable {
   clientSecret: string;
 }
 
-/** @param redirectUri address of the platform that the provider may send browsers to */
+/** @param redirectUri address of the platform to which the provider may redirect browsers */
 export async function startOidcProvider(redirectUri: string): Promise<OidcProvider> {
   const { default: Provider } = await import("oidc-provider");
   const port = await freePort();
@@ -47,7 +47,7 @@ export async function startOidcProvider(redirectUri: string): Promise<OidcProvid
   };
 }
 
-/** Signs in at the provider's pages, and consents. */
+/** Signs in and consents on the pages of the provider. */
 export async function passProvider(page: Page, login: string): Promise<void> {
   await page.locator("input[name=login]").fill(login);
   await page.locator("input[name=password]").fill("any");

@@ -9,14 +9,14 @@ import { expect } from "vitest";
 import { call } from "./auth.ts";
 import { tempDir } from "./broker.ts";
 
-/** Whether a program is installed here. */
+/** Returns whether a program is installed on this machine. */
 export const has = (program: string) => spawnSync(program, ["--version"]).error === undefined;
-/** Runs a program and returns what it printed. */
+/** Runs a program and returns its output. */
 export const run = promisify(execFile);
 
 /**
- * Places an order with the order service of each language that is installed here.
- * @param env how the services reach the broker
+ * Places an order with the example order service in each language that is installed on this machine.
+ * @param env environment variables that tell the services how to reach the broker
  */
 export async function placeOrders(
   at: { origin: string },
@@ -76,14 +76,14 @@ export async function placeOrders(
       const unknown = await place({ product: "0unknown0", count: 1 });
       expect([language, unknown.status, unknown.body.code]).toEqual([language, 404, "entry_not_found"]);
     } finally {
-      // `go run` passes no signal on to its program.
+      // `go run` does not forward signals to the program that it starts, so kill the whole process group.
       if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
       await exited;
     }
   }
 }
 
-/** Installs the order services. Each is its language, its folder and its command. */
+/** Installs the example order services. Returns the language, folder and command of each service. */
 async function orderServices(): Promise<string[][]> {
   const example = (name: string) => fileURLToPath(new URL(`../../scripts/examples/${name}`, import.meta.url));
   const services: string[][] = [["TypeScript", tempDir("orders-ts"), process.execPath, example("orders.ts")]];

@@ -8,13 +8,13 @@ export interface Received {
   body: string;
 }
 
-/** A receiver of webhooks on https://localhost. */
+/** A local HTTPS server that receives webhooks. */
 export interface Receiver extends AsyncDisposable {
   url: string;
   port: number;
-  /** Complete requests in order of arrival. */
+  /** Received requests in order of arrival, each with its complete body. */
   received: Received[];
-  /** Answers a request. Default: 204. */
+  /** Responds to a request. By default, responds with 204. */
   answer: (response: ServerResponse, received: Received) => void;
 }
 

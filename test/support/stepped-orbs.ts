@@ -1,4 +1,4 @@
-/** Orbs on which an operation is stopped before each of its calls of the broker. */
+/** Orbs on which an operation is interrupted before each of its store calls in turn. */
 
 import { orbHead } from "../../shared/definition/stored/history.ts";
 import { createOrb } from "../../shared/orb/create.ts";
@@ -6,7 +6,10 @@ import type { Store } from "../../shared/store/types.ts";
 import { Stopped, stoppingStore } from "./counting.ts";
 import { admin, type TestDeps } from "./entries.ts";
 
-/** Returns a document with one schema that these readers may read. */
+/**
+ * Returns a document with one schema.
+ * @param read role that may read the entries
+ */
 export function document(id: string, read: "public" | "user" = "public") {
   return {
     id,
@@ -20,15 +23,16 @@ export function document(id: string, read: "public" | "user" = "public") {
   };
 }
 
-/** @param prefix of the orbs' ids */
+/** @param prefix beginning of the orbs' ids */
 export function steppedOrbs(prefix: string, store: Store, deps: TestDeps) {
   let serial = 0;
   const fresh = () => `${prefix}-${++serial}`;
-  /** Returns dependencies whose store fails from its n-th call on. */
+  /** Returns dependencies whose store fails at the given call and at every later call. */
   const stoppingAt = (step: number) => ({ ...deps, store: stoppingStore(store, step) });
   /**
-   * Runs an operation on a new orb for each step and stops it there. `check` then asserts the state.
-   * @returns the number of steps of the operation
+   * Runs an operation repeatedly, each time on a new orb, and stops it one store call later than before. After each
+   * run, `check` asserts the state of the orb.
+   * @returns the number of store calls of the complete operation
    */
   async function atEachStep(
     prepare: (orb: string) => Promise<unknown>,

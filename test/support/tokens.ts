@@ -2,7 +2,7 @@ import type { Can, Scope } from "../../shared/access/credentials/operations.ts";
 import { adminToken, call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
-/** An API token with its text. */
+/** An API token as the platform returns it on creation, including its secret text. */
 export interface CreatedToken {
   id: string;
   token: string;
@@ -13,12 +13,12 @@ export interface CreatedToken {
   createdBy: string;
 }
 
-/** A time from now on, for `expiresAt`. */
+/** Returns the time that is this many seconds from now, as a value for `expiresAt`. */
 export const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
 export const scope = (orb: string, ...can: Can[]): Scope => ({ orb, can });
 
-/** Creates an API token, and fails unless that works. */
+/** Creates an API token. Throws if the platform refuses. */
 export async function createToken(
   platform: Pick<TestPlatform, "origin">,
   base: string,
@@ -33,7 +33,10 @@ export async function createToken(
   return made.body;
 }
 
-/** Creates a service account. @param base `/api/_auth`, `/api/auth` or `/api/<orb>` */
+/**
+ * Creates a service account.
+ * @param base address of the accounts: `/api/_auth`, `/api/auth` or `/api/<orb>`
+ */
 export async function createService(
   platform: TestPlatform,
   base: string,

@@ -1,4 +1,4 @@
-/** Compiles TypeScript programs in a folder of their own, against the types of a platform's orbs. */
+/** Compiles TypeScript programs in a separate folder, against the generated types of a platform's orbs. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -23,13 +23,16 @@ const TSCONFIG = JSON.stringify({
 });
 
 export interface Programs extends Disposable {
-  /** Writes a file into the folder and returns its address for `import`. */
+  /** Writes a file into the folder. Returns the file's address for `import`. */
   write(name: string, text: string): string;
-  /** @throws Error with the compiler's messages if a program is not valid */
+  /** @throws Error with the compiler's messages if a program does not compile */
   compile(): void;
 }
 
-/** Runs the compiler. @throws Error with its messages if it finds a fault */
+/**
+ * Runs the TypeScript compiler.
+ * @throws Error with the compiler's messages if the compilation fails
+ */
 export function compileWith(args: readonly string[], cwd = root): void {
   const compiler = join(root, "node_modules/typescript/bin/tsc");
   try {
@@ -39,7 +42,7 @@ export function compileWith(args: readonly string[], cwd = root): void {
   }
 }
 
-/** The folder is in the checkout, so that programs find packages and the client. */
+/** Creates the folder for programs. It is inside the checkout, so that programs can import packages and the client. */
 export function programs(): Programs {
   const folder = join(root, ".wrangler", `programs-${process.pid}-${Date.now()}`);
   mkdirSync(folder, { recursive: true });
