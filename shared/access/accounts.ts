@@ -17,44 +17,50 @@ export interface AccountRecord {
   email: string | null;
   role: AccountRole;
   status: "pending" | "active" | "disabled";
-  /** Key of the invitation that created the account; null if it registered without one. */
+  /** Key of the invitation with which the account was registered; null if it registered without one. */
   invitation: string | null;
   credentials: string[];
-  /** Identities of providers that sign in to the account. An identity that its account does not list does not count. */
+  /**
+   * Identities at OpenID Connect providers with which the user can sign in. An identity that is not listed here cannot
+   * be used.
+   */
   identities?: LinkedIdentity[] | undefined;
-  /** Hash of the recovery link that works. A link that its account does not name does not count. */
+  /** Hash of the account's only valid recovery link. Any other link for this account is invalid. */
   recovery?: string | undefined;
-  /** The set of recovery codes that works. */
+  /** The account's only valid set of recovery codes. Codes of any other set are invalid. */
   codes?: { set: string; createdAt: string } | undefined;
-  /** Recoveries that have work left to do. Every sign-in does it first. */
+  /** Recoveries whose cleanup is unfinished. The next sign-in finishes the cleanup before it starts a session. */
   recovered?: Recovered[] | undefined;
-  /** Whether it belongs to a program. It has no passkeys and cannot sign in; only API tokens act for it. */
+  /**
+   * Whether the account belongs to a program. Such an account has no passkeys and cannot sign in. Programs use it with
+   * API tokens.
+   */
   service?: boolean | undefined;
   createdAt: string;
   updatedAt: string;
 }
 
-/** An identity as its account lists it. */
+/** An entry in an account's list of identities at OpenID Connect providers. */
 export interface LinkedIdentity {
-  /** SHA-256 of issuer and subject. */
+  /** SHA-256 of the issuer and the subject. */
   id: string;
   issuer: string;
 }
 
-/** A recovery that has added a passkey to its account. */
+/** A recovery that has added a passkey to the account, and whose cleanup may be unfinished. */
 export interface Recovered {
   by: "link" | "codes";
-  /** Hash of the link that was used. */
+  /** Hash of the recovery link that was used; null if the user entered a recovery code. */
   link: string | null;
-  /** Set of recovery codes that is void. */
+  /** Set of recovery codes that this recovery invalidated; null if there is none. */
   codes: string | null;
-  /** Ids of the passkeys that it removed; null if it kept them. */
+  /** Ids of the passkeys that this recovery removed; null if the user kept the old passkeys. */
   removed: string[] | null;
-  /** Ids of the identities that it unlinked with the passkeys. */
+  /** Ids of the identities that this recovery unlinked together with the passkeys. */
   unlinked?: string[] | undefined;
 }
 
-/** Throws 409 for the account of a program, which cannot have passkeys. */
+/** Throws 409 for a service account, which cannot have passkeys. */
 export function refuseService({ service }: Pick<AccountRecord, "service">): void {
   if (service !== true) return;
   const detail = "A service account has no passkeys. Create an API token for it instead.";
@@ -85,7 +91,7 @@ export interface Versioned<T> {
 
 /**
  * Reads a record.
- * @param consistency by default the broker's leader, because other replicas may have old data
+ * @param consistency reads from the broker's leader by default, because other replicas may have old data
  */
 export async function readRecord<T>(
   deps: Deps,

@@ -8,10 +8,10 @@ import type { Scope } from "./credentials/operations.ts";
 /** Built-in roles from the most to the least powerful. `public` is an anonymous caller. */
 export type Role = "owner" | "admin" | "user" | "public";
 
-/** `exp` of credentials that never expire: the last second of the year 9999. */
+/** Value of `exp` for credentials that never expire: the last second of the year 9999. */
 export const NEVER = 253_402_300_799;
 
-/** The API token that a caller has sent instead of a session. */
+/** The API token that authenticated the request. */
 export interface ActorToken {
   id: string;
   scopes: readonly Scope[];
@@ -22,16 +22,16 @@ interface SignedIn {
   name: string;
   /** Id of the session or of the API token. */
   sid: string;
-  /** When the session or the API token ends, in seconds since the epoch. */
+  /** Time at which the session or the API token expires, in seconds since the epoch. */
   exp: number;
-  /** Limits the account's rights. */
+  /** Set if the caller sent an API token. Its scopes limit the account's rights. */
   token?: ActorToken;
 }
 
 /** Role of an account: `user`, `admin`, `owner`, or the id of a role of the orb. */
 export type AccountRole = string;
 
-/** A caller that is no handler: an account, an anonymous caller, or the platform itself. */
+/** A caller that is not a handler: an account, an anonymous caller, or the platform itself. */
 export type DirectActor =
   | { kind: "anonymous" }
   /** A platform admin has the rights of an owner in every orb. */
@@ -40,19 +40,25 @@ export type DirectActor =
   /** The platform itself, for example a command that provisions the broker. */
   | { kind: "system"; sub: "system" };
 
-/** An actor with an account. */
+/** A signed-in actor: a platform admin or an application's user. */
 export type AccountActor = Extract<DirectActor, { kind: "platform" | "orb" }>;
 
-/** A handler that acts for its caller. Outside its orb it has the rights of an anonymous caller. */
+/**
+ * A handler that sends requests on behalf of the user who called the handler. In other orbs, the handler has the rights
+ * of an anonymous caller.
+ */
 export interface HandlerActor {
   kind: "handler";
-  /** Full name: `<service>.<handler>`. */
+  /** Full name of the handler: `<service>.<handler>`. */
   handler: string;
   orb: string;
-  /** Acts that the orb granted at the time of the call. The orb's current document can only narrow this. */
+  /**
+   * Acts that the orb granted to the handler when the handler was called. If the orb has since withdrawn an act, the
+   * handler loses that act. Acts granted since do not count.
+   */
   acts: readonly string[];
   caller: DirectActor;
-  /** Id of the request in which the caller called the handler. */
+  /** Id of the request that called the handler. */
   requestId: string;
 }
 
@@ -61,12 +67,14 @@ export type Actor = DirectActor | HandlerActor;
 export const anonymous: DirectActor = { kind: "anonymous" };
 export const system: DirectActor = { kind: "system", sub: "system" };
 
-/** Returns the actor itself, or the caller of a handler that acts. */
+/** Returns the caller whose account is used. For a handler, that is the caller of the handler. */
 export function accountBehind(actor: Actor): DirectActor {
   return actor.kind === "handler" ? actor.caller : actor;
 }
 
-/** Returns the id that records and the audit log show for an actor. For a handler it is the id of its caller. */
+/**
+ * Returns the account id that records and the audit log show. For a handler, that is the id of the handler's caller.
+ */
 export function actorId(actor: Actor): string {
   const account = accountBehind(actor);
   return account.kind === "anonymous" ? "anonymous" : account.sub;
@@ -78,56 +86,68 @@ export function accountOf(actor: Actor): string {
   return account.kind === "orb" ? `${account.realm}/${account.sub}` : `${account.kind}/${actorId(account)}`;
 }
 
-/** Prefix of the ids of API tokens where ids of sessions stand too. Ids of sessions are shorter than this with an id. */
+/**
+ * Marks API token ids in stored values that can also be session ids. Session ids are shorter than this prefix plus a
+ * token id, so the two cannot be confused.
+ */
 export const OF_TOKEN = "api-token-";
 
-/** Returns a text that names the session or the API token of the caller. It is no secret. */
+/**
+ * Returns the id of the session or API token that authenticated the caller. The id is not secret. Anonymous callers
+ * have an empty id.
+ */
 export function credentialOf(actor: Actor): string {
   const account = accountBehind(actor);
   if (!("sid" in account)) return "";
   return account.token === undefined ? account.sid : `${OF_TOKEN}${account.token.id}`;
 }
 
-/** Returns the id of the API token that the caller has sent; undefined if it has sent none. */
+/** Returns the id of the API token that authenticated the caller; undefined if the caller used no API token. */
 export function tokenIdOf(actor: Actor): string | undefined {
   const account = accountBehind(actor);
   return "token" in account ? account.token?.id : undefined;
 }
 
-/** Returns the scopes of the API token that the caller has sent; undefined if it has sent none. */
+/** Returns the scopes of the API token that authenticated the caller; undefined if the caller used no API token. */
 export function scopesOf(actor: Actor): readonly Scope[] | undefined {
   const account = accountBehind(actor);
   return "token" in account ? account.token?.scopes : undefined;
 }
 
-/** Returns the name of the handler that acts for its caller. Records show it beside the caller's id. */
+/**
+ * Returns the name of the handler that acts on behalf of its caller; undefined for other actors. Records show this name
+ * beside the caller's id.
+ */
 export function throughOf(actor: Actor): string | undefined {
   return actor.kind === "handler" ? actor.handler : undefined;
 }
 
-/** Returns whether an account can have a role of this name. Only the orb's definition tells whether the role exists. */
+/**
+ * Returns whether a name is valid as the role of an account. The role may not exist: only the orb's definition lists
+ * the orb's roles.
+ */
 export function isAccountRole(name: string): boolean {
   return name !== "public" && ROLE_ID.test(name);
 }
 
 /**
- * Returns the built-in role whose rights an account has: its own role, or the one that its role extends. An account
- * whose role the orb no longer has may do only what everyone may do.
+ * Returns the built-in role whose rights an account has. A role that an orb defines has the rights of the built-in role
+ * that it extends. If the orb has removed the role, the account has the rights of an anonymous caller.
  */
 export function builtInRole(name: AccountRole, roles: OrbRoles): Role {
   return BUILT_IN_ROLES.find((role) => role === name) ?? roles.get(name) ?? "public";
 }
 
-/** The parts of an application's definition that decide about rights. */
+/** The parts of an application's definition that determine the rights of callers. */
 export interface OrbRights {
   usesAccess: boolean;
-  /** Roles of the application's own. */
+  /** Roles that the application defines itself. */
   roles: OrbRoles;
-  /** Acts that the document grants to each handler, by its full name. */
+  /** Acts that the application's document grants to each handler. The key is the handler's full name. */
   grants: ReadonlyMap<string, readonly Act[]>;
 }
 
-/** The parts of a realm (set of accounts) that decide about rights. */
+/** The parts of a realm (set of accounts) that determine the rights of callers. */
 export interface RealmRights {
   name: string;
   roles: OrbRoles;

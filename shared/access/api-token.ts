@@ -1,4 +1,7 @@
-/** Records of API tokens. A record's key is `<realm>.<account>.<id>`, and it contains a hash of the token. */
+/**
+ * Stored records of API tokens. The storage key is `<realm>.<account>.<id>`. The record contains only a hash of the
+ * token.
+ */
 import type { Deps } from "../deps.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -16,7 +19,7 @@ export interface ApiTokenRecord {
   v: 1;
   id: string;
   name: string;
-  /** SHA-256 of the token's whole text. */
+  /** SHA-256 of the complete token text. */
   hash: string;
   scopes: Scope[];
   /** Null if the token never expires. */
@@ -24,7 +27,7 @@ export interface ApiTokenRecord {
   createdAt: string;
   /** Id of the account that created the token: its owner, or the manager of a service account. */
   createdBy: string;
-  /** Time of a use, at most {@link USE_MS} before the latest one. */
+  /** Time of a recent use. Further uses within {@link USE_MS} are not recorded. */
   lastUsedAt: string | null;
 }
 
@@ -37,18 +40,24 @@ export function tokenKey({ realm, sub, id }: TokenParts): string {
   return `${token(realm, "token")}.${token(sub, "token")}.${token(id, "token")}`;
 }
 
-/** The same text for every reason, so that a caller learns nothing about other tokens. */
+/**
+ * Returns the same error for every invalid token, so that callers cannot learn whether a token exists, has expired or
+ * was revoked.
+ */
 export function badApiToken(): AppError {
   const detail = "The API token is not valid, has expired or was revoked. Create a new one.";
   return new AppError("unauthenticated", "invalid_token", detail);
 }
 
-/** Hashes of tokens that were valid. A wrong token is not added, so that a flood of them displaces nothing. */
+/**
+ * Cache of the hashes of valid tokens, by token text. Invalid tokens are not cached, so that a flood of them cannot
+ * evict valid ones.
+ */
 const hashes = new BoundedMap<string, string>(1_000);
 
 /**
- * Returns the records of a token and its account. The account decides at the time of use, so that a changed role, a
- * disabled or a removed account needs no change to its tokens.
+ * Verifies a token and returns its record and its account. Rights come from the current account, so no token needs an
+ * update when its account changes.
  * @throws AppError unauthenticated `invalid_token`
  */
 export async function verifyApiToken(
@@ -65,7 +74,9 @@ export async function verifyApiToken(
   return found;
 }
 
-/** Returns a token that has neither expired nor ended, with its account; null otherwise. */
+/**
+ * Returns a token and its account; null if the token is unknown, expired or revoked, or if its account is not active.
+ */
 export async function readApiToken(
   deps: Deps,
   parts: TokenParts,
@@ -83,18 +94,24 @@ export async function readApiToken(
   return { ...parts, record, account: account.value };
 }
 
-/** A broker that an older version provisioned has no bucket for tokens yet. */
+/**
+ * Returns null if the bucket for API tokens is missing. Brokers that an older version provisioned do not have that
+ * bucket yet.
+ */
 function nullIfMissing(error: unknown): null {
   if (error instanceof StreamMissing) return null;
   throw error;
 }
 
-/** Record a use only if the recorded one is at least this many milliseconds old. */
+/** A use is recorded only if the last recorded use is at least this many milliseconds old. */
 const USE_MS = 3_600_000;
-/** When this process last recorded a use, by key. Many requests arrive before the first write is visible. */
+/**
+ * Time at which this process last recorded a use of each token, by storage key. Prevents repeated writes while the
+ * first write is not yet visible.
+ */
 const noted = new BoundedMap<string, number>(1_000);
 
-/** Records the use of a token after the response, at most once an hour. */
+/** Stores the time at which a token was used, at most once an hour. Writes after the response has been sent. */
 export function noteTokenUse(deps: Deps, { record, ...parts }: VerifiedToken): void {
   const now = deps.clock.now();
   const key = tokenKey(parts);
@@ -104,7 +121,7 @@ export function noteTokenUse(deps: Deps, { record, ...parts }: VerifiedToken): v
   deps.afterwards(writeUse(deps, key, now));
 }
 
-/** A conflict means that the token was revoked, or that another process has recorded a use. */
+/** Writes the time of use. Ignores a conflict: another process has recorded a use, or the token was revoked. */
 async function writeUse(deps: Deps, key: string, now: number): Promise<void> {
   const known = await readRecord<ApiTokenRecord>(deps, buckets.apiTokens, key);
   if (known === null) return;
@@ -117,19 +134,19 @@ async function writeUse(deps: Deps, key: string, now: number): Promise<void> {
   );
 }
 
-/** Returns how long the broker keeps a record. */
+/** Returns the time in seconds after which the broker deletes a token's record. A token that never expires has none. */
 export function ttlOf({ expiresAt }: Pick<ApiTokenRecord, "expiresAt">, now: number): { ttl?: number } {
   return expiresAt === null ? {} : { ttl: Math.max(1, Math.ceil((Date.parse(expiresAt) - now) / 1000)) };
 }
 
 /**
- * Erases the tokens of an account, or of a whole realm. Deletes each record separately, because caches get no event
- * when the broker purges many.
+ * Erases the tokens of one account, or of a whole realm. Deletes the records one by one, because a purge does not
+ * notify the caches of other processes.
  */
 export async function eraseApiTokens(deps: Deps, realm: string, sub?: string): Promise<void> {
   const filter = `${token(realm, "realm")}.${sub === undefined ? "*" : token(sub, "user")}.*`;
   try {
-    // A write to a missing bucket would wait for its time limit.
+    // Fail early if the bucket is missing. A delete in a missing bucket would wait until it times out.
     await deps.store.kvLast(buckets.apiTokens);
     for await (const page of recordsToRevoke<ApiTokenRecord>(deps, buckets.apiTokens, filter)) {
       await Promise.all(page.map(({ key }) => deps.store.kvDelete(buckets.apiTokens, key, { ttl: 60 })));

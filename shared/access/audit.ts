@@ -24,7 +24,7 @@ export type AuditAction =
   | "handler";
 
 export interface AuditEvent {
-  /** The accounts that the event concerns: `platform`, `auth` (the shared ones), or the id of an application. */
+  /** Realm whose accounts the event concerns: `platform`, `auth` (shared accounts), or the id of an application. */
   realm: string;
   action: AuditAction;
   actor: Actor | { sub: string };
@@ -42,7 +42,7 @@ export interface AuditRecord {
   realm: string;
   action: string;
   actor: string;
-  /** The handler that acted for the actor. */
+  /** Name of the handler that acted on behalf of the actor. */
   through?: string | undefined;
   target: string | null;
   outcome: "ok" | "refused";
@@ -50,7 +50,7 @@ export interface AuditRecord {
   requestId: string;
   /** Client address as reported by the host. */
   client: string;
-  /** Id of the API token that the actor has sent. */
+  /** Id of the API token that authenticated the actor. */
   token?: string | undefined;
 }
 
@@ -68,7 +68,7 @@ export async function audit(deps: Deps, event: AuditEvent): Promise<void> {
     target: event.target ?? null,
     outcome: event.outcome ?? "ok",
     detail: event.detail ?? null,
-    // A handler's record belongs to the request of its caller.
+    // If a handler acted, store the id of the request that called the handler.
     requestId: "kind" in actor && actor.kind === "handler" ? actor.requestId : deps.request.requestId,
     client: deps.request.client,
     token: "kind" in actor ? tokenIdOf(actor) : undefined,

@@ -18,7 +18,7 @@ import { readSession } from "./sessions.ts";
 import { badToken, claimedRealm, claimsHandler, verifyHandlerToken, verifyToken } from "./tokens.ts";
 
 export interface Credentials {
-  /** Token of a session, or an API token. If present, cookies are ignored. */
+  /** Session token or API token. If present, cookies are ignored. */
   bearer?: string | undefined;
   /** Returns a cookie by its name; undefined if the request has several cookies of that name. */
   cookies?: ((name: string) => string | undefined) | undefined;
@@ -28,7 +28,7 @@ export interface Credentials {
 export interface AcceptedRealms {
   platform?: boolean;
   realms?: readonly string[];
-  /** Also accepts handlers that act for their callers in this orb. */
+  /** Id of an orb. Handlers of this orb that act on behalf of their callers are accepted too. */
   handlersOf?: string;
 }
 
@@ -91,7 +91,10 @@ async function actorOf(
   return actor;
 }
 
-/** Returns the handler that acts for its caller. The caller's session must not have ended since the call. */
+/**
+ * Returns the handler that a credential belongs to. Throws 401 if the session or API token with which the handler was
+ * called has ended.
+ */
 async function handlerOf(
   deps: Deps,
   jwt: string,
@@ -105,7 +108,9 @@ async function handlerOf(
   return { kind: "handler", handler, orb, acts, caller: account, requestId };
 }
 
-/** Returns the account of a session, or of an API token that {@link credentialOf} names, with its present role. */
+/**
+ * Returns the account of a session or an API token with its current role. `sid` has the format of {@link credentialOf}.
+ */
 async function accountWith(
   deps: Deps,
   { realm, sub, sid, exp }: { realm: string; sub: string; sid: string; exp: number },
@@ -136,7 +141,7 @@ async function tokenActor(
   return holderOf(verified);
 }
 
-/** Returns the account of an API token, with its present name and role. */
+/** Returns the account of an API token, with its current name and role. */
 function holderOf({ realm, sub, id, record, account }: VerifiedToken): AccountActor {
   const { name, email, role } = account;
   const exp = record.expiresAt === null ? NEVER : Math.floor(Date.parse(record.expiresAt) / 1000);
@@ -147,8 +152,9 @@ function holderOf({ realm, sub, id, record, account }: VerifiedToken): AccountAc
 }
 
 /**
- * Returns whether the session or API token of an actor has not ended since, with the limits of the token.
- * @param credential as {@link credentialOf} returned it
+ * Checks again that a session or an API token is still valid.
+ * @param credential id as {@link credentialOf} returned it
+ * @returns the limits of the API token, if it is one; null if the session or API token has ended
  */
 export async function lastingCredential(
   deps: Deps,

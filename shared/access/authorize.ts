@@ -50,20 +50,23 @@ export function realmOf(orb: string, orbUsesAccess: boolean): string {
   return orbUsesAccess ? orb : SHARED_REALM;
 }
 
-/** An actor with its rights in one application. */
+/** An actor together with its rights in one application. */
 export interface Principal {
   actor: Actor;
-  /** Built-in role: the caller's own, or the one that its role of the orb extends. */
+  /** Built-in role of the caller. If the caller has a role that the orb defines, the built-in role that it extends. */
   role: Role;
-  /** Role of the orb's own that the caller has, if any. */
+  /** The caller's role, if it is one that the orb defines. */
   orbRole?: string | undefined;
-  /** The rights of the caller's API token in this application. Missing without a token: the role alone decides. */
+  /**
+   * Rights that the caller's API token has in this application. Missing if the caller sent no API token; then only the
+   * role limits the caller.
+   */
   scope?: Scope;
-  /** The handler that acts for the caller, and what the application grants it. */
+  /** The handler that acts on behalf of the caller, and the acts that the application grants to that handler. */
   acting?: { handler: string; acts: readonly Act[] };
 }
 
-/** The parts of a principal that decide. */
+/** The parts of a principal that determine its rights. */
 type Rights = Omit<Principal, "actor">;
 
 /** An anonymous caller of any application. */
@@ -92,14 +95,14 @@ function actingIn(actor: HandlerActor, orb: string, rights: OrbRights): Principa
   return { ...principalIn(caller, orb, rights), actor, acting: { handler, acts } };
 }
 
-/** Returns the application that a token must name to act on the accounts of a realm, or on its own account. */
+/** Returns the application that an API token's scope must name for requests about the accounts of a realm. */
 export function orbOfRealm(realm: string): string {
   return realm === PLATFORM_REALM || realm === SHARED_REALM ? EVERY_ORB : realm;
 }
 
 /**
- * Throws 403 if the caller has sent an API token whose scopes do not allow the operation.
- * @param orb the application; the platform itself if missing
+ * Throws 403 if the caller sent an API token whose scopes do not allow the operation.
+ * @param orb id of the application; omit it for operations on the platform itself
  */
 export function requireScope(actor: Actor, operation: Operation, orb: string = EVERY_ORB): void {
   const token = scopesOf(actor);
@@ -118,7 +121,7 @@ export function roleInRealm(actor: Actor, { name, roles }: RealmRights): Role {
   }
 }
 
-/** The actions of an access rule that allow each operation. Any one of them is enough. */
+/** For each operation, the actions of an access rule that allow it. A grant for any one of these actions is enough. */
 const ALLOWED_BY: Record<Exclude<EntryOperation, "reveal">, readonly [Action, ...Action[]]> = {
   read: ["read"],
   readDraft: ["update", "publish"],
@@ -133,14 +136,15 @@ const ALLOWED_BY: Record<Exclude<EntryOperation, "reveal">, readonly [Action, ..
   record: ["create"],
 };
 
-/** Returns the action of an access rule that an operation needs. To read drafts, `publish` is enough too. */
+/** Returns the main action that an access rule must grant for an operation. Drafts can also be read with `publish`. */
 export function allowedBy(operation: EntryOperation): Action {
   return operation === "reveal" ? "read" : ALLOWED_BY[operation][0];
 }
 
 /**
- * Returns whether a caller may perform an operation on an entry. A handler that acts for the caller also needs the act,
- * and with it may reveal what the caller may read.
+ * Returns whether a caller may perform an operation on an entry. If a handler acts on behalf of the caller, the handler
+ * needs a grant for the matching act too. Otherwise only owners can reveal, but a handler with that grant can reveal
+ * every entry that its caller can read.
  * @param on.own whether the caller created the entry; false for `create` and for lists
  */
 export function may(
@@ -162,8 +166,8 @@ function permits(grant: Grant, caller: Rights, own: boolean): boolean {
 }
 
 /**
- * Returns whether a caller may read or set a field of an entry. The caller must also be allowed to read or write the
- * entry.
+ * Returns whether a caller may read or set a field of an entry. Check separately that the caller may read or write the
+ * entry itself.
  */
 export function mayField(
   caller: Rights,
@@ -174,17 +178,20 @@ export function mayField(
   return grant === undefined || permits(grant, caller, own);
 }
 
-/** Returns the roles of the orb that may perform an operation because an access rule names them. */
+/** Returns the roles defined by the orb that an access rule allows to perform an operation. */
 function namedBy(operation: Exclude<EntryOperation, "reveal">, access: SchemaAccess): string[] {
   return [...new Set(ALLOWED_BY[operation].flatMap((action) => access[action].roles))];
 }
 
-/** Returns whether an access rule names the caller's role of the orb, or the handler that acts for the caller. */
+/**
+ * Returns whether an access rule names the orb's role that the caller has, or the handler that acts on behalf of the
+ * caller.
+ */
 function isNamed({ roles, handlers }: Grant, { orbRole = "", acting }: Rights): boolean {
   return roles.includes(orbRole) || handlers.includes(acting?.handler ?? "");
 }
 
-/** Returns whether a caller may act on the records of all accounts, or on the settings of the application. */
+/** Returns whether a caller may act on the records of all accounts, or on the application's settings. */
 export function mayForAll(caller: Rights, action: Action, access: SchemaAccess): boolean {
   return atLeast(caller.role, "admin") || isNamed(access[action], caller);
 }
@@ -207,7 +214,10 @@ function operates(actor: Actor, operation: PlatformOperation): boolean {
   return PLATFORM_OPERATIONS.includes(operation) && (actor.kind === "platform" || actor.kind === "system");
 }
 
-/** @param orb the affected application; the platform itself if missing */
+/**
+ * Returns whether a platform admin or the platform itself may perform an operation.
+ * @param orb id of the affected application; omit it for operations on the platform itself
+ */
 export function mayOperate(actor: Actor, operation: PlatformOperation, orb: string = EVERY_ORB): boolean {
   const token = scopesOf(actor);
   const scope = token === undefined ? undefined : scopeIn(token, orb);
@@ -215,8 +225,9 @@ export function mayOperate(actor: Actor, operation: PlatformOperation, orb: stri
 }
 
 /**
- * Returns whether a role may manage accounts. Admins manage users; only owners manage owners and admins.
- * @param target built-in role of the affected account; `public` if its role no longer exists
+ * Returns whether an account with a role may manage other accounts. Admins manage users; only owners manage owners and
+ * admins.
+ * @param target built-in role of the managed account; `public` if the orb has removed that account's role
  */
 export function mayInRealm(role: Role, operation: RealmOperation, target: Role = "user"): boolean {
   switch (operation) {
@@ -259,21 +270,22 @@ export function requireMay(
   requireCovered(scope, operation);
 }
 
-/** Throws 403 if a handler acts for the caller and is not granted the act. */
+/** Throws 403 if a handler acts on behalf of the caller and the orb does not grant the act to that handler. */
 export function requireAct({ acting }: Principal, act: Act): void {
   if (acting !== undefined && !acting.acts.includes(act)) throw missingAct(acting.handler, act);
 }
 
 /**
- * Throws 401 or 403 if the actor may not perform the operation.
- * @param orb the affected application; the platform itself if missing
+ * Throws 401 or 403 unless the actor is a platform admin or the platform itself. Also throws 403 if the API token of a
+ * platform admin does not allow the operation.
+ * @param orb id of the affected application; omit it for operations on the platform itself
  */
 export function requireOperator(actor: Actor, operation: PlatformOperation, orb?: string): void {
   if (!operates(actor, operation)) throw refusal(actor, "platform admin");
   requireScope(actor, operation, orb);
 }
 
-/** Throws 401 or 403 if the actor may not perform the operation on its own account. */
+/** Throws 401 or 403 unless the actor is a signed-in account whose API token, if any, allows the operation on itself. */
 export function requireOwn(
   actor: Actor,
   realm: string,

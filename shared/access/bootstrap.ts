@@ -28,7 +28,7 @@ export async function isEffective(deps: Deps, realm: Accounts, account: AccountR
   return invitation?.value.account === account.id;
 }
 
-/** Returns whether an account can sign in at all. A service account cannot, so it never counts as an owner. */
+/** Returns whether an account belongs to a person. Service accounts cannot sign in, so they never count as owners. */
 export function isPerson(account: AccountRecord): boolean {
   return account.service !== true;
 }

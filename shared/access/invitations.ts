@@ -1,6 +1,6 @@
 /**
- * Invitations to register an account, and recovery links, which add a passkey to an existing one. Each can be used
- * once. The storage key is the hash of the token, and the token is stored encrypted.
+ * Invitations to register an account, and recovery links, which add a passkey to an existing account. An invitation or
+ * a recovery link can be used once. Its storage key is the hash of its token. The token itself is stored encrypted.
  */
 
 import type { Deps } from "../deps.ts";
@@ -29,9 +29,9 @@ export interface InvitationRecord {
   createdAt: string;
   expiresAt: string;
   createdBy: string;
-  /** The account that used the invitation. */
+  /** Id of the account that was registered with the invitation; null if the invitation is unused. */
   account: string | null;
-  /** The account that a recovery link recovers. Missing in invitations. */
+  /** For a recovery link: id of the account that it recovers. Missing in invitations. */
   recovers?: string;
 }
 
@@ -47,7 +47,7 @@ export interface Invitation {
   createdBy: string;
   bootstrap: boolean;
   purpose: "register" | "recover";
-  /** The account that a recovery link recovers. */
+  /** For a recovery link: id of the account that it recovers. Null for invitations. */
   account: string | null;
 }
 
@@ -172,7 +172,7 @@ export function requireUsable(
   if (status !== "active") throw invitationEnded(status, found.value);
 }
 
-/** Returns the 410 for an invitation or a recovery link that no longer works. */
+/** Returns the 410 error for an invitation or a recovery link that is no longer valid. */
 export function invitationEnded(
   status: keyof typeof ENDED,
   { recovers }: Pick<InvitationRecord, "recovers">,
@@ -193,7 +193,7 @@ export async function hasValidCreator(
   realm: Realm,
   { createdBy, role }: InvitationRecord,
 ): Promise<boolean> {
-  // The orb may have removed the role since.
+  // The orb may have removed the role since the invitation was created.
   if (builtInRole(role, realm.roles) === "public") return false;
   if (createdBy === actorId(system)) return true;
   const [own, operator] = await Promise.all([

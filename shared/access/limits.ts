@@ -29,8 +29,9 @@ export function clientNetwork(address: string): string {
 }
 
 /**
- * Returns the part of an address that tells people where they were, in CIDR notation: the first 24 bits of an IPv4
- * address, or the first 48 bits of an IPv6 address. Returns null for loopback and if the address is unknown.
+ * Returns the network of a client address in CIDR notation, so that people can recognise where they signed in. The
+ * network is the first 24 bits of an IPv4 address, or the first 48 bits of an IPv6 address. Returns null for loopback
+ * addresses and unknown addresses.
  */
 export function coarseNetwork(address: string): string | null {
   const network = clientNetwork(address);
@@ -54,7 +55,7 @@ export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<voi
 }
 
 const HOUR_SECONDS = 3600;
-/** A long period allows a network as many sign-ups as this many short periods. */
+/** In the long period, a network may sign up this many times as many accounts as in the short period. */
 const LONG_SIGNUPS = 10;
 
 interface CounterLimit {
@@ -65,7 +66,10 @@ interface CounterLimit {
   seconds: number;
 }
 
-/** Counts an attempt with one request to the broker. @returns seconds until the next period if the limit is reached */
+/**
+ * Counts an attempt in the current period with one broker request.
+ * @returns seconds until the next period if the limit is exceeded, otherwise 0
+ */
 async function countIn(deps: Deps, limit: CounterLimit): Promise<number> {
   if (limit.most === 0) return 0;
   const { number, left } = windowAt(deps.clock.now(), limit.seconds);
@@ -75,7 +79,7 @@ async function countIn(deps: Deps, limit: CounterLimit): Promise<number> {
 
 /**
  * Counts an attempt of the client's network in a short and in a long period.
- * @returns seconds until the end of the period whose limit is reached
+ * @returns seconds until the exceeded limit resets; the longer wait if both limits are exceeded; 0 if neither is
  */
 async function countNetwork(
   deps: Deps,
@@ -98,8 +102,9 @@ function tooManySignups(scope: "client" | "realm", wait: number): AppError {
 }
 
 /**
- * Counts a registration without invitation, and throws 429 if the client's network or the realm has had too many. A
- * refused network does not count for the realm, so that one network alone cannot use up the realm's limit.
+ * Counts a registration without an invitation. Throws 429 if the client's network or the realm exceeds its limit.
+ * Checks the network first: a rejected network does not count towards the realm's limit, so one network alone cannot
+ * use up that limit.
  */
 export async function countSignup(deps: Deps, realm: string): Promise<void> {
   const { networkSignups, realmSignups, windowSeconds, longWindowSeconds } = deps.config.quotas;
@@ -121,9 +126,9 @@ export async function countSignup(deps: Deps, realm: string): Promise<void> {
 }
 
 const DAY_SECONDS = 86_400;
-/** Recovery codes that a network may try. */
+/** Maximum number of recovery codes that one network may try. */
 export const CODES_PER_NETWORK = { minute: 10, day: 100 } as const;
-/** Recovery codes that all networks may try for one account per hour. */
+/** Maximum number of recovery codes per hour that all networks together may try for one account. */
 export const CODES_PER_ACCOUNT = 10;
 
 function requireCodeLimit(wait: number): void {
@@ -132,7 +137,7 @@ function requireCodeLimit(wait: number): void {
   throw new AppError("too_many", "too_many_requests", detail, { retryAfter: wait });
 }
 
-/** Counts an attempt to use a recovery code, and throws 429 if the client's network has made too many. */
+/** Counts an attempt to use a recovery code. Throws 429 if the client's network exceeds its limit. */
 export async function countCode(deps: Deps): Promise<void> {
   const { minute, day } = CODES_PER_NETWORK;
   const wait = await countNetwork(
@@ -144,7 +149,7 @@ export async function countCode(deps: Deps): Promise<void> {
   requireCodeLimit(wait);
 }
 
-/** Counts an attempt to use a recovery code of an account, and throws 429 if there were too many. */
+/** Counts an attempt to use a recovery code of an account. Throws 429 if the account's limit is exceeded. */
 export async function countCodeOf(deps: Deps, realm: string, account: string): Promise<void> {
   const wait = await countIn(deps, {
     stream: streams.longQuotas,

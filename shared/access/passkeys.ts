@@ -57,14 +57,17 @@ export async function renamePasskey(
   return { id, name, createdAt, lastUsedAt, backedUp, transports };
 }
 
-/** Returns whether the account can sign in with an identity of a provider that the orb still has. */
+/**
+ * Returns whether the account has an identity at a provider that the orb still offers.
+ * @param but id of an identity to ignore
+ */
 export function hasUsableIdentity(realm: Realm, { identities = [] }: AccountRecord, but = ""): boolean {
   return identities.some(
     ({ id, issuer }) => id !== but && realm.providers.some((provider) => provider.issuer === issuer),
   );
 }
 
-/** Removes a passkey, but never the last way to sign in, even if two requests run concurrently. */
+/** Removes a passkey, unless it is the account's last way to sign in. The rule also holds for concurrent requests. */
 export async function removePasskey(
   deps: Deps,
   actor: Actor,

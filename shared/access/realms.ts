@@ -21,7 +21,7 @@ interface Branding {
   color?: string | undefined;
 }
 
-/** Whether people need an invitation for an account. For `setting`, the platform's settings decide. */
+/** Whether people need an invitation to register an account. With `setting`, the platform's settings decide. */
 export type Signup = "invitation" | "open" | "setting";
 
 /** Sign-in features that an orb can turn on. */
@@ -38,12 +38,12 @@ export interface Realm {
   sessionSeconds: number;
   /** Sign-in features that the orb uses. */
   handlers: ReadonlySet<string>;
-  /** Roles of the orb's own that accounts can have, beside the built-in ones. */
+  /** Roles that the orb defines, in addition to the built-in ones. */
   roles: OrbRoles;
   /** Look of the sign-in page. */
   branding?: Branding | undefined;
   signup: Signup;
-  /** Providers with which accounts can sign in. */
+  /** OpenID Connect providers that the orb offers for sign-in. */
   providers: readonly ProviderDefinition[];
   buckets: { accounts: string; credentials: string; invitations: string };
 }
@@ -116,10 +116,10 @@ export function orbRealm(document: RealmDocument): Realm | null {
   };
 }
 
-/** Where the accounts of a realm lie. */
+/** The name of a realm and the buckets that store its accounts. */
 export type Accounts = Pick<Realm, "name" | "buckets">;
 
-/** Returns the buckets of a realm by its name. */
+/** Returns the buckets that store the accounts of a realm. */
 export function bucketsOf(realm: string): Realm["buckets"] {
   return realm === PLATFORM_REALM ? platformRealm.buckets : USERS;
 }
@@ -135,9 +135,9 @@ export const keys = {
     isToken(id)
       ? `${token(realm.name, "realm")}.${id}`
       : `${token(realm.name, "realm")}.long.${await sha256(id)}`,
-  /** Beside the passkeys. */
+  /** Recovery codes are stored in the same bucket as passkeys. */
   codes: (realm: Realm, set: string) => `${token(realm.name, "realm")}.codes.${token(set, "code")}`,
-  /** @param id SHA-256 of issuer and subject */
+  /** @param id SHA-256 of the issuer and the subject */
   identity: (realm: Realm, id: string) => `${token(realm.name, "realm")}.identity.${token(id, "identity")}`,
   all: (realm: Realm) => within(realm, "*"),
 } as const;
@@ -168,8 +168,8 @@ export function generatedName(sub: string): string {
 }
 
 /**
- * Throws an error if no account of the realm can have the role.
- * @param where whether the role is part of the body, or the filter of a list
+ * Throws if accounts of the realm cannot have the role.
+ * @param where the part of the request that the error names: the body, or the filter of a list
  */
 export function requireRole(realm: Realm, role: AccountRole, where: "body" | "filter" = "body"): void {
   if (isAccountRole(role) && builtInRole(role, realm.roles) !== "public") return;

@@ -1,14 +1,14 @@
-/** Errors for callers without access. `authorize.ts` decides who has it. */
+/** Errors for callers that lack access. `authorize.ts` decides which callers have access. */
 import { AppError } from "../kernel/errors.ts";
 import { type Actor, accountBehind, type HandlerActor, type Role } from "./actor.ts";
 
-/** A role that an error message can ask for. */
+/** A role that an error message can name as required. */
 export type Needed = Exclude<Role, "public"> | "platform admin";
 
 /**
- * Returns the error for a caller without access: 401 if signing in could give access, otherwise 403.
- * @param needed the lowest role that has access, if it is known
- * @param others roles of the orb that have access too
+ * Returns the error for a caller that lacks access: 401 if signing in could give access, otherwise 403.
+ * @param needed the lowest built-in role that has access, if known
+ * @param others roles defined by the orb that have access too
  */
 export function refusal(actor: Actor, needed?: Needed, others: readonly string[] = []): AppError {
   if (accountBehind(actor).kind === "anonymous") {
@@ -25,8 +25,8 @@ export function refusal(actor: Actor, needed?: Needed, others: readonly string[]
 }
 
 /**
- * Returns the error for a valid token whose realm (set of accounts) has no access. It is 403, because clients sign out
- * their user at 401.
+ * Returns the error for a valid token of a realm (set of accounts) that the route does not accept. The status is 403,
+ * because clients react to 401 by signing out the user.
  */
 export function realmRefusal(realm: string, accepted: readonly string[]): AppError {
   const names = accepted.length === 0 ? "another realm" : `the realm ${accepted.join(" or ")}`;
@@ -34,19 +34,25 @@ export function realmRefusal(realm: string, accepted: readonly string[]): AppErr
   return new AppError("forbidden", "other_realm", detail);
 }
 
-/** Returns the error for a handler that acts for its caller without a grant. */
+/** Returns the error for a handler that acts on behalf of its caller but lacks the grant for this act. */
 export function missingAct(handler: string, act: string): AppError {
   const detail = `The handler ${handler} is not granted the act ${act}. Request it in acts of the handler's registration, and grant it in uses of the orb's document.`;
   return new AppError("forbidden", "missing_act", detail);
 }
 
-/** Returns the error for a caller without one of the handlers that an access rule names. Signing in would not help. */
+/**
+ * Returns the error for an operation that the access rule allows only to certain handlers. The status is 403, because
+ * signing in would not help.
+ */
 export function handlersOnly(handlers: readonly string[]): AppError {
   const detail = `Only handlers may do this for their callers. Call ${handlers.join(" or ")} instead.`;
   return new AppError("forbidden", "handlers_only", detail);
 }
 
-/** Returns the error for a handler's credential that is sent to another place than its orb's entries and handlers. */
+/**
+ * Returns the error for a handler's credential that was sent to a route outside the entries and handlers of its orb, or
+ * was sent by a browser.
+ */
 export function handlerRefusal({ handler, orb }: Pick<HandlerActor, "handler" | "orb">): AppError {
   const detail = `The credential of the handler ${handler} is valid only for the entries and the built-in handlers of the orb ${orb}, and only from its service. Send another token.`;
   return new AppError("forbidden", "handler_credential", detail);

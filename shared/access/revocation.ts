@@ -1,4 +1,4 @@
-/** Ends invitations and recovery links before they are used. */
+/** Revokes invitations and recovery links before they are used. */
 import type { Deps } from "../deps.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
 import { nullOnConflict } from "../store/pages.ts";
@@ -19,14 +19,17 @@ import { mayInRealm, requireInRealm } from "./authorize.ts";
 import { findInvitation, type InvitationRecord, mayGrant, requireUsable, statusOf } from "./invitations.ts";
 import { keys, type Realm } from "./realms.ts";
 
-/** Writes the new status. @throws Conflict if another request has just used or revoked the invitation */
+/**
+ * Writes the new status of an invitation or a recovery link.
+ * @throws Conflict if another request has changed it
+ */
 const end = (deps: Deps, bucket: string, found: Versioned<InvitationRecord>, status: "used" | "revoked") =>
   replaceRecord(deps, bucket, found, { ...found.value, status });
 
 /**
- * Revokes an invitation or a recovery link. The account decides whether its recovery link works, so the account drops
- * the link first: of a revocation and a use at the same time, only one succeeds.
- * @throws Conflict if another request has just used or revoked it
+ * Revokes an invitation or a recovery link. A recovery link is valid only while its account names it, so this function
+ * removes it from the account first. If a revocation and a use are concurrent, only one of them succeeds.
+ * @throws Conflict if another request has just used or revoked the invitation or link
  */
 async function revoke(deps: Deps, realm: Realm, found: Versioned<InvitationRecord>): Promise<void> {
   const { recovers, hash } = found.value;
@@ -45,13 +48,13 @@ async function isUsedAfterDropping(deps: Deps, realm: Realm, sub: string, hash: 
     );
     return account.recovered?.some(({ link }) => link === hash) === true;
   } catch (error) {
-    // A link of an account that does not exist does not work.
+    // The account no longer exists, so its recovery link cannot have been used.
     if (error instanceof AppError && error.kind === "not_found") return false;
     throw error;
   }
 }
 
-/** Marks a recovery link that its account has dropped as used or revoked. Repeating it does no harm. */
+/** Marks a recovery link as used or revoked once its account no longer names it. Safe to call repeatedly. */
 export async function closeRecoveryLink(
   deps: Deps,
   realm: Realm,
@@ -60,12 +63,12 @@ export async function closeRecoveryLink(
 ): Promise<void> {
   const { invitations } = realm.buckets;
   const found = await readRecord<InvitationRecord>(deps, invitations, keys.invitation(realm, hash));
-  // A conflict means that another request has just closed it.
+  // A conflict means that another request has just marked the link as used or revoked.
   if (found?.value.status === "active") await nullOnConflict(end(deps, invitations, found, status));
 }
 
 /**
- * Revokes the invitations of an account that its new role no longer allows.
+ * After a role change, revokes the invitations that the account created but could no longer create with its new role.
  * @param before the account's previous role
  */
 export async function revokeInvitationsOf(
@@ -75,7 +78,7 @@ export async function revokeInvitationsOf(
   before: AccountRole,
   account: AccountRecord,
 ): Promise<void> {
-  // Most accounts were never allowed to invite.
+  // Skip the scan if the previous role could not create invitations, as for most accounts.
   if (!mayInRealm(builtInRole(before, realm.roles), "invitations.write")) return;
   if (mayGrant(realm, account, "owner")) return;
   const { invitations } = realm.buckets;
@@ -94,8 +97,9 @@ const revoked = (deps: Deps, realm: Realm, found: Versioned<InvitationRecord>) =
   nullOnConflict(revoke(deps, realm, found).then(() => true));
 
 /**
- * Revokes every open invitation after a restore, because the backup may contain some that were revoked later.
- * @returns how many were open
+ * Revokes all unused invitations and recovery links after a restore, because the backup may contain some that were
+ * revoked or used after the backup.
+ * @returns the number of revoked invitations and links
  */
 export async function revokeOpenInvitations(deps: Deps): Promise<number> {
   let count = 0;
@@ -122,7 +126,7 @@ export async function revokeInvitation(
   requireUsable(found, deps.clock.now());
   requireInRealm(actor, realm, "invitations.write", found.value.role);
   if ((await revoked(deps, realm, found)) === null) {
-    // Another request has just used or revoked the invitation. Throw the error that says which.
+    // Another request has just used or revoked the invitation. Read it again to throw the matching error.
     requireUsable(await findInvitation(deps, realm, code), deps.clock.now());
     throw writeConflict();
   }

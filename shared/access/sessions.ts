@@ -14,11 +14,14 @@ import { coarseNetwork } from "./limits.ts";
 import type { Realm } from "./realms.ts";
 import { issueToken } from "./tokens.ts";
 
-/** Where a session began: enough for people to recognise it. Null where the request did not tell. */
+/**
+ * Browser, operating system and network from which a session was started, so that people can recognise the session. A
+ * value is null if the request did not contain it.
+ */
 export interface SessionClient {
   browser: string | null;
   system: string | null;
-  /** CIDR. */
+  /** Client network in CIDR notation. */
   network: string | null;
 }
 
@@ -29,11 +32,14 @@ export interface SessionRecord {
   role: AccountRole;
   name: string;
   email: string | null;
-  /** Id of the passkey, or `identity.` and the id of the identity, that started the session. Removing it ends the session. */
+  /**
+   * Id of the passkey that started the session, or `identity.` and the id of the identity. Removing the passkey or
+   * identity ends the session.
+   */
   credential: string | null;
   createdAt: string;
   expiresAt: string;
-  /** Missing in records of earlier versions. */
+  /** Missing in records that earlier versions wrote. */
   client?: SessionClient;
 }
 
@@ -43,7 +49,7 @@ export interface SessionStart {
   role: AccountRole;
   name: string;
   email: string | null;
-  /** What the account signed in with, as in the record. */
+  /** Value of `credential` in the session record. */
   credential?: string;
   /** Lifetime in seconds. */
   ttl: number;
@@ -142,12 +148,12 @@ export async function endSessions(
   }
 }
 
-/** A session as its account sees it. */
+/** A session as shown to the account that owns it. */
 export interface OwnSession extends SessionClient {
   id: string;
   createdAt: string;
   expiresAt: string;
-  /** Whether it is the session of this request. */
+  /** Whether this session sent the current request. */
   current: boolean;
 }
 
@@ -178,8 +184,8 @@ export async function listOwnSessions(deps: Deps, actor: Actor, realm: Realm): P
 }
 
 /**
- * Ends one session of the signed-in account. Each request of that session is refused from then on.
- * @returns whether it was the session of this request
+ * Ends one session of the signed-in account. All further requests of that session are rejected.
+ * @returns whether that session sent the current request
  * @throws AppError not_found if the account has no such session
  */
 export async function endOwnSession(
@@ -194,7 +200,7 @@ export async function endOwnSession(
   return id === sid;
 }
 
-/** Ends all sessions of the signed-in account except the one of this request. */
+/** Ends all sessions of the signed-in account except the one that sent the current request. */
 export async function endOtherSessions(deps: Deps, actor: Actor, realm: Realm): Promise<void> {
   const { sub, sid } = own(actor, realm);
   await endSessions(deps, realm.name, sub, { but: sid });

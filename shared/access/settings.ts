@@ -1,4 +1,7 @@
-/** Settings of the platform that admins change over the API. They decide whether sign-up is open. */
+/**
+ * Platform settings, which platform admins change over the API. They control whether people can register a shared
+ * account without an invitation.
+ */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { buckets } from "../store/subjects.ts";
@@ -10,7 +13,7 @@ import type { Realm } from "./realms.ts";
 
 const KEY = "access";
 
-/** Settings of the shared accounts. */
+/** Settings that apply to the shared accounts. */
 export interface PlatformSettings {
   shared: { signup: "invitation" | "open" };
 }
@@ -22,14 +25,14 @@ interface SettingsRecord extends PlatformSettings {
 }
 
 export interface DescribedSettings extends PlatformSettings {
-  /** Null until the first change. */
+  /** Null if the settings have never been changed. */
   updatedAt: string | null;
   updatedBy: string | null;
 }
 
 async function stored(deps: Deps): Promise<DescribedSettings> {
   const found = await deps.store.kvGet(buckets.platformSettings, KEY).catch((error: unknown) => {
-    // A broker that an older version provisioned has no bucket for settings yet.
+    // Brokers that an older version provisioned do not have the bucket for settings yet.
     if (error instanceof StreamMissing) return null;
     throw error;
   });
@@ -63,7 +66,7 @@ export async function isSignupOpen(deps: Deps, realm: Realm): Promise<boolean> {
   return (await stored(deps)).shared.signup === "open";
 }
 
-/** Throws 403 if people need an invitation. */
+/** Throws 403 if registering an account in the realm requires an invitation. */
 export async function requireOpenSignup(deps: Deps, realm: Realm): Promise<void> {
   if (await isSignupOpen(deps, realm)) return;
   throw new AppError("forbidden", "signup_closed", "Accounts need an invitation here. Ask for one.");

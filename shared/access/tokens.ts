@@ -18,7 +18,7 @@ import { isTokenText, readTokenText } from "./credentials/token-text.ts";
 const ALGORITHM = "EdDSA";
 /** Allowed clock difference between hosts in seconds. */
 const TOLERANCE = 5;
-/** Header `typ` of each kind of token, so that no kind passes for another. */
+/** Values of the header `typ`. Each kind of token has its own value, so that one kind is never accepted as another. */
 const SESSION_TYP = "JWT";
 const HANDLER_TYP = "handler+jwt";
 
@@ -30,21 +30,24 @@ export interface Claims {
   name: string;
   /** Set only for platform admins; empty if the admin has no email address. */
   email: string;
-  /** Set only for users of applications. The session, not the token, decides what the user may do. */
+  /**
+   * Role of the user of an application; always `owner` for platform admins. Authorization uses the role in the session,
+   * not this claim.
+   */
   role: AccountRole;
   iat: number;
   exp: number;
 }
 
-/** Claims of the credential with which a handler acts for its caller. */
+/** Claims of a handler's credential. The handler uses the credential to send requests on behalf of its caller. */
 export interface HandlerClaims {
-  /** Full name: `<service>.<handler>`. */
+  /** Full name of the handler: `<service>.<handler>`. */
   handler: string;
   orb: string;
   acts: readonly string[];
-  /** Id of the request in which the caller called the handler. */
+  /** Id of the request that called the handler. */
   requestId: string;
-  /** Session of the caller; null for an anonymous caller. */
+  /** Session or API token of the user who called the handler; null for an anonymous caller. */
   caller: { realm: string; sub: string; sid: string } | null;
   iat: number;
   exp: number;
@@ -219,7 +222,7 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
   };
 }
 
-/** Returns whether a bearer token claims to be the credential of a handler. */
+/** Returns whether a bearer token claims to be a handler's credential. Does not verify the token. */
 export function claimsHandler(token: string): boolean {
   try {
     return decodeProtectedHeader(token).typ === HANDLER_TYP;
@@ -229,8 +232,8 @@ export function claimsHandler(token: string): boolean {
 }
 
 /**
- * Verifies the credential of a handler: signature, algorithm, issuer, lifetime and kind. The caller must check the orb
- * and the session.
+ * Verifies the signature, algorithm, issuer, lifetime and kind of a handler's credential. The calling code must check
+ * the orb and the session.
  * @throws AppError unauthenticated `invalid_token`, with the same text for every reason
  */
 export async function verifyHandlerToken(
@@ -238,7 +241,7 @@ export async function verifyHandlerToken(
   token: string,
   now: number,
 ): Promise<HandlerClaims> {
-  // A handler uses a credential for a few requests at most, so it is not cached.
+  // Do not cache the verified credential, because a handler sends it with only a few requests.
   const keys = await keySet(config.jwtSigningKeys);
   const payload = await verifiedPayload(config, keys, token, now, HANDLER_TYP).catch((error: unknown) => {
     throw badToken(error);
@@ -258,7 +261,10 @@ export async function verifyHandlerToken(
   };
 }
 
-/** Returns whether a token of any kind has a valid signature and has not expired. Its session may have ended. */
+/**
+ * Returns whether a session token or a handler's credential has a valid signature and has not expired. The session
+ * itself may have ended.
+ */
 export async function isVerified(config: TokenConfig, token: string, now: number): Promise<boolean> {
   const verify = claimsHandler(token) ? verifyHandlerToken : verifyToken;
   return verify(config, token, now).then(

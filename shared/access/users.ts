@@ -108,7 +108,7 @@ export async function changeUser(
       ...account,
       role: role ?? account.role,
       status: status ?? account.status,
-      // Another role may need more rights to recover.
+      // Revoke the recovery link. The creator of the link may lack the right to recover an account with the new role.
       recovery: undefined,
     };
   });
@@ -163,7 +163,7 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   await audit(deps, { realm: realm.name, action: "user", actor, target: account.id, detail: "removed" });
 }
 
-/** Returns whether another platform admin can sign in. Service accounts cannot. */
+/** Returns whether a platform admin other than this one can sign in. Service accounts cannot sign in. */
 async function isAnotherAdmin(deps: Deps, id: string): Promise<boolean> {
   const { accounts } = platformRealm.buckets;
   for await (const page of recordPages<AccountRecord>(deps, accounts, keys.all(platformRealm))) {
@@ -214,11 +214,13 @@ export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise
 export interface RoleHolders {
   role: AccountRole;
   accounts: number;
-  /** Invitations that can still be used. */
+  /** Number of invitations that can still be used. */
   invitations: number;
 }
 
-/** Returns how many accounts and open invitations have each role. Reads them all. */
+/**
+ * Returns the number of accounts and unused invitations for each role. Reads all accounts and invitations of the realm.
+ */
 export async function holdersOf(
   deps: Deps,
   realm: Realm,
@@ -227,7 +229,8 @@ export async function holdersOf(
   const holders = new Map(roles.map((role) => [role, { role, accounts: 0, invitations: 0 }]));
   const { accounts, invitations } = realm.buckets;
   const now = deps.clock.now();
-  // Invitations come first: one that is used meanwhile has an account by the time that the accounts are read.
+  // Read invitations before accounts. In the other order, an invitation used between the two reads would not be
+  // counted.
   for await (const page of recordPages<InvitationRecord>(deps, invitations, keys.all(realm))) {
     for (const { value } of page) {
       const found = holders.get(value.role);

@@ -16,8 +16,8 @@ import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
- * Adds a passkey to the signed-in account. The session or API token that began this must still exist, so that one that
- * was stolen and ended cannot add a passkey.
+ * Adds a passkey to the signed-in account. Throws if the session or API token that began the ceremony has ended, so
+ * that a stolen one cannot be used after its end.
  */
 export async function add(
   deps: Deps,
@@ -44,7 +44,8 @@ export async function add(
     createCredential(deps, realm, key, passkey),
   ]);
   const listed = (current: AccountRecord): AccountRecord => {
-    // A recovery has not ended the sessions yet, and this may be one of them.
+    // An unfinished recovery is about to end all sessions. This session may be one of them, so it must not add a
+    // passkey.
     if (current.recovered !== undefined) throw passkeyRefused();
     if (current.status !== "active" || current.role !== role) throw passkeyRefused();
     requireRoom(current);

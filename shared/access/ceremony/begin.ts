@@ -26,7 +26,7 @@ import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.t
 export const ALGORITHMS = [-8, -7, -257];
 export const PASSKEY_LIMIT = 20;
 
-/** Throws 409 if the account has as many passkeys as it may have. */
+/** Throws 409 if the account already has the maximum number of passkeys, or is a service account. */
 export function requireRoom({ credentials, service }: Pick<AccountRecord, "credentials" | "service">): void {
   refuseService({ service });
   if (credentials.length < PASSKEY_LIMIT) return;
@@ -46,20 +46,20 @@ type Described = Pick<AccountRecord, "id" | "name" | "email" | "credentials">;
 export interface BeginInput {
   realm: Realm;
   invite?: string | undefined;
-  /** Whether to register without an invitation. */
+  /** True if the caller wants to register without an invitation. */
   signup?: boolean | undefined;
   /** Name of the new account; generated if missing. */
   name?: string | undefined;
   /** Email of the new account. A sign-in with it succeeds only for the account that has it. */
   email?: string | undefined;
   recoveryCode?: string | undefined;
-  /** Recovery: whether the account's other passkeys are removed. */
+  /** Used only for a recovery: whether to remove the account's other passkeys. */
   removePasskeys?: boolean | undefined;
 }
 
 /**
- * Begins a registration if there is an invitation or the caller asks to sign up, a recovery if there is a
- * recovery link or code, otherwise a sign-in without a username.
+ * Begins a ceremony. With an invitation or `signup`, the ceremony is a registration. With a recovery link or a recovery
+ * code, it is a recovery. Otherwise it is a sign-in without a username.
  */
 export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   if (input.email !== undefined && !z.email().safeParse(input.email).success) {
@@ -77,7 +77,7 @@ function refuseAccount(given: Pick<BeginInput, "name" | "email">): void {
   refuse(given, { path: "", code: "not_a_registration", message });
 }
 
-/** Rejects properties of a recovery when the request does not recover an account. */
+/** Rejects properties that only a recovery uses if the request is not a recovery. */
 function refuseRecovery({ removePasskeys }: BeginInput): void {
   const message = "belongs to a recovery. Send it with a recovery link or a recovery code.";
   refuse({ removePasskeys }, { path: "", code: "not_a_recovery", message });
@@ -90,7 +90,7 @@ function refuse(given: object, fault: Fault): void {
   if (faults.length > 0) throw invalid(faults);
 }
 
-/** Rejects a request that names several reasons for a new passkey. */
+/** Rejects a request that contains more than one of `invite`, `signup` and `recoveryCode`. */
 function refuseSeveral({ invite, signup, recoveryCode }: BeginInput): void {
   const given = Object.entries({ invite, recoveryCode, signup: signup === true ? signup : undefined });
   const [, second] = given.filter(([, value]) => value !== undefined);
@@ -174,7 +174,8 @@ function beginRecovery(
 ): Promise<CeremonyStart> {
   refuseAccount({ name, email });
   if (!removes) requireRoom(account);
-  // The device may hold a passkey that is about to be removed. It must be able to create another one.
+  // If the old passkeys are about to be removed, do not exclude them here. Otherwise the browser could not create a
+  // passkey on a device that already stores one of them.
   const known = removes ? { ...account, credentials: [] } : account;
   return registration(deps, realm, known, { purpose: "recover", ...by, session: null, removes });
 }

@@ -21,13 +21,13 @@ export interface Challenge {
   /** Base64url, as in WebAuthn. */
   challenge: string;
   invitation: { key: string; hash: string } | null;
-  /** Id of the new account, or of the account that gets a passkey. */
+  /** Id of the account that will own the passkey. Null for a sign-in. */
   account: string | null;
   /** Id of the session that adds a passkey. When the session ends, the challenge becomes invalid. */
   session: string | null;
-  /** Recovery: the set of the recovery code. */
+  /** For a recovery with a code: the set that contains the code. */
   codes?: string | null | undefined;
-  /** Recovery: whether the account's other passkeys are removed. */
+  /** For a recovery: whether to remove the account's other passkeys. */
   removes?: boolean | undefined;
   name: string | null;
   /** Email of the new account. For a sign-in: the email that the account must have. */
@@ -64,8 +64,8 @@ export function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void
 }
 
 /**
- * Marks a random text as used, and throws 410 if it was used before.
- * @param seconds how long to remember it: twice as long as it is valid
+ * Marks a one-time random value as used. Throws 410 if the value was used before.
+ * @param seconds how long the value stays marked: twice its lifetime, because the clocks of hosts differ
  */
 export async function consumeOnce(deps: Deps, text: string, seconds: number): Promise<void> {
   const key = await sha256(text);

@@ -13,7 +13,7 @@ import { register } from "./register.ts";
 import { signUp } from "./signup.ts";
 import { passkeyRefused } from "./verify.ts";
 
-/** The ceremonies that create a passkey. */
+/** Ceremonies that create a passkey, by the purpose of the challenge. */
 const CREATING = { register, signup: signUp, add, recover } as const;
 
 export interface CompleteInput {
@@ -68,7 +68,7 @@ async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   await consumed;
 }
 
-/** The actions under which the audit log records refused ceremonies. */
+/** Action that the audit log records when a ceremony of each purpose is refused. */
 const ACTIONS = {
   login: "signin",
   register: "register",

@@ -72,21 +72,21 @@ export async function login(
   });
 }
 
-/** What an account signs in with. */
+/** The means with which a user signs in to an account: a passkey or an identity at a provider. */
 export interface Entrance {
-  /** Value of `credential` in the session. */
+  /** Stored as `credential` in the session record. */
   credential: string;
-  /** Whether the account still lists it. */
+  /** Returns whether the account still lists this passkey or identity. */
   lists: (account: AccountRecord) => boolean;
-  /** Returns the error for an account that no longer lists it. */
+  /** Returns the error to throw if the account no longer lists this passkey or identity. */
   refused: () => AppError;
-  /** Stores its use. */
+  /** Stores the time at which the passkey was used. */
   remember?: () => Promise<void>;
-  /** Detail of the audit record. */
+  /** Value of `detail` in the audit record. */
   detail?: string;
 }
 
-/** Starts a session of an account whose owner has proven to be it. */
+/** Starts a session for a user whose passkey or identity has been verified. */
 export async function enter(
   deps: Deps,
   realm: Realm,

@@ -1,16 +1,19 @@
-/** What a new account signs in with: a passkey, or the identity of a provider. */
+/** The means with which a user signs in to a new account: a passkey, or an identity at a provider. */
 import type { Deps } from "../../deps.ts";
 import { type AccountRecord, type CredentialRecord, createCredential } from "../accounts.ts";
 import { keys, type Realm } from "../realms.ts";
 
 export interface Means {
-  /** Value of `credential` in the sessions that it starts. */
+  /** Stored as `credential` in the sessions that this passkey or identity starts. */
   credential: string;
-  /** How the account lists it. */
+  /** The part of the account record that lists the passkey or identity. */
   listed: Pick<AccountRecord, "credentials" | "identities">;
-  /** Writes its record, which does not count until the account lists it. @throws AppError conflict */
+  /**
+   * Writes the record of the passkey or identity. The record has no effect until the account lists it.
+   * @throws AppError conflict if the passkey or identity is already registered
+   */
   write: () => Promise<void>;
-  /** Removes the record that `write` has written. */
+  /** Removes the record that `write` stored. */
   remove: () => Promise<void>;
 }
 

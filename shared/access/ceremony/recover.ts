@@ -20,17 +20,17 @@ import { requireRoom } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
-/** How the caller recovers the account: with a link or with a code. */
+/** Details of a recovery, which uses either a recovery link or a recovery code. */
 interface Way {
   by: Recovered["by"];
-  /** The account as it was read. */
+  /** The account before the recovery. */
   account: AccountRecord;
-  /** Hash of the link. */
+  /** Hash of the recovery link; null for a recovery code. */
   link: string | null;
-  /** Throws if the account does not accept this recovery. */
+  /** Throws if the account does not accept the recovery link or code. */
   require: (account: AccountRecord | undefined) => void;
   refused: () => AppError;
-  /** Whether the creator of a link may still manage the account. */
+  /** Returns whether the creator of the recovery link may still manage the account. Always true for a recovery code. */
   isValid: () => Promise<boolean>;
 }
 
@@ -59,20 +59,25 @@ async function wayOf(deps: Deps, realm: Realm, sub: string, challenge: Challenge
   };
 }
 
-/** Errors after which the account certainly does not list the passkey. Others leave that open. */
+/**
+ * Errors that prove that the account does not list the new passkey. After any other error, the account may list it, so
+ * the passkey must be kept.
+ */
 const CERTAIN: ReadonlySet<string> = new Set(["gone", "conflict", "not_found", "unauthenticated"]);
 
 /**
  * Adds a passkey to the account of a recovery link or a recovery code.
  *
- * 1. Mark the challenge as used. Check the link or the code, and the account.
- * 2. Write the passkey, which no account lists yet.
- * 3. Change the account: list the passkey, drop the link or the codes, and name the work that is left. **This is the
- *    commit point**: of several uses, revocations and changes of the account, the first one wins.
- * 4. End all sessions, delete removed passkeys and void codes, close the link. Then start a session.
+ * 1. Mark the challenge as used. Check the link or code, and the account.
+ * 2. Write the passkey. No account lists it yet.
+ * 3. Change the account: list the new passkey, invalidate the link or the codes, and record the remaining cleanup.
+ *    **This is the commit point**: if several requests use or revoke the link or the code, or change the account, the
+ *    first write wins.
+ * 4. Finish the cleanup: end all sessions, delete the removed passkeys and the invalid codes, and close the link. Then
+ *    start a session.
  *
- * A crash before step 3 leaves the link or the code valid. After a crash later, the new passkey's first sign-in does
- * step 4.
+ * After a crash before step 3, the link or code is still valid. After a later crash, the next sign-in with the new
+ * passkey performs step 4.
  */
 export async function recover(
   deps: Deps,
@@ -102,14 +107,14 @@ export async function recover(
   } catch (error) {
     if (error instanceof AppError && CERTAIN.has(error.kind)) {
       await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
-      // The account was removed.
+      // The account was removed during the recovery.
       if (error.kind === "not_found") throw way.refused();
     }
     throw error;
   }
   const finished = await finishRecoveries(deps, realm, changed);
   const session = await startSession(deps, sessionFor(realm, finished, credential.id));
-  // A concurrent request may have disabled the account and ended its sessions before this session was stored.
+  // A concurrent request may have disabled the account and ended its sessions before the new session was stored.
   const now = (await readAccount(deps, realm, sub))?.value;
   const lasts = now?.status === "active" && now.role === finished.role;
   if (!lasts || !now.credentials.includes(credential.id)) {
@@ -119,7 +124,10 @@ export async function recover(
   return { session, account: now };
 }
 
-/** Returns the account after the recovery; null if an earlier attempt succeeded, but its response was lost. */
+/**
+ * Returns the changed account. Returns null if the account already lists the passkey: an earlier attempt succeeded, but
+ * its response was lost.
+ */
 function recovered(
   current: AccountRecord,
   way: Way,
@@ -136,7 +144,7 @@ function recovered(
     link,
     codes: voids ? (current.codes?.set ?? null) : null,
     removed: removes ? current.credentials : null,
-    // An attacker could have linked an identity of their own.
+    // An attacker with access to the account could have linked an identity of their own.
     ...(removes ? { unlinked: current.identities?.map(({ id }) => id) } : {}),
   };
   return {

@@ -60,7 +60,10 @@ export async function register(
   return registerInvited(deps, realm, invitation, { id: sub, name, email }, means);
 }
 
-/** Does steps 2 to 4 of a registration, whatever the new account signs in with. */
+/**
+ * Performs steps 2 to 4 of a registration by invitation. The new account can have a passkey or an identity at a
+ * provider.
+ */
 export async function registerInvited(
   deps: Deps,
   realm: Realm,
@@ -68,7 +71,7 @@ export async function registerInvited(
   person: NewAccount,
   means: Means,
 ): Promise<Completed> {
-  // A recovery link registers no account.
+  // A recovery link cannot be used to register an account.
   if (invitation.value.recovers !== undefined) throw passkeyRefused();
   if (invitation.value.bootstrap && (await hasOwner(deps, realm))) {
     throw new AppError(

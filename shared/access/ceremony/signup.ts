@@ -17,12 +17,12 @@ const SIGNUP_ROLE = "user";
  * Registers an account without an invitation. Four round trips:
  *
  * 1. Mark the challenge as used and check that sign-up is still open.
- * 2. Write the passkey and the session. Neither works without the account.
- * 3. Create the account. **This is the commit point**: its id is new, so nothing else can write it.
+ * 2. Write the passkey and the session. Neither is valid before the account exists.
+ * 3. Create the account. **This is the commit point**: the account's id is new, so no other request can write it.
  * 4. Write the audit record.
  *
- * A crash before step 3 leaves a passkey that no account lists, which does not count. After a crash later, the passkey
- * signs in.
+ * A crash before step 3 leaves a passkey that no account lists, so it cannot be used. After a later crash, the user can
+ * sign in with the passkey.
  */
 export async function signUp(
   deps: Deps,
@@ -40,7 +40,10 @@ export async function signUp(
   return registerOpen(deps, realm, person, await passkeyMeans(deps, realm, credential));
 }
 
-/** Does steps 2 to 4 of a registration, whatever the new account signs in with. */
+/**
+ * Performs steps 2 to 4 of a registration without an invitation. The new account can have a passkey or an identity at a
+ * provider.
+ */
 export async function registerOpen(
   deps: Deps,
   realm: Realm,
@@ -55,7 +58,7 @@ export async function registerOpen(
   return { session, account: created };
 }
 
-/** Writes the passkey or the identity, and the session. If one fails, removes the other. */
+/** Writes the session, and the passkey or identity. If one of the two writes fails, removes the other record. */
 async function writeParts(
   deps: Deps,
   realm: Realm,
@@ -68,7 +71,8 @@ async function writeParts(
   ]);
   if (session.status === "fulfilled" && written.status === "fulfilled") return session.value;
   if (session.status === "fulfilled") await endSession(deps, realm.name, account.id, session.value.sid);
-  // A passkey or identity that was refused belongs to another account.
+  // Remove the passkey or identity only if this request wrote it. After a rejected write, it may belong to another
+  // account.
   if (written.status === "fulfilled") await means.remove();
   throw written.status === "rejected" ? written.reason : (session as PromiseRejectedResult).reason;
 }
@@ -77,7 +81,8 @@ async function create(deps: Deps, realm: Realm, account: AccountRecord): Promise
   const key = keys.account(realm, account.id);
   const put = deps.store.kvPut(realm.buckets.accounts, key, JSON.stringify(account), { expect: 0 });
   if ((await nullOnConflict(put)) !== null) return account;
-  // The challenge was used once, so only this request can have written the account, and lost the broker's answer.
+  // The account already exists, because the broker's response to the write was lost. No other request can have written
+  // it, because each challenge can be used only once.
   const found = await readAccount(deps, realm, account.id);
   if (found === null) throw passkeyRefused();
   return found.value;

@@ -1,18 +1,18 @@
 /**
- * Every operation that a credential can be used for, and what an API token needs for it. An operation that the table
- * lacks is forbidden to tokens.
+ * All operations, and the rights that an API token needs for each. API tokens cannot perform an operation that is
+ * missing from the table below.
  */
 
 import { AppError } from "../../kernel/errors.ts";
 
-/** The rights that a scope of an API token can give in an application. */
+/** Rights that a scope of an API token can grant in an application. */
 export const CANS = ["read", "write", "publish", "manage"] as const;
 export type Can = (typeof CANS)[number];
 
-/** Stands for all applications, the platform itself, and accounts that belong to no application. */
+/** Stands for all applications, for the platform itself, and for accounts that belong to no application. */
 export const EVERY_ORB = "*";
 
-/** A part of what an API token may do: `can` in the application `orb`, or everywhere. */
+/** A scope of an API token: the rights `can` in the application `orb`, or in all applications if `orb` is `*`. */
 export interface Scope {
   orb: string;
   can: readonly Can[];
@@ -30,7 +30,7 @@ export const ENTRY_OPERATIONS = [
   "restore",
   "delete",
   "reveal",
-  /** Creates a record of a TRANSACTIONS module. */
+  /** Creates a record in a module of the type TRANSACTIONS. */
   "record",
 ] as const;
 export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
@@ -69,7 +69,7 @@ export const REALM_OPERATIONS = [
 ] as const;
 export type RealmOperation = (typeof REALM_OPERATIONS)[number];
 
-/** Operations of an account on itself. */
+/** Operations that an account performs on itself. */
 export const ACCOUNT_OPERATIONS = [
   "account.read",
   "account.write",
@@ -83,13 +83,18 @@ export const ACCOUNT_OPERATIONS = [
 ] as const;
 export type AccountOperation = (typeof ACCOUNT_OPERATIONS)[number];
 
-/** Operations that need no right of their own: the handler and the stream decide about the caller. */
+/**
+ * Operations that need no role or access rule. The handler or the stream itself decides whether to accept the caller.
+ */
 export const USE_OPERATIONS = ["call", "stream"] as const;
 export type UseOperation = (typeof USE_OPERATIONS)[number];
 
 export type Operation = EntryOperation | PlatformOperation | RealmOperation | AccountOperation | UseOperation;
 
-/** `session`: no token suffices. A list: a token needs all of it; an empty one admits every token. */
+/**
+ * Requirement of an operation on API tokens. `session` means that the operation rejects every API token and needs a
+ * session. With a list, the token needs all rights in the list. With an empty list, every token is accepted.
+ */
 export type Need = readonly Can[] | "session";
 
 const READ = ["read"] as const;
@@ -114,7 +119,7 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   "orbs.list": READ,
   "orbs.read": READ,
   "orbs.create": MANAGE,
-  // An import writes and publishes entries that the token could not write otherwise.
+  // An import can write and publish entries, so the token needs those rights too.
   "orbs.import": ["write", "publish", "manage"],
   "orbs.write": MANAGE,
   "entries.read": READ,
@@ -154,7 +159,7 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   stream: READ,
 };
 
-/** Returns what an API token needs for an operation. */
+/** Returns the rights that an API token needs for an operation. Unknown operations need a session. */
 export function needOf(operation: Operation): Need {
   return Object.hasOwn(NEEDS, operation) ? NEEDS[operation] : "session";
 }
@@ -169,13 +174,13 @@ export function isPlatformOperation(operation: Operation): operation is Platform
   return includes(PLATFORM_OPERATIONS, operation);
 }
 
-/** Returns what the scopes of a token allow in one application, or on the platform itself. */
+/** Returns the combined rights of a token's scopes in one application, or on the platform itself. */
 export function scopeIn(scopes: readonly Scope[], orb: string): Scope {
   const of = scopes.filter((scope) => scope.orb === orb || scope.orb === EVERY_ORB);
   return { orb, can: CANS.filter((can) => of.some((scope) => scope.can.includes(can))) };
 }
 
-/** Returns whether the given scopes allow everything that the wanted ones allow. */
+/** Returns whether the scopes `given` include all rights of the scopes `wanted`. */
 export function covers(given: readonly Scope[], wanted: readonly Scope[]): boolean {
   return wanted.every(({ orb, can }) => {
     const allowed = scopeIn(given, orb);
@@ -183,13 +188,16 @@ export function covers(given: readonly Scope[], wanted: readonly Scope[]): boole
   });
 }
 
-/** Returns what is missing for an operation; null if the operation needs a session. */
+/** Returns the rights that a scope lacks for an operation; null if the operation needs a session. */
 function missingIn(scope: Scope, operation: Operation): readonly Can[] | null {
   const need = needOf(operation);
   return need === "session" ? null : need.filter((can) => !scope.can.includes(can));
 }
 
-/** Returns whether a scope allows an operation. Without a token there is no scope, and nothing to check. */
+/**
+ * Returns whether a scope allows an operation. An undefined scope means that the caller sent no API token, so every
+ * operation is allowed.
+ */
 export function covered(scope: Scope | undefined, operation: Operation): boolean {
   return scope === undefined || missingIn(scope, operation)?.length === 0;
 }

@@ -3,9 +3,9 @@
  *
  *     orbtok_<realm>_<account>_<id>_<secret><checksum>
  *
- * Realm, account and id find the records of token and account in one round trip. The secret has 256 random bits. The
- * checksum lets hosts reject a text that was typed or cut wrongly without asking the broker, and lets secret scanners
- * confirm a finding offline.
+ * The realm, account and id are the storage keys of the token and its account, so a host reads both in one round trip.
+ * The secret has 256 random bits. With the checksum, hosts can reject a mistyped or truncated token without a broker
+ * request. Secret scanners can use the checksum to confirm a finding offline.
  */
 import { crc32 } from "../../kernel/crc32.ts";
 
@@ -13,7 +13,7 @@ const PREFIX = "orbtok_";
 const CHECKSUM_DIGITS = 6;
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** All parts after the realm have fixed lengths, because a realm may contain the separator. */
+/** All parts after the realm have fixed lengths, because a realm name may contain the separator `_`. */
 const TEXT = /^orbtok_([a-z][a-z0-9_-]{1,62})_([0-9a-f]{32})_([0-9a-z]{20})_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}$/;
 
 /** The parts of a token that are not secret. */
@@ -34,18 +34,21 @@ function checksumOf(text: string): string {
   return out;
 }
 
-/** @param secret 256 random bits, base64url */
+/**
+ * Returns the text of a token.
+ * @param secret 256 random bits in base64url
+ */
 export function writeTokenText({ realm, sub, id }: TokenParts, secret: string): string {
   const text = `${PREFIX}${realm}_${sub}_${id}_${secret}`;
   return text + checksumOf(text);
 }
 
-/** Returns whether a credential is meant as an API token, whether or not it is valid. */
+/** Returns whether a credential looks like an API token. It may still be invalid. */
 export function isTokenText(text: string): boolean {
   return text.startsWith(PREFIX);
 }
 
-/** Returns the parts of a token with a correct checksum, or null. Its secret is not verified. */
+/** Returns the non-secret parts of a token; null if the format or the checksum is wrong. Does not verify the secret. */
 export function readTokenText(text: string): TokenParts | null {
   const [, realm, sub, id] = TEXT.exec(text) ?? [];
   if (realm === undefined || sub === undefined || id === undefined) return null;

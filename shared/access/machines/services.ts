@@ -5,7 +5,10 @@ import { audit } from "../audit.ts";
 import { orbOfRealm, requireOperator } from "../authorize.ts";
 import { keys, newAccountId, type Realm, requireRole } from "../realms.ts";
 
-/** Creates an account without passkeys, for a program. API tokens act for it. */
+/**
+ * Creates a service account: an account for a program. The account has no passkeys, so it can only be used with API
+ * tokens.
+ */
 export async function createServiceAccount(
   deps: Deps,
   actor: Actor,

@@ -1,4 +1,7 @@
-/** API tokens: programs send them instead of a session. Their owner or its manager creates, lists and revokes them. */
+/**
+ * API tokens, which programs send instead of a session. The owner of a token, or the manager of a service account, can
+ * create, list and revoke tokens.
+ */
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault, invalid, invalidParameters, notFound } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
@@ -15,18 +18,18 @@ import type { Realm } from "../realms.ts";
 import { readSession } from "../sessions.ts";
 import { badToken } from "../tokens.ts";
 
-/** Maximum API tokens of one account. */
+/** Maximum number of API tokens that one account can have. */
 export const TOKEN_LIMIT = 50;
-/** The longest time until a token expires, unless it never does: a leap year. */
+/** Maximum lifetime of a token that expires: a leap year. */
 const LONGEST_MS = 366 * 24 * 3_600_000;
 const SECRET_BYTES = 32;
 
-/** An API token without its text, which cannot be read again. */
+/** An API token without its text. The text is returned only once, when the token is created. */
 export type ApiToken = Omit<ApiTokenRecord, "v" | "hash">;
 
 interface Owned {
   realm: Realm;
-  /** Id of a service account. By default, the caller's own account. */
+  /** Id of the service account that owns the token. Omit it for the caller's own account. */
   account?: string | undefined;
 }
 
@@ -37,7 +40,10 @@ export interface NewApiToken extends Owned {
   scopes: Scope[];
 }
 
-/** @returns the token with its text, which is shown this once */
+/**
+ * Creates an API token.
+ * @returns the token with its text, which no later request can read
+ */
 export async function createApiToken(
   deps: Deps,
   actor: Actor,
@@ -78,8 +84,9 @@ export async function createApiToken(
 }
 
 /**
- * Checks again after the write. The account may have been removed meanwhile, and other requests may have created
- * tokens: those that the broker stored first stay.
+ * Checks the account, the session and the token limit again after the token was written. Concurrent requests may have
+ * removed the account, ended the session or created other tokens. If there are too many tokens, the tokens that were
+ * stored first are kept.
  */
 async function confirm(
   deps: Deps,
@@ -93,17 +100,17 @@ async function confirm(
     sessionLasts(deps, actor),
   ]);
   if (account === null) throw notFound("user");
-  // A recovery has not ended the sessions yet, or has ended this one.
+  // An unfinished recovery is about to end all sessions, or a recovery has already ended this session.
   if (account.value.recovered !== undefined || !lasts) throw badToken();
   if (!(await isEffective(deps, realm, account.value))) {
     throw new AppError("forbidden", "account_disabled", "The account is disabled. Enable it first.");
   }
-  // Recording a use gives an older token a higher revision.
+  // A recorded use raises the revision of an older token. A token that has already been used is therefore older too.
   const older = records.filter((each) => each.revision < revision || each.value.lastUsedAt !== null);
   if (older.length >= TOKEN_LIMIT) throw tooMany();
 }
 
-/** Returns whether the caller's session has not ended during the request. */
+/** Returns whether the caller's session is still valid. Always true for API tokens. */
 async function sessionLasts(deps: Deps, actor: Actor): Promise<boolean> {
   if ((actor.kind !== "platform" && actor.kind !== "orb") || actor.token !== undefined) return true;
   const realm = actor.kind === "platform" ? PLATFORM_REALM : actor.realm;
@@ -131,7 +138,7 @@ export async function getApiToken(
   return shown((await existing(deps, input, sub)).value);
 }
 
-/** Ends a token at once, on every host. */
+/** Revokes a token. The token stops working immediately in all processes. */
 export async function revokeApiToken(deps: Deps, actor: Actor, input: Owned & { id: string }): Promise<void> {
   const sub = await ownerOf(deps, actor, input, "tokens.write");
   const { key } = await existing(deps, input, sub);
@@ -165,7 +172,9 @@ function shown({ v: _, hash: __, ...rest }: ApiTokenRecord): ApiToken {
   return rest;
 }
 
-/** Returns the account that owns the tokens. Throws if the caller may not manage its tokens. */
+/**
+ * Returns the id of the account that owns the tokens. Throws if the caller may not manage the tokens of that account.
+ */
 async function ownerOf(
   deps: Deps,
   actor: Actor,

@@ -9,24 +9,24 @@ import { sealState } from "./state.ts";
 
 export interface BeginOAuth {
   realm: Realm;
-  /** Id of the provider. */
+  /** Id of the provider in the orb's document. */
   provider: string;
-  /** Invitation code for a first sign-in. */
+  /** Code of the invitation with which to create the account, if the user has none yet. */
   invite?: string | undefined;
-  /** Checked address to return to. */
+  /** URL to open after the sign-in. The caller has checked that the URL is trusted. */
   back: string;
 }
 
 export interface OAuthStart {
-  /** Where the browser goes. */
+  /** URL at the provider to which the browser must go. */
   url: string;
-  /** Value of the cookie that the browser must bring back. */
+  /** Value of the cookie to set. The browser must send this cookie to the callback URL. */
   cookie: string;
 }
 
 const DEFAULT_SCOPES = ["profile", "email"];
 
-/** Returns the address to which the provider sends the browser back. */
+/** Returns the callback URL, to which the provider redirects the browser after the sign-in. */
 export function callbackUrl(deps: Deps, realm: Realm, provider: string): string {
   return `${deps.config.publicUrl}${realm.base}/oauth/${provider}/callback`;
 }
@@ -36,7 +36,7 @@ export function beginOAuth(deps: Deps, input: BeginOAuth): Promise<OAuthStart> {
   return start(deps, input, null);
 }
 
-/** Begins to link an identity to the signed-in account. */
+/** Begins to link an identity at a provider to the signed-in account. */
 export async function beginLink(
   deps: Deps,
   actor: Actor,

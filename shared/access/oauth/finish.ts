@@ -1,4 +1,7 @@
-/** Completes a sign-in at a provider: signs in, registers, or links the identity to the signed-in account. */
+/**
+ * Completes the sign-in at a provider. Then signs in the user, registers an account, or links the identity to the
+ * signed-in account.
+ */
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { type AccountRecord, changeAccount, readAccount } from "../accounts.ts";
@@ -29,7 +32,10 @@ import { findProvider } from "./provider.ts";
 import { consumeState, type OAuthState, openState } from "./state.ts";
 import { identityRefused, verifyAnswer } from "./verify.ts";
 
-/** What the provider says about the person, as far as an account can have it. */
+/**
+ * Name and email address of the user according to the provider. A value is null if it is missing or unsuitable for an
+ * account.
+ */
 export interface Profile {
   name: string | null;
   email: string | null;
@@ -37,19 +43,19 @@ export interface Profile {
 
 export interface FinishOAuth {
   realm: Realm;
-  /** Id of the provider. */
+  /** Id of the provider in the orb's document. */
   provider: string;
   cookie: string | undefined;
-  /** Query of the address to which the provider has sent the browser. */
+  /** Query parameters of the callback URL, to which the provider redirected the browser. */
   parameters: URLSearchParams;
-  /** Returns the claims that fit a new account. */
+  /** Extracts the name and email address for a new account from the claims of the ID token. */
   profileOf: (claims: Readonly<Record<string, unknown>>) => Profile;
 }
 
 export interface FinishedOAuth {
-  /** Checked address to return to. */
+  /** Trusted URL to open after the sign-in. */
   back: string;
-  /** Null if the identity was linked: the session stays. */
+  /** The new session. Null if the identity was linked to an account that was already signed in. */
   session: StartedSession | null;
 }
 
@@ -67,7 +73,7 @@ export async function finishOAuth(deps: Deps, input: FinishOAuth): Promise<Finis
   try {
     await consumeState(deps, begun);
     const claims = await verifyAnswer(deps, realm, provider, begun, parameters);
-    // OpenID Connect allows at most 255 characters.
+    // OpenID Connect limits the subject to 255 characters.
     if (claims.sub.length > MAX_SUBJECT) throw identityRefused();
     const profile = profileOf(claims);
     const id = await identityId(provider.issuer, claims.sub);
@@ -129,7 +135,7 @@ async function signIn(
   return register(deps, realm, begun, { found, identity, profile });
 }
 
-/** Creates an account by the orb's rule: with the invitation, or without one where sign-up is open. */
+/** Creates an account if the user has an invitation or if the orb's sign-up is open. */
 async function register(
   deps: Deps,
   realm: Realm,
@@ -168,8 +174,8 @@ function identityMeans(deps: Deps, realm: Realm, found: FoundIdentity, identity:
 }
 
 /**
- * Links an identity to the account of a session. The session must still exist, so that a stolen token of an ended
- * session cannot link one.
+ * Links an identity to the account of a session. Throws if the session has ended, so that a stolen token of an ended
+ * session cannot link an identity.
  */
 async function link(
   deps: Deps,
@@ -189,9 +195,10 @@ async function link(
   const { role } = account.value;
   const remove = await writeIdentity(deps, realm, found, identity);
   const linked = (current: AccountRecord): AccountRecord | null => {
-    // An earlier attempt succeeded, but its response was lost.
+    // The identity is already linked: an earlier attempt succeeded, but its response was lost.
     if (lists(current, identity.id)) return null;
-    // A recovery has not ended the sessions yet, and this may be one of them.
+    // An unfinished recovery is about to end all sessions. This session may be one of them, so it must not link an
+    // identity.
     if (current.recovered !== undefined) throw identityRefused();
     if (current.status !== "active" || current.role !== role) throw identityRefused();
     const { identities = [] } = current;
@@ -212,7 +219,7 @@ async function link(
       throw identityRefused();
     }
   } catch (error) {
-    // Other errors leave open whether the account lists the identity.
+    // Remove the identity only after errors that prove that the account does not list it.
     if (error instanceof AppError && AUDITED.has(error.kind)) await remove();
     throw error;
   }

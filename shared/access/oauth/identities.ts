@@ -1,4 +1,7 @@
-/** Identities of providers, and the accounts that they are linked to. The link never depends on an email address. */
+/**
+ * Identities at OpenID Connect providers, and their links to accounts. An identity is never matched to an account by
+ * email address.
+ */
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
@@ -22,24 +25,27 @@ import { endSessions } from "../sessions.ts";
 
 export const IDENTITY_LIMIT = 10;
 
-/** A request that has written an identity lists it in an account within this time, or has failed. */
+/**
+ * Milliseconds after which the request that wrote an identity must have finished. An older identity that no account
+ * lists can be replaced.
+ */
 const IN_PROGRESS_MS = 60_000;
 
 export interface IdentityRecord {
   v: 1;
-  /** SHA-256 of issuer and subject. */
+  /** SHA-256 of the issuer and the subject. */
   id: string;
   account: string;
   issuer: string;
   subject: string;
-  /** How the provider calls the person, for people to recognise the identity. */
+  /** Email address or name of the user at the provider, so that people can recognise the identity. */
   label: string | null;
   createdAt: string;
 }
 
 export const identityId = (issuer: string, subject: string) => sha256(JSON.stringify([issuer, subject]));
 
-/** Returns what the sessions of an identity store as `credential`. */
+/** Returns the value of `credential` in the records of sessions that the identity started. */
 export const credentialOf = (id: string) => `identity.${id}`;
 
 export const lists = ({ identities = [] }: AccountRecord, id: string) =>
@@ -51,11 +57,11 @@ export function listed({ id, issuer }: IdentityRecord): LinkedIdentity {
 
 export interface FoundIdentity {
   record: Versioned<IdentityRecord> | null;
-  /** The account that lists the identity. */
+  /** The account that lists the identity; null if there is none. */
   account: AccountRecord | null;
 }
 
-/** Finds the account of an identity. */
+/** Returns the record of an identity and the account that lists the identity. */
 export async function findIdentity(deps: Deps, realm: Realm, id: string): Promise<FoundIdentity> {
   const record = await readRecord<IdentityRecord>(deps, realm.buckets.credentials, keys.identity(realm, id));
   if (record === null) return { record, account: null };
@@ -69,7 +75,7 @@ function identityKnown(): AppError {
   return new AppError("conflict", "identity_known", detail);
 }
 
-/** Throws 409 if another request is just using the identity of an interrupted or concurrent request. */
+/** Throws 409 if the identity is linked to an account, or if another request may be linking it at the moment. */
 export function requireFree(deps: Deps, { record, account }: FoundIdentity): void {
   if (account !== null) throw identityKnown();
   if (record === null || Date.parse(record.value.createdAt) + IN_PROGRESS_MS <= deps.clock.now()) return;
@@ -78,8 +84,9 @@ export function requireFree(deps: Deps, { record, account }: FoundIdentity): voi
 }
 
 /**
- * Writes an identity, which does not count until its account lists it. Replaces one that no account lists.
- * @returns a function that removes it again
+ * Writes an identity. The identity has no effect until an account lists it. Replaces an existing record that no account
+ * lists.
+ * @returns a function that deletes the record
  */
 export async function writeIdentity(
   deps: Deps,
@@ -95,14 +102,14 @@ export async function writeIdentity(
   );
   if (revision === null) throw identityKnown();
   return async () => {
-    // A conflict means that a later request has replaced it.
+    // A conflict means that a later request has replaced the record. Keep that request's record.
     await nullOnConflict(deps.store.kvDelete(credentials, key, { expect: revision, ttl: 60 }));
   };
 }
 
 export interface Identity {
   id: string;
-  /** Id of the orb's provider; null if the orb no longer has it. */
+  /** Id of the provider in the orb's document; null if the orb has removed the provider. */
   provider: string | null;
   issuer: string;
   label: string | null;
@@ -128,9 +135,9 @@ export async function listIdentities(deps: Deps, actor: Actor, realm: Realm): Pr
 }
 
 /**
- * Unlinks an identity and ends the sessions that it started, except the one of this request. A repeated request
- * finishes an interrupted one.
- * @throws AppError conflict if it is the last way to sign in
+ * Unlinks an identity from the signed-in account. Ends the sessions that the identity started, except the session of
+ * this request. If an earlier request was interrupted, a repeated request finishes the work.
+ * @throws AppError conflict if the identity is the account's last way to sign in
  */
 export async function unlink(deps: Deps, actor: Actor, input: { realm: Realm; id: string }): Promise<void> {
   const { realm, id } = input;
@@ -150,7 +157,7 @@ export async function unlink(deps: Deps, actor: Actor, input: { realm: Realm; id
     return { ...account, identities: account.identities?.filter((other) => other.id !== id) };
   });
   await endSessions(deps, realm.name, sub, { credential: credentialOf(id), but: sid });
-  // A conflict means that another request has linked the identity again.
+  // A conflict means that another request has linked the identity again. Keep that request's record.
   const removed = deps.store.kvDelete(credentials, record.key, { expect: record.revision, ttl: 60 });
   await Promise.all([
     nullOnConflict(removed),

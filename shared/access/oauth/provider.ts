@@ -1,4 +1,4 @@
-/** Requests to OpenID Connect providers. Their answers are limited in size and time, and redirects are refused. */
+/** Requests to OpenID Connect providers. Each request has a size limit and a timeout, and rejects redirects. */
 import {
   type AuthorizationServer,
   allowInsecureRequests,
@@ -22,23 +22,26 @@ import type { Realm } from "../realms.ts";
 
 export const PROVIDER_TIMEOUT_MS = 5_000;
 export const MAX_ANSWER_BYTES = 262_144;
-/** Metadata and public keys of a provider are read again after this many milliseconds. */
+/** Milliseconds for which the metadata and public keys of a provider are cached. */
 const REMEMBER_MS = 5 * 60 * 1000;
 
-/** Throws 404 if the orb has no such provider. */
+/** Returns a provider of the orb. Throws 404 if the orb has no provider with this id. */
 export function findProvider(realm: Realm, id: string): ProviderDefinition {
   const found = realm.providers.find((provider) => provider.id === id);
   if (found === undefined) throw notFound("provider", "This orb has no provider of this id.");
   return found;
 }
 
-/** Returns the 502 for a provider that does not answer as OpenID Connect requires. */
+/** Returns the 502 error for a provider that is unreachable or violates OpenID Connect. */
 export function providerUnavailable(cause: unknown): AppError {
   const detail = "The provider did not answer as expected. Try again later, or sign in another way.";
   return new AppError("bad_gateway", "provider_unavailable", detail, { cause: causeOf(cause) });
 }
 
-/** Names an error for the log. Messages of the library can contain tokens. */
+/**
+ * Returns a short description of an error for the log. The original message is omitted, because messages of the OAuth
+ * library can contain tokens.
+ */
 export function causeOf(error: unknown): string {
   if (error instanceof ProviderFault) return error.message;
   if (!(error instanceof Error)) return "unknown";
@@ -46,7 +49,7 @@ export function causeOf(error: unknown): string {
   return `${error.name}${code}`;
 }
 
-/** A message without data of the provider. */
+/** An error whose message contains no data from the provider, so the log may contain the message. */
 class ProviderFault extends Error {}
 
 async function readAtMost(body: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
@@ -65,7 +68,7 @@ async function readAtMost(body: ReadableStream<Uint8Array>): Promise<Uint8Array<
   }
 }
 
-/** Returns the options of every request to a provider. */
+/** Returns the options that all requests to a provider must use. They apply the limits of this file. */
 export function requestOptions(deps: Deps): HttpRequestOptions<"GET" | "POST", URLSearchParams | undefined> {
   const { publicUrl } = deps.config;
   const bounded = async (
@@ -97,7 +100,8 @@ export function requestOptions(deps: Deps): HttpRequestOptions<"GET" | "POST", U
 const known = new BoundedMap<string, { server: AuthorizationServer; until: number }>(100);
 
 /**
- * Returns the metadata of a provider. The library remembers the provider's public keys with this object.
+ * Returns the metadata of a provider, from a cache if possible. The OAuth library caches the provider's public keys
+ * together with this object.
  * @throws AppError bad_gateway
  */
 export async function discovered(deps: Deps, { issuer }: ProviderDefinition): Promise<AuthorizationServer> {
@@ -107,7 +111,8 @@ export async function discovered(deps: Deps, { issuer }: ProviderDefinition): Pr
     const url = new URL(issuer);
     const response = await discoveryRequest(url, requestOptions(deps));
     const server = await processDiscoveryResponse(url, response);
-    // The library compares parsed addresses. The texts must be equal too (RFC 8414, section 3.3).
+    // The OAuth library compares normalised URLs. The issuer must also match character by character (RFC 8414, section
+    // 3.3).
     if (server.issuer !== issuer) throw new ProviderFault("the issuer differs");
     for (const endpoint of [server.authorization_endpoint, server.token_endpoint, server.jwks_uri]) {
       if (endpoint === undefined || !isAllowedAddress(endpoint, deps.config.publicUrl)) {
@@ -121,7 +126,10 @@ export async function discovered(deps: Deps, { issuer }: ProviderDefinition): Pr
   }
 }
 
-/** Decrypts the client secret. @returns undefined if the provider has none */
+/**
+ * Decrypts the client secret of a provider.
+ * @returns undefined if the provider has no client secret
+ */
 export async function secretOf(
   deps: Deps,
   orb: string,

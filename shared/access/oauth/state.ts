@@ -1,6 +1,7 @@
 /**
- * A sign-in at a provider that has begun. The browser holds it, encrypted in a cookie, so the server stores nothing
- * until the browser returns. A browser without the cookie has not begun the sign-in (login CSRF).
+ * The state of an unfinished sign-in at a provider. The browser stores the state in an encrypted cookie, so the server
+ * stores nothing until the browser returns. A browser without the cookie cannot complete the sign-in, which prevents
+ * login CSRF.
  */
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
@@ -8,39 +9,41 @@ import { sameSecret } from "../../kernel/ids.ts";
 import { open, seal } from "../../kernel/seal.ts";
 import { consumeOnce } from "../ceremony/challenges.ts";
 
-/** People may have to enter a password and a second factor. */
+/**
+ * Time in seconds to complete the sign-in. The user may have to enter a password and a second factor at the provider.
+ */
 export const STATE_SECONDS = 600;
 const BINDING = "oauth";
 
 export interface OAuthState {
   realm: string;
-  /** Id of the provider. */
+  /** Id of the provider in the orb's document. */
   provider: string;
   issuer: string;
-  /** The parameter `state` of the request to the provider. */
+  /** Value of the OAuth parameter `state`. */
   state: string;
   nonce: string;
   /** PKCE code verifier. */
   verifier: string;
   invite: string | null;
-  /** Address to return to, which was checked. */
+  /** Trusted URL to open after the sign-in. */
   back: string;
-  /** The session that links an identity to its account; null for a sign-in. */
+  /** Account and session that began to link an identity; null for a sign-in. */
   link: { sub: string; sid: string } | null;
   /** Milliseconds since the epoch. */
   expiresAt: number;
 }
 
-/** Returns the value of the cookie. */
+/** Returns the encrypted state, which is the value of the cookie. */
 export function sealState(deps: Deps, state: Omit<OAuthState, "expiresAt">): Promise<string> {
   const expiresAt = deps.clock.now() + STATE_SECONDS * 1000;
   return seal(deps.config.encryptionKeys, JSON.stringify({ ...state, expiresAt }), BINDING);
 }
 
 /**
- * Returns the sign-in that this browser has begun.
- * @param given.state parameter of the provider's answer
- * @throws AppError not_found if the browser has not begun it; gone if it has expired
+ * Decrypts the cookie and checks that it belongs to this callback.
+ * @param given.state parameter `state` that the provider sent back
+ * @throws AppError not_found if this browser did not begin the sign-in; gone if the sign-in has expired
  */
 export async function openState(
   deps: Deps,
@@ -68,7 +71,7 @@ export async function openState(
   return begun;
 }
 
-/** Marks a sign-in as used, and throws 410 if it was used before. */
+/** Marks a sign-in as used. Throws 410 if it was used before. */
 export function consumeState(deps: Deps, { state }: OAuthState): Promise<void> {
   return consumeOnce(deps, state, STATE_SECONDS * 2);
 }

@@ -1,4 +1,4 @@
-/** Exchanges a provider's code for an ID token, and validates it. */
+/** Exchanges the authorization code for an ID token, and validates the ID token. */
 import {
   AuthorizationResponseError,
   type AuthorizationServer,
@@ -27,10 +27,10 @@ import { callbackUrl } from "./begin.ts";
 import { causeOf, discovered, providerUnavailable, requestOptions, secretOf } from "./provider.ts";
 import type { OAuthState } from "./state.ts";
 
-/** Seconds by which the provider's clock may differ. */
+/** Allowed difference, in seconds, between the clocks of the provider and this host. */
 const TOLERANCE_SECONDS = 30;
 
-/** Returns the same error for every answer of a provider that is not valid. */
+/** Returns the same error for every invalid response of a provider. */
 export function identityRefused(cause?: unknown): AppError {
   const detail = "The provider's answer was not accepted. Start the sign-in again.";
   return new AppError("unauthenticated", "identity_refused", detail, { cause: causeOf(cause) });
@@ -46,7 +46,8 @@ function clientAuth(
 }
 
 /**
- * Validates the answer that the browser brings, exchanges its code, and returns the validated claims.
+ * Validates the query parameters of the callback, exchanges the authorization code for an ID token, and validates it.
+ * @returns the claims of the ID token
  * @throws AppError unauthenticated `provider_denied` or `identity_refused`; bad_gateway
  */
 export async function verifyAnswer(
@@ -88,7 +89,7 @@ export async function verifyAnswer(
   }
 }
 
-/** Errors of requests to the provider: it did not answer, or not in the right form. */
+/** Codes of the OAuth library's errors for responses that violate the protocol or are not JSON. */
 const UNAVAILABLE: ReadonlySet<unknown> = new Set([RESPONSE_IS_NOT_CONFORM, RESPONSE_IS_NOT_JSON]);
 
 function refusalOf(error: unknown): AppError {

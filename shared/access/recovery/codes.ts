@@ -1,6 +1,7 @@
 /**
- * Recovery codes, with which people who lost their passkeys add one without help. A code names its set, which leads to
- * the account, and has a secret. The account names the set that works, so a set that no account names does not count.
+ * Recovery codes. People who have lost their passkeys use a recovery code to add a new passkey without the help of an
+ * admin. A code consists of the name of its set and a secret. The stored set names its account, and the account names
+ * its only valid set.
  */
 import { base64url } from "jose";
 import type { Deps } from "../../deps.ts";
@@ -20,11 +21,11 @@ import { readSession } from "../sessions.ts";
 import { badToken } from "../tokens.ts";
 
 export const CODES = 10;
-/** 32 characters, so that each carries 5 bits. Without 0, O, 1 and I, which people confuse. */
+/** 32 characters, so each character encodes 5 bits. Omits 0, O, 1 and I, which people confuse. */
 const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
-/** 40 bits: enough to find a set. */
+/** Length of the name of a set in characters: 40 bits, which make collisions rare. */
 const SET_LENGTH = 8;
-/** 80 bits: too many to guess, so a hash without a salt suffices. */
+/** Length of a secret in characters: 80 random bits. They cannot be guessed, so a hash without a salt is sufficient. */
 const SECRET_LENGTH = 16;
 const FORM = new RegExp(`^[${ALPHABET}]{${SET_LENGTH + SECRET_LENGTH}}$`);
 const GROUP = /.{4}(?=.)/g;
@@ -32,13 +33,13 @@ const GROUP = /.{4}(?=.)/g;
 interface CodesRecord {
   v: 1;
   account: string;
-  /** SHA-256 of the realm, the set and the secret of each code. */
+  /** For each code, the SHA-256 of the realm, the set and the secret. */
   hashes: string[];
   createdAt: string;
 }
 
 export interface CodesState {
-  /** Codes that work. Using one voids all. */
+  /** Number of valid codes. Using one code invalidates all of them. */
   remaining: number;
   createdAt: string | null;
 }
@@ -48,7 +49,7 @@ const letters = (deps: Deps, count: number) =>
 
 const hashOf = (realm: Realm, set: string, secret: string) => sha256(`${realm.name}/${set}/${secret}`);
 
-/** Returns the same error for every code that does not work, so that callers learn nothing about accounts. */
+/** Returns the same error for every invalid code, so that callers cannot learn which accounts exist. */
 export function codeRefused(): AppError {
   const detail = "This recovery code was not accepted. Check it, or ask an admin for a recovery link.";
   return new AppError("unauthenticated", "recovery_code_refused", detail);
@@ -60,14 +61,14 @@ export async function recoveryCodesOf(deps: Deps, actor: Actor, realm: Realm): P
   if (account === null) throw refusal(actor);
   const { codes } = account.value;
   const key = codes === undefined ? null : keys.codes(realm, codes.set);
-  // A restore voids sets, and leaves their accounts as they were.
+  // After a restore, the account may name a set that the restore has deleted.
   const set = key === null ? null : await readRecord<CodesRecord>(deps, realm.buckets.credentials, key);
   return { remaining: set?.value.hashes.length ?? 0, createdAt: set?.value.createdAt ?? null };
 }
 
 /**
- * Voids all recovery codes after a restore, because the backup may contain some that were used later.
- * @returns how many sets were valid
+ * Deletes all recovery codes after a restore, because the backup may contain codes that were used after the backup.
+ * @returns the number of deleted sets
  */
 export async function voidAllCodes(deps: Deps): Promise<number> {
   const every = [buckets.platformCredentials, buckets.orbCredentials].map((bucket) =>
@@ -77,8 +78,8 @@ export async function voidAllCodes(deps: Deps): Promise<number> {
 }
 
 /**
- * Creates the recovery codes of the signed-in account, which replace earlier ones. Only this response contains them.
- * The session must still exist afterwards, so that a stolen token of an ended session leaves no codes.
+ * Creates recovery codes for the signed-in account, and invalidates earlier codes. No later request can read the codes.
+ * Throws if the session has ended, so that a stolen token of an ended session cannot create codes.
  */
 export async function createRecoveryCodes(
   deps: Deps,
@@ -91,7 +92,8 @@ export async function createRecoveryCodes(
   const { set, secrets } = await writeSet(deps, realm, sub, createdAt);
   let earlier: string | undefined;
   await changeAccount(deps, realm, sub, (current) => {
-    // A recovery has not ended the sessions yet, and this may be one of them.
+    // An unfinished recovery is about to end all sessions. This session may be one of them, so it must not create
+    // codes.
     if (current.status !== "active" || current.recovered !== undefined) throw badToken();
     earlier = current.codes?.set;
     return { ...current, codes: { set, createdAt } };
@@ -117,7 +119,7 @@ async function writeSet(
   createdAt: string,
 ): Promise<{ set: string; secrets: string[] }> {
   const secrets = Array.from({ length: CODES }, () => letters(deps, SECRET_LENGTH));
-  // Another set may have the same name already.
+  // Try again with another name if a set with this name exists.
   return untilWritten(async () => {
     const set = letters(deps, SET_LENGTH);
     const hashes = await Promise.all(secrets.map((secret) => hashOf(realm, set, secret)));
@@ -133,7 +135,7 @@ export async function deleteSet(deps: Deps, realm: Realm, set: string): Promise<
   await deps.store.kvDelete(realm.buckets.credentials, keys.codes(realm, set), { ttl: 60 });
 }
 
-/** Throws 401 if the account does not accept codes of this set. */
+/** Throws 401 unless this set is the account's valid set and the account is not disabled. */
 export function requireCodes(
   account: AccountRecord | undefined,
   set: string,
@@ -142,7 +144,8 @@ export function requireCodes(
 }
 
 /**
- * Returns the account of a recovery code. Every attempt counts for the network, and for the account if its set exists.
+ * Returns the account that a recovery code belongs to. Each attempt counts towards the limit of the client's network.
+ * If the code's set exists, the attempt also counts towards the limit of the account.
  * @throws AppError unauthenticated `recovery_code_refused`, with the same text for every reason
  */
 export async function findByCode(
@@ -158,7 +161,7 @@ export async function findByCode(
     : null;
   if (found !== null) await countCodeOf(deps, realm.name, found.value.account);
   const hash = await hashOf(realm, set, plain.slice(SET_LENGTH));
-  // Compare with every code, also if the set does not exist.
+  // Always compare the same number of hashes, even if the set does not exist, so that timing does not reveal the set.
   const hashes = found?.value.hashes ?? Array<string>(CODES).fill("");
   const same = await Promise.all(hashes.map((known) => sameSecret(hash, known)));
   const account = found === null ? null : await readAccount(deps, realm, found.value.account);

@@ -8,9 +8,10 @@ import { endSessions } from "../sessions.ts";
 import { deleteSet } from "./codes.ts";
 
 /**
- * Does what the recoveries of an account have left to do: ends all its sessions, deletes removed passkeys, void codes
- * and API tokens, and closes used links. Each step can be repeated. Until all are done, the account names the work, so
- * that the next sign-in does it after a crash.
+ * Finishes the cleanup after the recoveries of an account. Ends all sessions, closes the used recovery links, and
+ * deletes the invalidated recovery codes. If a recovery removed the old passkeys, also deletes those passkeys, the
+ * unlinked identities and all API tokens. Each step can be repeated. The account stores the unfinished work until all
+ * steps are done, so that the next sign-in can continue after a crash.
  */
 export async function finishRecoveries(
   deps: Deps,
@@ -19,7 +20,7 @@ export async function finishRecoveries(
 ): Promise<AccountRecord> {
   const { recovered, id } = account;
   if (recovered === undefined) return account;
-  // A recovery that removes passkeys leaves no other way into the account.
+  // If a recovery removes passkeys, the account's API tokens must stop working too.
   const removes = recovered.some(({ removed }) => removed !== null);
   await Promise.all([
     endSessions(deps, realm.name, id),
@@ -28,7 +29,7 @@ export async function finishRecoveries(
   await Promise.all(recovered.map((one) => finish(deps, realm, id, one)));
   const done = JSON.stringify(recovered);
   return changeAccount(deps, realm, id, (current) =>
-    // A recovery that was added meanwhile has work of its own.
+    // A concurrent recovery needs its own cleanup. Keep the list until that cleanup is done.
     JSON.stringify(current.recovered) === done ? { ...current, recovered: undefined } : null,
   );
 }

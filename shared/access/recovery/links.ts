@@ -1,4 +1,4 @@
-/** Recovery links, which add a passkey to an account that has lost its own. */
+/** Recovery links. A person who has lost all passkeys opens a recovery link to add a new passkey to the account. */
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound, writeConflict } from "../../kernel/errors.ts";
 import { type AccountRecord, changeAccount, readAccount, refuseService } from "../accounts.ts";
@@ -17,7 +17,7 @@ function refuseDisabled({ status }: AccountRecord): void {
 }
 
 /**
- * Creates a recovery link for an account, which replaces an earlier one. The account names the link that works.
+ * Creates a recovery link for an account, and revokes an earlier link. The account record stores which link is valid.
  * @throws AppError forbidden if the actor may not manage the account
  */
 export async function createRecovery(

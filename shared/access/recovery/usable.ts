@@ -1,4 +1,4 @@
-/** Decides whether an invitation or a recovery link can be used now. */
+/** Decides whether an invitation or a recovery link is valid. */
 import type { Deps } from "../../deps.ts";
 import { type AccountRecord, readAccount, type Versioned } from "../accounts.ts";
 import type { AccountRole } from "../actor.ts";
@@ -7,21 +7,25 @@ import { findInvitation, type InvitationRecord, invitationEnded, requireUsable }
 import { enforceRateLimit } from "../limits.ts";
 import type { Realm } from "../realms.ts";
 
-/** Throws 410 if the account does not accept this recovery link, whatever the link's own status says. */
+/**
+ * Throws 410 if the account does not accept a recovery link. The account decides, even if the link's own status is
+ * still `active`.
+ */
 export function requireRecoverable(
   account: AccountRecord | undefined,
   link: Pick<InvitationRecord, "hash" | "role" | "recovers">,
 ): asserts account is AccountRecord {
   if (account?.recovered?.some((done) => done.link === link.hash) === true)
     throw invitationEnded("used", link);
-  // The creator was allowed to recover an account with this role. Another role could need more rights.
+  // The creator of the link was allowed to recover an account with this role. Another role may require more rights.
   const accepts = account?.recovery === link.hash && account.role === link.role;
   if (!accepts || account.status === "disabled") throw invitationEnded("revoked", link);
 }
 
 /**
- * Returns an invitation or a recovery link that can be used now, with the account that it recovers.
- * @throws AppError not_found or gone otherwise
+ * Checks that an invitation or a recovery link is valid.
+ * @returns the invitation or link; for a recovery link, also the account that it recovers
+ * @throws AppError not_found or gone if the invitation or link is not valid
  */
 export async function requireOpen(
   deps: Deps,
@@ -40,7 +44,7 @@ export async function requireOpen(
   return { invitation: found, account };
 }
 
-/** Returns what an invitation or a recovery link offers, if it can still be used. */
+/** Returns the public details of a valid invitation or recovery link. */
 export async function checkInvitation(
   deps: Deps,
   input: { realm: Realm; code: string },
@@ -49,7 +53,7 @@ export async function checkInvitation(
   expiresAt: string;
   role: AccountRole;
   purpose: "register" | "recover";
-  /** Name of the account that a recovery link recovers. */
+  /** For a recovery link: name of the account that it recovers. Null for an invitation. */
   name: string | null;
 }> {
   const { realm, code } = input;
