@@ -11,7 +11,7 @@ import { OPERATOR_SESSION } from "./schemas.ts";
 export const PREFIXES = ["/api/admin/orbs", "/api/_orbs"] as const;
 export type AdminPrefix = (typeof PREFIXES)[number];
 
-/** The description of a route says which scopes an API token needs for it. */
+/** Adds to the OpenAPI description of a route which scopes an API token needs for the operation. */
 export const scopesFor = (operation: Operation) => ({ "x-scope": needOf(operation) });
 
 export const operatorRoute = (tag: string, operation: PlatformOperation) => ({

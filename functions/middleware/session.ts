@@ -44,8 +44,9 @@ export function credentialsOf(c: Context<AppEnv>): Credentials {
 }
 
 /**
- * Returns whether a token has a valid signature and has not expired, or an API token a correct checksum. Does not ask
- * the broker, so the session or the API token may have ended.
+ * Returns whether a request contains a token that may be valid. A session token must have a valid signature and must
+ * not have expired. An API token must have a correct checksum. Sends no broker request, so the session may have ended
+ * and the API token may have been revoked.
  */
 export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const { config, clock } = c.get("deps");
@@ -76,8 +77,8 @@ export const receivePublic: MiddlewareHandler<AppEnv> = async (c, next) => {
 };
 
 /**
- * Receives the body before the route is known, unless the bearer token is invalid. Leaves a body that says that it is
- * large: most routes refuse it, and a handler may take it in parts.
+ * Receives the request body before the route is known, unless the bearer token is invalid. Skips a body whose
+ * Content-Length reaches `BODY_LIMIT`: most routes reject such a body, and a handler may stream it.
  */
 export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
   if (!hasBody(c) || Number(c.req.header("content-length") ?? 0) >= BODY_LIMIT) return;
@@ -95,13 +96,14 @@ export async function identify(
   const credentials = credentialsOf(c);
   const actor = await authenticate(c.get("deps"), credentials, want, consistency);
   if (credentials.bearer === undefined && actor.kind !== "anonymous") requireTrustedOrigin(c);
-  // A service that hands its credential to a web page must not give the page the handler's rights.
+  // A service may leak its credential to a web page. Reject requests from browsers, so that the page does not get the
+  // handler's rights.
   if (actor.kind === "handler" && fromBrowser(c)) throw handlerRefusal(actor);
   c.set("actor", actor);
   return actor;
 }
 
-/** Returns whether a web page sent the request. Browsers set these headers, and scripts cannot change them. */
+/** Returns whether a web page sent the request. Browsers set these headers, and scripts cannot remove them. */
 function fromBrowser(c: Context<AppEnv>): boolean {
   return c.req.header("origin") !== undefined || c.req.header("sec-fetch-site") !== undefined;
 }
@@ -136,7 +138,10 @@ export function actingConsistency(c: Context<AppEnv>): Consistency {
   return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }
 
-/** Admits platform admins. An API token needs the scope of the operation, in the orb that the path names. */
+/**
+ * Admits only platform admins. If the admin sent an API token, the token needs the scope of the operation in the orb
+ * that the path names.
+ */
 function onlyPlatformAdmins(
   operation: Operation,
   consistencyOf: (c: Context<AppEnv>) => Consistency,
@@ -151,7 +156,10 @@ function onlyPlatformAdmins(
 
 export const platformAdmin = (operation: Operation) => onlyPlatformAdmins(operation, actingConsistency);
 
-/** Their session may come from a cache, because entries are written often. */
+/**
+ * Admits only platform admins. The session may come from a cache, which saves a round trip for each entry that is
+ * written.
+ */
 export const entryAdmin = (operation: Operation) => onlyPlatformAdmins(operation, () => "cached");
 
 /** Reads the session again from the leader, because it may have ended during a long upload. */

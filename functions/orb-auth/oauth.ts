@@ -1,4 +1,6 @@
-/** Sign-in with OpenID Connect providers, and the identities of the signed-in account. */
+/**
+ * Routes for signing in with OpenID Connect providers, and for the identities that are linked to the signed-in account.
+ */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
@@ -38,7 +40,10 @@ const Return = z.string().max(2_000).optional().openapi({
     "Where to go afterwards: a path, or an address of an origin in ALLOWED_ORIGINS. Others are ignored.",
 });
 
-/** The cookie that holds a sign-in that has begun. Only the callback of its provider receives it. */
+/**
+ * Returns the name and options of the cookie that stores an unfinished sign-in. The browser sends the cookie only to
+ * the callback of the same provider.
+ */
 function stateCookie(c: Context<AppEnv>, realm: Realm, provider: string) {
   const secure = c.var.deps.config.publicUrl.startsWith("https:");
   return {
@@ -57,7 +62,7 @@ function backOf(c: Context<AppEnv>, realm: Realm, wanted: string | undefined): s
   return returnAddress(config, wanted) ?? `${config.publicUrl}${realm.base}/signin`;
 }
 
-/** Shows an error as a page to people, and as a problem document to programs. */
+/** Responds to an error with an HTML page if the client accepts HTML, otherwise with a problem document. */
 async function forPeople(c: Context<AppEnv>, answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();
@@ -149,7 +154,8 @@ export function oauthRoutes(scope: Scope) {
   return newRouter()
     .openapi(begin, (c) =>
       forPeople(c, async () => {
-        // The browser must hold the cookie for the host of the callback.
+        // Redirect to the host of the callback first. The browser would not send a cookie of another host to the
+        // callback.
         const elsewhere = byName(c);
         if (elsewhere !== null) return elsewhere;
         const { deps, realm } = c.var;

@@ -94,7 +94,7 @@ export function orbAuth() {
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     const named = live.compiled.handlers.get(called ?? "");
-    // An older definition may use a handler of another service, or have a module, under the same name.
+    // In an older definition, this name may belong to a module or to a handler of another service.
     const foreign =
       called === undefined ? hidesRealmSegment(live.document, segment) : named !== accessHandler(called);
     if (isSigninPage(segment) && realm === null) {

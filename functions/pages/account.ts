@@ -1,8 +1,12 @@
-/** The part of the sign-in page that a signed-in account sees. The page's script fills it. */
+/**
+ * HTML of the sign-in page's account section, which only signed-in users see. The script of the page fills in the data.
+ */
 import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
 import { type Html, html, nothing } from "./html.ts";
 
-/** A place in which the page's script shows messages about the elements above it. */
+/**
+ * A place in the page for messages about the elements above that place. The script of the page fills in the messages.
+ */
 export type Place = "enter" | "token" | "passkeys" | "codes" | "sessions" | "tokens";
 
 export function said(place: Place): Html {
@@ -10,7 +14,9 @@ export function said(place: Place): Html {
       <div class="said" id="said-${place}"><p class="status" role="status"></p><p class="error" role="alert"></p></div>`;
 }
 
-/** Copies the access token. The text field shows the token if the browser does not allow copying. */
+/**
+ * A button that copies the access token. If the browser does not allow copying, the text field shows the token instead.
+ */
 const COPY = html`
       <button id="copy" class="primary" type="button">Copy access token</button>
       <input id="token" type="text" readonly hidden aria-label="Access token">`;
@@ -106,7 +112,7 @@ function tokens(realm: Realm): Html {
       </section>`;
 }
 
-/** @param registered whether the account is new */
+/** @param registered whether the account was registered just now */
 export function accountSection(realm: Realm, registered: boolean): Html {
   const platform = realm.name === "platform";
   return html`

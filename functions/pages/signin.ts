@@ -40,7 +40,7 @@ export function byName(c: Context<AppEnv>): Response | null {
   return c.redirect(`${known.origin}${asked.pathname}${asked.search}`, 302);
 }
 
-/** Words for invitations and for recovery links. */
+/** Titles and texts of the page that rejects an invitation or a recovery link, by error code. */
 const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>> = {
   invitation_not_found: [
     "This link is not valid",
@@ -116,7 +116,7 @@ function troubled(error: AppError): PageState {
   return { kind: "refused", title: "Please try again", words, login: false };
 }
 
-/** Renders the error of a sign-in at a provider for people. */
+/** Renders an error of a sign-in with a provider as an HTML page. */
 export function showRefusal(c: Context<AppEnv>, realm: Realm, error: AppError): Response {
   c.error = error;
   logUpstream(c, error);
@@ -129,7 +129,7 @@ export function showRefusal(c: Context<AppEnv>, realm: Realm, error: AppError): 
   return page(c, realm, state, STATUS[error.kind], problemHeaders(error));
 }
 
-/** Renders the sign-in page. Of the query parameters, it contains only the code of an invitation that can be used. */
+/** Renders the sign-in page. The page contains no query parameter except the code of a valid invitation. */
 export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Response> {
   const elsewhere = byName(c);
   if (elsewhere !== null) return elsewhere;

@@ -6,15 +6,18 @@ import { type Html, html, nothing } from "./html.ts";
 
 export type PageState =
   /**
-   * `name` is the name of the user who is already signed in. `signup` says whether the page may offer a registration
-   * without an invitation.
+   * `name` is the name of the user who is already signed in, or null. `signup` says whether the page offers a
+   * registration without an invitation.
    */
   | { kind: "login"; name: string | null; signup: boolean }
-  /** `invite` is the code of an invitation that can be used. */
+  /** `invite` is the code of a valid invitation. */
   | { kind: "register"; role: string; invite: string }
-  /** A recovery link adds a passkey to the account of this name. Without a link, the page asks for a recovery code. */
+  /**
+   * With a recovery link, `name` is the name of the account that gets a new passkey. Without a link, `name` is null and
+   * the page asks for a recovery code.
+   */
   | { kind: "recover"; name: string | null }
-  /** A registration without an invitation. */
+  /** The user registers without an invitation. */
   | { kind: "signup" }
   /** No account exists yet, and the URL contains no invitation. */
   | { kind: "bootstrap" }
@@ -100,7 +103,7 @@ function recoverForm(realm: Realm, name: string | null): Html {
       <p class="foot">${name === null ? html`${help}<br>` : nothing}Found your passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
 }
 
-/** @param signup whether the page offers a registration without an invitation */
+/** @param signup whether to offer a registration without an invitation */
 function loginForm(realm: Realm, signup: boolean): Html {
   const invited = html`Open the invitation that you were given.`;
   const open = html`<a class="on" href="${realm.base}/signin?signup=true">Create an account</a>`;

@@ -10,7 +10,10 @@ function nameOf(claim: unknown): string | null {
   return fits ? name : null;
 }
 
-/** Returns the claims of an ID token that fit an account. An email that the provider has not verified is ignored. */
+/**
+ * Returns the name and email address in an ID token that are suitable for an account. Ignores an email address that the
+ * provider has not verified.
+ */
 export function profileOf(claims: Readonly<Record<string, unknown>>): Profile {
   const email = z.email().max(254).safeParse(claims.email);
   return {

@@ -16,7 +16,7 @@ const CodesSchema = StateSchema.extend({
   codes: z.array(z.string()).openapi({ example: ["K7QM-2XWB-9HTC-PD4R-VN3E-8JZL"] }),
 }).openapi("RecoveryCodes");
 
-/** Recovery of accounts whose passkeys are lost. */
+/** Routes for recovering accounts whose passkeys are lost. */
 export function recoveryRoutes(scope: Scope) {
   const { prefix, name, accounts } = scope;
   const create = defineRoute({

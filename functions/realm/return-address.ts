@@ -1,8 +1,8 @@
 import type { Config } from "../../shared/deps.ts";
 
 /**
- * Returns the whole address to open after sign-in; undefined if it is not trusted. The sign-in page has the same rules
- * (functions/pages/browser/return.ts): a path of the platform, or an address of a listed origin.
+ * Returns the absolute URL to open after sign-in; undefined if the URL is not trusted. Trusted are paths of the
+ * platform and URLs of an allowed origin. functions/pages/browser/return.ts applies the same rules in the sign-in page.
  */
 export function returnAddress(
   { publicUrl, allowedOrigins }: Pick<Config, "publicUrl" | "allowedOrigins">,
@@ -14,11 +14,12 @@ export function returnAddress(
   if (!URL.canParse(wanted, publicUrl)) return undefined;
   const url = new URL(wanted, publicUrl);
   if (url.username !== "" || url.password !== "") return undefined;
-  // Use the whole address: the path `/.//other.example` alone would lead to another site.
+  // Return the absolute URL, because the path `/.//other.example` alone would lead to another site.
   if (isPath) {
     const stays = url.origin === new URL(publicUrl).origin && !url.pathname.startsWith("//");
     return stays ? url.href : undefined;
   }
-  // The wildcard `*` is not an origin.
+  // `*` in the allowed origins does not match here, because it is not an origin. Otherwise the redirect could lead to
+  // any site.
   return allowedOrigins.includes(url.origin) ? url.href : undefined;
 }

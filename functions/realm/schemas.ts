@@ -15,7 +15,7 @@ export const displayName = z
   .min(1)
   .max(64)
   .regex(PRINTABLE, "must not contain control characters or half of a surrogate pair")
-  // The rules above report the others.
+  // Skip a name that does not match `PRINTABLE`, because the rule above has already reported that error.
   .refine((name) => !PRINTABLE.test(name) || nameFlaw(name) === undefined, {
     error: ({ input }) => nameFlaw(String(input)) ?? "",
     params: { code: "text" },

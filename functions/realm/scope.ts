@@ -40,7 +40,10 @@ export interface Scope {
   attempt?: (access: string) => MiddlewareHandler<AppEnv>;
 }
 
-/** Returns the schema of an account's role. The verbs know the roles of an orb's own, and check them. */
+/**
+ * Returns the schema of an account's role. For the users of an orb, the schema accepts any short string. `requireRole`
+ * in shared/access later checks that the orb has the role.
+ */
 export function roleSchema({ name, accounts }: Scope): z.ZodString | z.ZodEnum<Record<Account, Account>> {
   if (name !== "Orb") return z.enum(accounts.roles) as z.ZodEnum<Record<Account, Account>>;
   return z.string().max(63).openapi({
@@ -79,7 +82,10 @@ export function accountsOf(realm: Realm): { platform: boolean; realms: string[] 
     : { platform: false, realms: [realm.name] };
 }
 
-/** The use of an account route. An account acts on itself; managers act on the accounts of a realm. */
+/**
+ * Operation of an account route. An account operation affects the caller's own account. The other operations manage the
+ * accounts of a realm.
+ */
 type RouteOperation = AccountOperation | RealmOperation | PlatformOperation;
 
 function described({ name }: Scope, operation: RouteOperation) {
@@ -92,10 +98,11 @@ function described({ name }: Scope, operation: RouteOperation) {
 }
 
 /**
- * Returns the common properties of an account route, which rejects callers before it validates their request.
- * @param operation what the caller does; `anyone` if the route needs no account
- * @param handler handler of the service `access` that the orb must use
- * @param attempt name of the access in the audit log
+ * Returns the common properties of an account route. The route rejects unauthorized callers before it validates their
+ * request.
+ * @param operation operation that the caller must be allowed to perform; `anyone` if the route needs no account
+ * @param handler handler of the service `access`; the route exists only if the orb uses this handler
+ * @param attempt name under which the audit log records requests while the platform has no admin
  */
 export function realmRoute(
   scope: Scope,

@@ -19,7 +19,7 @@ const SessionSchema = z
   })
   .openapi("Session");
 
-/** Sessions of the signed-in account. */
+/** Routes for the sessions of the signed-in account. */
 export function sessionRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const shared = realmRoute(scope, "sessions");

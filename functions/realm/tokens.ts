@@ -1,4 +1,4 @@
-/** API tokens of the caller's account, and of service accounts that the caller manages. */
+/** Routes for the API tokens of the caller's account, and of service accounts that the caller manages. */
 import { z } from "@hono/zod-openapi";
 import { CANS } from "../../shared/access/credentials/operations.ts";
 import {

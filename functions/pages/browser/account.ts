@@ -1,4 +1,4 @@
-/** The page of a signed-in account. */
+/** Shows the account section of the sign-in page after the user has signed in. */
 import type { RealmApi, Session } from "./api.ts";
 import { showCodes } from "./codes.ts";
 import { copy, FROM_FIELD } from "./copy.ts";
@@ -9,7 +9,7 @@ import { showSessions } from "./sessions.ts";
 import { offerTokens, showTokens } from "./tokens.ts";
 import { wordsFor } from "./words.ts";
 
-/** Loads a part of the page. Its error appears in that part, and the other parts still work. */
+/** Loads one section of the page. An error appears in that section, and the other sections still work. */
 async function load(where: Place, part: () => Promise<void>): Promise<void> {
   try {
     await part();
@@ -18,9 +18,9 @@ async function load(where: Place, part: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Shows the account and its parts. */
+/** Shows the account section and loads its parts. */
 export function showAccount(api: RealmApi, session: Session, greeting: string): void {
-  // The token of the session that the cookie has, which a new passkey replaces.
+  // Access token of the session in the cookie. Adding a passkey starts a new session, so the token changes.
   let { token } = session;
   const title = document.body.dataset.title ?? "";
   const who = byId("who");

@@ -33,7 +33,7 @@ export interface SessionEntry {
 }
 
 export interface CodesState {
-  /** Undefined if a module of the orb has the path. */
+  /** Undefined if the response does not come from this API: a module of the orb may use the same path. */
   remaining?: number;
   createdAt: string | null;
 }
@@ -42,7 +42,7 @@ export type Can = "read" | "write" | "publish" | "manage";
 
 export interface TokenWish {
   name: string;
-  /** ISO 8601, or `never`. */
+  /** ISO 8601 time, or `never`. */
   expiresAt: string;
   scopes: { orb: string; can: Can[] }[];
 }
@@ -80,7 +80,7 @@ async function send(
 export type RealmApi = ReturnType<typeof realmApi>;
 
 const get = (path: string) => send(path, undefined, {}, "GET") as Promise<unknown>;
-/** Returns null if the answer is no list: a module of the orb has the path. */
+/** Fetches a list. Returns null if the response is not a list: a module of the orb may use the same path. */
 async function listAt<T>(path: string): Promise<T[] | null> {
   const answer = await get(path);
   return Array.isArray(answer) ? (answer as T[]) : null;
@@ -107,7 +107,7 @@ export function realmApi(base: string) {
     return { token, name: nameIn(token) };
   }
   return {
-    /** Id of the orb, if the realm is an orb's own. */
+    /** Id of the orb that the accounts belong to. Do not use it for accounts of the platform or shared accounts. */
     orb: base.slice("/api/".length),
     beginLogin: () => begin<PublicKeyCredentialRequestOptionsJSON>({}),
     beginRegistration: (

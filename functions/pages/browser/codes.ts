@@ -5,7 +5,7 @@ import { attempt, say } from "./feedback.ts";
 
 const USE = "With a recovery code you get back into your account if you lose all your passkeys.";
 
-/** Shows new codes. They cannot be shown again. */
+/** Shows new recovery codes. The user can see them only this once. */
 function showMade(codes: string[]): void {
   byId("codes")?.replaceChildren(...codes.map((code) => part("li", {}, part("code", {}, code))));
   const where = byId("codes-where");
@@ -27,7 +27,7 @@ function showMade(codes: string[]): void {
   say("status", "These are your new codes. Copy or print them now, because they are not shown again.");
 }
 
-/** Shows how many recovery codes the account has, and makes new ones. */
+/** Shows the number of recovery codes that the account has, and a button that creates new ones. */
 export async function showCodes(api: RealmApi): Promise<void> {
   const { remaining, createdAt } = await api.countCodes();
   show("codes-part", remaining !== undefined);

@@ -1,8 +1,9 @@
 import { type Place, say, speakAt } from "./feedback.ts";
 
 /**
- * Copies a text. If the browser does not allow it, selects the text in its field.
- * @param otherwise tells what to do if the browser does not allow it
+ * Copies a text to the clipboard. If the browser does not allow that, shows the text in a field and selects it.
+ * @param done message after the text was copied
+ * @param otherwise what the user should do if the browser does not allow copying
  */
 export async function copy(
   where: Place,

@@ -24,8 +24,10 @@ export const day = (time: string) => DAY.format(new Date(time));
 export const minute = (time: string) => MINUTE.format(new Date(time));
 
 /**
- * Returns a button that acts when it is pressed twice in a row, and a function that renews its texts.
- * @param what names the object for screen readers, which read a button without its surroundings
+ * Returns a button that asks for confirmation on the first press and runs the action on the second. Also returns a
+ * function that resets the button and updates its label.
+ * @param what returns the name of the affected object. Screen readers need the name, because they read the button out
+ * of context.
  */
 export function twice(
   ask: string,

@@ -1,12 +1,12 @@
-/** Messages of the page, and the state while an action runs. */
+/** Shows messages on the page, and disables its buttons while an action is running. */
 import { byId } from "./dom.ts";
 import { wordsFor } from "./words.ts";
 
-/** Where messages appear on the page: next to the button that the user pressed. */
+/** Places on the page where messages can appear. Each is next to the buttons that it belongs to. */
 export type Place = "enter" | "token" | "passkeys" | "codes" | "sessions" | "tokens";
 let place: Place = "enter";
 
-/** Shows a message at a place. */
+/** Shows a message at a place. An empty text removes the message. */
 export function sayAt(where: Place, kind: "status" | "error", text: string): Element | null {
   const element = document.querySelector(`#said-${where} .${kind}`);
   if (element !== null) element.textContent = text;
@@ -15,18 +15,18 @@ export function sayAt(where: Place, kind: "status" | "error", text: string): Ele
 
 export function say(kind: "status" | "error", text: string): void {
   const element = sayAt(place, kind, text);
-  // On a small screen, the message may be below the fold.
+  // On a small screen, the message may be outside the visible part of the page.
   if (text !== "") element?.scrollIntoView({ block: "nearest" });
 }
 
-/** Clears all messages and sets the place where new messages appear. */
+/** Clears the current messages, and sets the place where `say` shows new ones. */
 export function speakAt(next: Place): void {
   say("status", "");
   say("error", "");
   place = next;
 }
 
-/** Returns whether a field is valid. Otherwise shows the error and moves the focus to the field. */
+/** Returns whether a field is valid. If not, shows an error message and moves the focus to the field. */
 export function check(where: Place, field: HTMLElement | null, isValid: boolean, text: string): boolean {
   field?.setAttribute("aria-invalid", String(!isValid));
   if (isValid) return true;
@@ -36,7 +36,7 @@ export function check(where: Place, field: HTMLElement | null, isValid: boolean,
   return false;
 }
 
-/** Whether the user has pressed a button and waits for the result. */
+/** True while an action that the user started is running. */
 let working = false;
 
 let pressed: Element | null = null;
@@ -46,12 +46,15 @@ export function busy(on: boolean): void {
   working = on;
   for (const button of document.querySelectorAll("button")) button.disabled = on;
   byId("card")?.setAttribute("aria-busy", String(on));
-  // Restore the focus for keyboard users, unless it has moved to something new.
+  // Disabling the buttons removed the keyboard focus. Restore the focus, unless it has moved to another element.
   const lost = document.activeElement === null || document.activeElement === document.body;
   if (!on && lost && pressed instanceof HTMLButtonElement) pressed.focus();
 }
 
-/** Runs an action and shows its error. @param meanwhile message until it ends */
+/**
+ * Runs an action, and shows an error message if the action fails.
+ * @param meanwhile message to show while the action is running
+ */
 export async function attempt(
   where: Place,
   act: () => Promise<void>,

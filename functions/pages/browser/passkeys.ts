@@ -17,7 +17,7 @@ function itemOf(api: RealmApi, passkey: Passkey, isLast: boolean): HTMLLIElement
     () =>
       void attempt("passkeys", async () => {
         await api.removePasskey(passkey.id);
-        // Its sessions have ended.
+        // Removing a passkey ends the sessions that it started, so reload both lists.
         await Promise.all([showPasskeys(api), showSessions(api)]);
         byId("passkeys-title")?.focus();
         say("status", `${passkey.name} was removed. Delete it on its device, too.`);
@@ -25,7 +25,7 @@ function itemOf(api: RealmApi, passkey: Passkey, isLast: boolean): HTMLLIElement
   );
   const name = part("input", { type: "text", value: passkey.name, maxLength: 64 });
   name.setAttribute("aria-label", "Name of the passkey");
-  // Do not render the list again, because keyboard users would lose their position.
+  // Do not render the list again, because keyboard users would lose the focus.
   name.addEventListener("change", () => {
     const wanted = name.value.trim();
     void attempt("passkeys", async () => {
@@ -48,7 +48,7 @@ function itemOf(api: RealmApi, passkey: Passkey, isLast: boolean): HTMLLIElement
   return item;
 }
 
-/** Lists the passkeys of the account. */
+/** Loads the passkeys of the account and shows them in a list. */
 export async function showPasskeys(api: RealmApi): Promise<void> {
   const passkeys = await api.listPasskeys();
   byId("passkeys")?.replaceChildren(
@@ -56,7 +56,10 @@ export async function showPasskeys(api: RealmApi): Promise<void> {
   );
 }
 
-/** Adds a passkey. @returns the session that it has begun */
+/**
+ * Adds a passkey to the account.
+ * @returns the new session, which the server started with the passkey
+ */
 export async function addPasskey(api: RealmApi): Promise<Session> {
   const { sessionId, publicKey } = await api.beginRegistration({ add: true });
   const session = await api.complete(sessionId, await startRegistration({ optionsJSON: publicKey }));

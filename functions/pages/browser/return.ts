@@ -1,9 +1,9 @@
-/** Where the user wants to go after sign-in. */
+/** Origins to which the page may redirect the user after sign-in. */
 const trusted = (document.body.dataset.origins ?? "").split(" ").filter((origin) => origin !== "");
 
 /**
- * Returns the URL to open after sign-in, or null if it is not trusted.
- * Always use the whole URL: the path `/.//other.example` alone would lead to another site.
+ * Returns the URL to open after sign-in, or null if the URL is not trusted. Always use the absolute URL: the path
+ * `/.//other.example` alone would lead to another site.
  */
 export function returnAddress(): URL | null {
   const wanted = new URLSearchParams(location.search).get("return");

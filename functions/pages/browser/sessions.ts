@@ -3,7 +3,7 @@ import { byId, minute, part, show, twice } from "./dom.ts";
 import { attempt, say } from "./feedback.ts";
 import { unlessGone } from "./words.ts";
 
-/** Sessions that the page lists. Older ones only count. */
+/** Maximum number of sessions listed on the page. Older sessions are only counted. */
 const SHOWN = 20;
 
 function nameOf({ browser, system }: SessionEntry): string {
@@ -11,12 +11,12 @@ function nameOf({ browser, system }: SessionEntry): string {
   return system === null ? browser : `${browser} on ${system}`;
 }
 
-/** Shortens a network to the start that all of its addresses have: `203.0.113.…`. */
+/** Shortens a network in CIDR notation to the prefix that its addresses share, for example `203.0.113.…`. */
 function placeOf({ network }: SessionEntry): string {
   return network === null ? "" : `, from the network ${network.replace(/(?<=[.:])[0:]\/\d+$/, "…")}`;
 }
 
-/** Lists the sessions of the account. */
+/** Loads the sessions of the account and shows them in a list. */
 export async function showSessions(api: RealmApi): Promise<void> {
   const list = byId("sessions");
   if (list === null) return;

@@ -62,7 +62,9 @@ async function signOut(): Promise<void> {
   location.assign(location.pathname);
 }
 
-/** Lets the links to the other forms of the page lead back to the same address. */
+/**
+ * Adds the `return` parameter of this page to its links to other forms, so that the user still returns to the same URL.
+ */
 function keepReturn(): void {
   const wanted = query.get("return");
   if (wanted === null) return;

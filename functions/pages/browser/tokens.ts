@@ -17,7 +17,7 @@ function told({ scopes, expiresAt, lastUsedAt }: ApiToken): string {
   return `May ${LIST.format(rights)}, ${end}, ${use}`;
 }
 
-/** Lists the API tokens of the account. */
+/** Loads the API tokens of the account and shows them in a list. */
 export async function showTokens(api: RealmApi): Promise<void> {
   const tokens = await api.listTokens();
   show("tokens-part", tokens !== null);
@@ -72,7 +72,7 @@ function create(api: RealmApi): void {
     const text = await api.createToken({
       name: name?.value.trim() ?? "",
       expiresAt: days === "never" ? days : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
-      // An account of an orb can have tokens for this orb only.
+      // Tokens of an orb's account are limited to that orb. Other accounts can choose one orb or all of them.
       scopes: [{ orb: orb === null ? api.orb : wanted === "" ? "*" : wanted, can }],
     });
     await showTokens(api);
@@ -88,7 +88,7 @@ function create(api: RealmApi): void {
   });
 }
 
-/** Makes the form for new tokens work. */
+/** Handles submissions of the form that creates tokens, and the button that copies a new token. */
 export function offerTokens(api: RealmApi): void {
   byId("api-form")?.addEventListener("submit", (event) => {
     event.preventDefault();

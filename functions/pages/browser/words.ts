@@ -3,7 +3,7 @@ import { WebAuthnError } from "@simplewebauthn/browser";
 export class Refused extends Error {
   readonly code: string;
   readonly status: number;
-  /** @param status 0 without an answer */
+  /** @param status HTTP status; 0 if there was no response */
   constructor(code: string, status = 0) {
     super(code);
     this.code = code;
@@ -11,7 +11,7 @@ export class Refused extends Error {
   }
 }
 
-/** Ignores that an object is gone already. */
+/** Ignores a 404, which means that the object has already been removed. Throws every other error again. */
 export function unlessGone(error: unknown): void {
   if (!(error instanceof Refused && error.status === 404)) throw error;
 }
