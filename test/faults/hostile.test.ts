@@ -536,7 +536,7 @@ test("refuses headers with line breaks, several lengths and incomplete requests"
 
 test("hostile requests created no malformed subject and no foreign stream", async () => {
   const store = platform.operatorStore();
-  const own = /^(platform|limits|quotas|quotas_long|heartbeat|wallet|KV_[a-z_]+)$/;
+  const own = /^(platform|limits|quotas|quotas_long|heartbeat|wallet|hooks|KV_[a-z_]+)$/;
   const orb = /^ø[a-z0-9-]+$/;
   const names = await store.streamNames(">");
   expect(names.filter((name) => !own.test(name) && !orb.test(name))).toEqual([]);

@@ -286,7 +286,9 @@ describe("sessions and invitations that ended after the backup", () => {
       (await call(platform, "POST", `/api/${realm}/passkey/begin?invite=${code}`, {})).body.code;
     for (const [realm, code] of Object.entries(invitations))
       expect(await begun(realm, code)).toBe("invitation_revoked");
-    expect(lines.join("\n")).toMatch(/All sessions have ended.*\n(.*\n)*2 open invitations were revoked\./);
+    expect(lines.join("\n")).toMatch(
+      /All sessions and API tokens have ended.*\n(.*\n)*2 open invitations were revoked\./,
+    );
     expect(lines.join("\n")).toContain("1 sets of recovery codes are void.");
     const byCode = async () =>
       (await call(platform, "POST", "/api/_auth/passkey/begin", { body: { recoveryCode } })).body.code;
@@ -384,7 +386,7 @@ describe("an interrupted restore", () => {
     for (const line of [
       /are intact/,
       /copy of the current streams/,
-      /All sessions have ended/,
+      /All sessions and API tokens have ended/,
       /KV_orbs: /,
     ]) {
       await using dying = runScript("restore", { DATA_DIR }, folder, "--replace");

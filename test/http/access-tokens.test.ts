@@ -91,7 +91,7 @@ describe("tokens", () => {
     const refusedAtAuth: Record<string, unknown>[] = [
       { ...userClaims, orb: "shop" },
       { ...userClaims, orb: undefined },
-      { ...userClaims, role: "god" },
+      { ...userClaims, role: "no role" },
       { ...userClaims, sub: operator.id },
       { ...platformClaims, type: "orb", orb: "auth", role: "owner" },
     ];

@@ -147,6 +147,8 @@ const fresh = (prefix: string) => `${prefix}${++number}`;
 const json = (value: unknown) => JSON.stringify(value);
 const late = json({ values: { title: "late" } });
 const lateManaged = json({ module: "news", values: { title: "late" } });
+const robot = json({ name: "Robot", service: true });
+const ping = json({ jsonrpc: "2.0", id: 1, method: "ping" });
 const lines = "application/x-ndjson";
 
 /** Begins a registration, and returns the request that completes it. */
@@ -188,6 +190,13 @@ const ofAccount = (
 ) => ({
   [`POST ${route}/passkey/begin`]: (at: Place) => [{ by: by(at), body: json({ add: true }), refused }],
   [`POST ${route}/invitations`]: (at: Place) => [{ by: by(at), body: "{ }", refused }],
+  [`POST ${route}/tokens`]: (at: Place) => {
+    const orb = route === "/api/{orbId}" ? at.orb : "*";
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    return [
+      { by: by(at), body: json({ name: "late", expiresAt, scopes: [{ orb, can: ["read"] }] }), refused },
+    ];
+  },
   [`PUT ${route}/me`]: (at: Place) => [{ by: by(at), body: json({ name: "Late" }), refused }],
   [`PUT ${route}/passkeys/{id}`]: async (at: Place) => {
     const { body } = await as("GET", `${base(at)}/passkeys`, undefined, by(at));
@@ -204,6 +213,10 @@ const ROUTES: Record<string, Rows> = {
     () => token,
     NEVER,
   ),
+  "POST /api/_auth/admins": () => [{ by: token, body: robot, refused: NEVER }],
+  "PUT /api/_auth/settings": () => [
+    { by: token, body: json({ shared: { signup: "invitation" } }), refused: NEVER },
+  ],
   "POST /api/_auth/passkey/complete": async () => [{ ...(await registering("/api/_auth")), refused: NEVER }],
 
   ...ofAccount(
@@ -213,6 +226,7 @@ const ROUTES: Record<string, Rows> = {
     NEVER,
   ),
   "POST /api/auth/passkey/complete": async () => [{ ...(await registering("/api/auth")), refused: NEVER }],
+  "POST /api/auth/users": () => [{ by: token, body: robot, refused: NEVER }],
   "PUT /api/auth/users/{id}": () => [
     { by: owner.token, path: `/api/auth/users/${spare.id}`, body: json({ role: "admin" }), refused: NEVER },
   ],
@@ -266,6 +280,10 @@ const ROUTES: Record<string, Rows> = {
     ),
   ),
   ...onlyOwn({
+    // A platform admin may also create a service account in the recreated orb.
+    "POST /api/{orbId}/users": () => [
+      { by: token, body: robot, refused: { ...OFFLINE, "gives up its own accounts": 404 } },
+    ],
     "PUT /api/{orbId}/users/{id}": ({ orb, owner, other }) => [
       {
         by: owner.token,
@@ -289,6 +307,9 @@ const ROUTES: Record<string, Rows> = {
       },
     ],
   }),
+  // The tools send requests of their own, each of which is decided when it comes.
+  "POST /api/mcp": () => [{ by: token, body: ping, refused: NEVER }],
+  "POST /api/{orbId}/mcp": (at) => [{ by: at.owner.token, body: ping, refused: byOwner(at) }],
   "POST /api/{orbId}/call/{handler}": (at) =>
     // The settings of an account have no access of their own.
     [
