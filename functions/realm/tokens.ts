@@ -106,7 +106,7 @@ export function tokenRoutes(scope: Scope) {
     summary: "Get an API token",
     request: { params: withId, query },
     responses: { 200: json("The token, without its text", TokenSchema) },
-    problems: [401, 403, 404],
+    problems: [401, 403, 404, 422],
   });
   const revoke = defineRoute({
     ...realmRoute(scope, "tokens.write"),
@@ -117,7 +117,7 @@ export function tokenRoutes(scope: Scope) {
     description: "It no longer works, on any host.",
     request: { params: withId, query },
     responses: { 204: { description: "Revoked" } },
-    problems: [401, 403, 404],
+    problems: [401, 403, 404, 422],
   });
 
   return newRouter()

@@ -66,8 +66,9 @@ async function signOut(): Promise<void> {
  * Adds the `return` parameter of this page to its links to other forms, so that the user still returns to the same URL.
  */
 function keepReturn(): void {
-  const wanted = query.get("return");
-  if (wanted === null) return;
+  const url = returnAddress();
+  if (url === null) return;
+  const wanted = url.origin === location.origin ? url.href.slice(url.origin.length) : url.href;
   for (const link of document.querySelectorAll<HTMLAnchorElement>("a.on")) {
     link.search += `${link.search === "" ? "?" : "&"}return=${encodeURIComponent(wanted)}`;
   }
