@@ -169,8 +169,8 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     const wish = placeOf(options);
     const call = signal === undefined ? {} : { signal };
     const latest = () => get(entry.id, { revision: "latest", locale: wish.locale, ...call });
-    // A write in one language keeps all values that the request omits. Any other write must contain all values of the
-    // newest draft.
+    // A write of all languages and markets replaces all values, so add those of the newest draft. Any other write keeps
+    // the values that the request omits.
     const whole = wish.locale === "*" && wish.market === undefined;
     const values = whole ? { ...(await latest()).values, ...changes } : changes;
     const query = queryOf(wish);

@@ -57,7 +57,7 @@ const PAUSE = { first: 200, longest: 5_000 };
  */
 const LONGEST_WAIT = 30;
 const PASSING = new Set([429, 502, 503, 504]);
-/** Error codes that mean that the platform rejected the request before acting on it. */
+/** Error codes of requests that the platform rejected before it did anything. */
 const REFUSED = new Set(["handler_unavailable", "no_responders", "reads_busy", "stopping", "link_busy"]);
 
 /** Waits for a number of milliseconds. Rejects if the signal is aborted. */

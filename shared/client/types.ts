@@ -1,6 +1,6 @@
 /**
- * Types of the client. A generator writes types of the shape `OrbTypes` for each orb. The other types in this file
- * derive from them what an application reads and writes.
+ * Types of the client. A generator writes types of the shape `OrbTypes` for each orb. The other types in this file use
+ * `OrbTypes` to describe what an application reads and writes.
  */
 
 /** The attributes of one field. An attribute that is missing is false. */

@@ -15,7 +15,7 @@ import { FIELD_TYPES } from "./fields/index.ts";
  * - `removal`: deletes the module or schema of the entries. Needs `force`.
  * - `dangerous`: makes stored values unreadable. Always rejected.
  * - `claim`: makes a field unique. Rejected if two entries have equal values.
- * - `access`: moves the published copies of entries to another audience.
+ * - `access`: changes which group of readers the published copies of entries are for.
  * - `tightened`: the next write of an entry may be rejected.
  * - `index`: requires an index of stored values.
  * - `renamed`: renames a schema, which changes its paths. The schema keeps its entries.

@@ -147,9 +147,9 @@ export async function replayed(deps: Deps, orb: string, before: OrbHead): Promis
 }
 
 /**
- * Throws 409 if a definition removes roles that accounts or open invitations still have. A user may accept an
- * invitation at the same moment. The new account then has a role that no longer exists, and only the rights that
- * everyone has.
+ * Throws 409 if a definition removes roles that accounts or open invitations still have. If a user accepts an
+ * invitation at the same moment, the new account has a role that no longer exists. Such an account has only the rights
+ * that everyone has.
  */
 async function requireUnusedRoles(deps: Deps, from: OrbDocument, to: OrbDocument): Promise<void> {
   const realm = orbRealm(from);

@@ -22,7 +22,7 @@ export type RouteOrigin = "crud" | "handler" | "signin" | "mcp";
 /** Path segment of the orb's MCP endpoint, which offers tools to AI agents. */
 export const MCP_SEGMENT = "mcp";
 
-/** Returns whether a module or handler of the orb uses the path of the MCP endpoint, which is then unreachable. */
+/** Returns whether a module or handler of the orb uses the path `mcp`. Such an orb has no MCP endpoint. */
 export function hidesMcp({ modules, handlers }: CompiledOrb): boolean {
   return modules.has(MCP_SEGMENT) || handlers.has(MCP_SEGMENT);
 }

@@ -65,7 +65,7 @@ export function rolesOf(roles: z.output<typeof rolesSchema> | undefined): OrbRol
 
 /** Maximum number of handlers in one list of callers. */
 const MAX_HANDLERS = 20;
-/** `handler:<service>.<handler>` allows a handler, whoever calls that handler. */
+/** `handler:<service>.<handler>` allows a handler to act for any of its callers. */
 const HANDLER = /^handler:[^.]+\.[^.]+$/;
 
 const caller = z.string().refine((name) => ROLE_ID.test(name) || HANDLER.test(name), {
@@ -183,8 +183,8 @@ export interface Grant {
 export type SchemaAccess = Readonly<Record<Action, Grant>>;
 
 /**
- * Returns the lowest built-in role that has all rights of a named role. For `own`, it is the lowest role that has all
- * rights of a creator.
+ * Returns the lowest built-in role that includes all rights of a named role. For `own`, this is `admin`, because a user
+ * does not have the rights of other creators.
  */
 function above(name: string, roles: OrbRoles): BuiltInRole {
   if (name === "own") return "admin";

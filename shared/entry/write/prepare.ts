@@ -101,8 +101,8 @@ export async function prepare(
   const view = readableIn(schema, caller, input.createdBy);
   const bytes = measured(schema, view, plain);
   const claims = await indexKeysOf(deps.config, schema, plain);
-  // A conflict on a unique value reveals that another entry has this value. So count attempts on fields that the caller
-  // may not read or that are sensitive.
+  // A conflict on a unique value reveals that another entry has this value. So the rate limit
+  // counts attempts to set unique values that are sensitive or that the caller may not read.
   const secret = new Set(secretOf(schema, claims));
   const guesses = claims.filter((key) => {
     const hidden = isUniqueKey(key) && !view.fields.has(parseKey(key).field);
