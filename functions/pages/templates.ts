@@ -48,8 +48,8 @@ function title(state: PageState): string {
 }
 
 /**
- * Returns a link for each provider.
- * @param query query of the links, for example with an invitation
+ * Returns a sign-in link for each OpenID Connect provider.
+ * @param query query string to append to each link, for example with an invitation code
  */
 function providerLinks({ providers, base }: Realm, query = ""): Html {
   return providers.reduce(
@@ -59,7 +59,7 @@ function providerLinks({ providers, base }: Realm, query = ""): Html {
   );
 }
 
-/** @param role what the invitation makes of the user; undefined without an invitation */
+/** @param role role that the invitation grants; undefined without an invitation */
 function registerForm(realm: Realm, role?: string, query = ""): Html {
   const as =
     realm.name === "platform"

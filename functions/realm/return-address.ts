@@ -1,8 +1,8 @@
 import type { Config } from "../../shared/deps.ts";
 
 /**
- * Returns the absolute URL to open after sign-in; undefined if the URL is not trusted. Trusted are paths of the
- * platform and URLs of an allowed origin. functions/pages/browser/return.ts applies the same rules in the sign-in page.
+ * Returns the absolute URL to open after sign-in; undefined if the URL is not trusted. Paths of the platform and URLs
+ * of an allowed origin are trusted. The sign-in page applies the same rules in functions/pages/browser/return.ts.
  */
 export function returnAddress(
   { publicUrl, allowedOrigins }: Pick<Config, "publicUrl" | "allowedOrigins">,

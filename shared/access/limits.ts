@@ -55,7 +55,7 @@ export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<voi
 }
 
 const HOUR_SECONDS = 3600;
-/** In the long period, a network may sign up this many times as many accounts as in the short period. */
+/** A network's sign-up limit in the long period is this multiple of its limit in the short period. */
 const LONG_SIGNUPS = 10;
 
 interface CounterLimit {
@@ -126,7 +126,7 @@ export async function countSignup(deps: Deps, realm: string): Promise<void> {
 }
 
 const DAY_SECONDS = 86_400;
-/** Maximum number of recovery codes that one network may try. */
+/** Maximum number of recovery codes that one network may try per minute and per day. */
 export const CODES_PER_NETWORK = { minute: 10, day: 100 } as const;
 /** Maximum number of recovery codes per hour that all networks together may try for one account. */
 export const CODES_PER_ACCOUNT = 10;

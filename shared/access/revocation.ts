@@ -48,7 +48,7 @@ async function isUsedAfterDropping(deps: Deps, realm: Realm, sub: string, hash: 
     );
     return account.recovered?.some(({ link }) => link === hash) === true;
   } catch (error) {
-    // The account no longer exists, so its recovery link cannot have been used.
+    // The account no longer exists, so its recovery link is useless. Revoke the link.
     if (error instanceof AppError && error.kind === "not_found") return false;
     throw error;
   }

@@ -43,7 +43,7 @@ function itemOf(api: RealmApi, passkey: Passkey, isLast: boolean): HTMLLIElement
     {},
     part("div", {}, name, part("p", { className: "hint", textContent: told(passkey) })),
   );
-  // The last passkey cannot be removed, because the account could no longer sign in.
+  // Omit the button for the last passkey, because the user could not sign in without it.
   if (!isLast) item.append(remove.button);
   return item;
 }

@@ -1,4 +1,4 @@
-/** Origins to which the page may redirect the user after sign-in. */
+/** Origins other than the platform to which the page may redirect the user after sign-in. */
 const trusted = (document.body.dataset.origins ?? "").split(" ").filter((origin) => origin !== "");
 
 /**

@@ -35,7 +35,7 @@ interface Owned {
 
 export interface NewApiToken extends Owned {
   name: string;
-  /** ISO 8601, or null for a token that never expires. */
+  /** ISO 8601 time, or null for a token that never expires. */
   expiresAt: string | null;
   scopes: Scope[];
 }
@@ -100,12 +100,14 @@ async function confirm(
     sessionLasts(deps, actor),
   ]);
   if (account === null) throw notFound("user");
-  // An unfinished recovery is about to end all sessions, or a recovery has already ended this session.
+  // An unfinished recovery is about to end all sessions, or a recovery has already ended this session. Reject the new
+  // token in both cases.
   if (account.value.recovered !== undefined || !lasts) throw badToken();
   if (!(await isEffective(deps, realm, account.value))) {
     throw new AppError("forbidden", "account_disabled", "The account is disabled. Enable it first.");
   }
-  // A recorded use raises the revision of an older token. A token that has already been used is therefore older too.
+  // Recording a use writes an older token again, with a higher revision. So a token that has been used counts as older
+  // too.
   const older = records.filter((each) => each.revision < revision || each.value.lastUsedAt !== null);
   if (older.length >= TOKEN_LIMIT) throw tooMany();
 }

@@ -68,7 +68,10 @@ async function readAtMost(body: ReadableStream<Uint8Array>): Promise<Uint8Array<
   }
 }
 
-/** Returns the options that all requests to a provider must use. They apply the limits of this file. */
+/**
+ * Returns the options that all requests to a provider must use. They limit the allowed addresses, the size and the
+ * time, and reject redirects.
+ */
 export function requestOptions(deps: Deps): HttpRequestOptions<"GET" | "POST", URLSearchParams | undefined> {
   const { publicUrl } = deps.config;
   const bounded = async (
