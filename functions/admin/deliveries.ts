@@ -1,4 +1,4 @@
-/** Deliveries of an orb's hooks after writes. */
+/** Routes that list and repeat the deliveries of an orb's after-write hooks, and create webhook secrets. */
 
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";

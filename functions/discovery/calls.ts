@@ -28,8 +28,9 @@ const SERVICE_REFUSAL: JsonSchema = {
 };
 
 /**
- * Returns the end of an operation id of a handler. Single underscores join its parts, so ids stay unique.
- * @param route path of the handler below the orb
+ * Returns the suffix of a handler's operation ids. Its parts are joined by single underscores, so that no two handlers
+ * have the same suffix.
+ * @param route the handler's path below the orb
  */
 function handlerSuffix(orb: string, route: string): string {
   const [service, handler] = route.split("/");
@@ -40,7 +41,7 @@ function handlerSuffix(orb: string, route: string): string {
 
 /**
  * Describes calls of a handler for the OpenAPI document.
- * @param route path of the handler below the orb
+ * @param route the handler's path below the orb
  * @param handler undefined if its registration is missing or invalid
  * @param part receives the schemas of input and output
  */
@@ -94,7 +95,7 @@ function handlerOperation(
 /**
  * Describes a route of an HTTP handler.
  * @param operation describes the errors that the platform returns before it calls the handler
- * @param part receives the schemas that a service gave
+ * @param part collects the schemas from the service's registration
  */
 function httpOperation(
   live: LiveOrb,
@@ -166,7 +167,7 @@ function httpOperation(
 
 export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
 
-/** Adds the routes of an orb's handlers to its OpenAPI document. */
+/** Adds the routes of an orb's handlers to the OpenAPI document. */
 export function describeHandlers(
   live: LiveOrb,
   handlers: Handlers,
@@ -175,7 +176,7 @@ export function describeHandlers(
   add: (path: string, method: Method, operation: Operation) => void,
 ): void {
   const ids = new Set<string>();
-  /** Services choose the paths of their handlers, so different paths may have the same words. */
+  /** Returns an unused operation id. Services choose their paths, so two paths can lead to the same id. */
   const freeId = (wanted: string): string => {
     let id = wanted;
     for (let n = 2; ids.has(id); n++) id = `${wanted}_${n}`;
@@ -197,7 +198,7 @@ export function describeHandlers(
     }
     const called = handlerOperation(live, route, full, handler, operation, part);
     add(`/api/${live.orb}/call/${route}`, method, called);
-    // Operation ids must be unique. Handler names may end in any word, so the word `Directly` comes before the name.
+    // Operation ids must be unique. A handler's name may end in any word, so `Directly` is placed before the name.
     const direct = `${operation.operationId}Directly${handlerSuffix(live.orb, route)}`;
     add(`/api/${live.orb}/${route}`, method, { ...called, operationId: direct });
   }

@@ -79,7 +79,7 @@ export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths
   };
 }
 
-/** A name in operation ids, whose parts are joined by single underscores. */
+/** Escapes a name for use in an operation id, whose parts are joined by single underscores. */
 export const namePart = (name: string) => name.replaceAll("_", "__");
 
 const isEmpty = (way: object) => Object.keys(way).length === 0;

@@ -84,12 +84,15 @@ function handlerView(live: LiveOrb, route: string, full: string, found: Handler 
   };
 }
 
-/** Names a schema as references do, but by its home: another orb may refer to it by an earlier id. */
+/**
+ * Returns the key of a schema in a map of paths. Uses the schema's home instead of its current id, because another orb
+ * may still refer to the schema by an earlier id.
+ */
 function placeOf(orb: string, { module, schema }: { module: string; schema: SchemaToken }): string {
   return `${orb}/${module}/${schema}`;
 }
 
-/** @param paths URLs of entries by {@link placeOf} their schema */
+/** @param paths URLs of collections, keyed by the result of {@link placeOf} */
 function orbView(
   live: LiveOrb,
   handlers: ReadonlyMap<string, Handler | FaultyEntry>,

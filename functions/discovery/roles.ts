@@ -31,7 +31,7 @@ const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
   restore: "restore",
 };
 
-/** Returns the text that names the callers of a grant. */
+/** Returns a description of the callers that a grant allows. */
 export function callersOf({ least, own, roles, handlers }: Grant): string {
   const further = least === "public" || least === "user" ? [] : [...(own ? ["own"] : []), ...roles];
   const names = [
@@ -45,7 +45,7 @@ export function callersOf({ least, own, roles, handlers }: Grant): string {
     .join("; ");
 }
 
-/** Returns who may use an operation on the entries of a schema. */
+/** Returns which callers may perform an operation on the entries of a schema. */
 export function requiredRole(schema: CompiledSchema, operationId: string): { text: string; role: string } {
   const name = namesOf.find((each) => definitions[each].operationId === operationId) ?? "update";
   const grant = schema.access[allowedBy(OPERATIONS[name])];

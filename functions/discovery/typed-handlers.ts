@@ -1,4 +1,7 @@
-/** Describes the built-in handlers of one orb: their input and output name the fields of the orb's own schemas. */
+/**
+ * Describes the built-in handlers as one orb sees them: with input and output schemas that list the fields of the orb's
+ * own schemas.
+ */
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
 import type { ModuleType } from "../../shared/definition/document/document.ts";
@@ -7,7 +10,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Handler } from "../../shared/handlers/contract/types.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 
-/** The built-in handlers whose input or output contains values, and the type of their modules. */
+/** The built-in handlers whose input or output contains an entry's values, with the module type that each works on. */
 const TYPED: Readonly<Record<string, { type: ModuleType; complete: boolean }>> = {
   "transactions.record": { type: "TRANSACTIONS", complete: true },
   "transactions.list": { type: "TRANSACTIONS", complete: true },
@@ -15,13 +18,16 @@ const TYPED: Readonly<Record<string, { type: ModuleType; complete: boolean }>> =
   "settings.set": { type: "SETTINGS", complete: false },
 };
 
-/** With more schemas than this, the description would be too large, and stays general. */
+/**
+ * If an orb has more schemas than this, the handlers keep their general description, because a specific one would be
+ * too large.
+ */
 const MOST_SCHEMAS = 20;
 
-/** A JSON Schema of an object, as the built-in handlers have them. */
+/** A JSON Schema object, in the form that the built-in handlers use. */
 type Described = { [keyword: string]: Json };
 
-/** Converts `nullable` and `example` of OpenAPI 3.0 to JSON Schema. */
+/** Converts the OpenAPI 3.0 keyword `nullable` to JSON Schema, and removes `example`. */
 function toJsonSchema(value: Json): Json {
   if (Array.isArray(value)) return value.map(toJsonSchema);
   if (!isObject(value)) return value as Json;
@@ -36,8 +42,8 @@ const valuesOf = (schema: CompiledSchema, form: ValuesForm, complete: boolean) =
   toJsonSchema(valuesSchema(schema, form, complete, false) as Json) as Described;
 
 /**
- * Returns a schema with the values and the target of one of the orb's schemas.
- * @param named the parts of the target that must be present
+ * Returns a handler's general schema, narrowed to the fields and the target of one schema of the orb.
+ * @param named the properties of the target (`module`, `schema`) that a request must contain
  */
 function forSchema(
   general: Described,
@@ -71,7 +77,7 @@ function choice(forms: readonly Described[]): Described {
   return forms.length === 1 && only !== undefined ? only : { anyOf: [...forms] };
 }
 
-/** Returns a handler with the input and output that it has in this orb. */
+/** Returns the handler with its input and output as specific to this orb. */
 export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
   const typed = Object.hasOwn(TYPED, handler.name) ? TYPED[handler.name] : undefined;
   if (typed === undefined || handler.kind !== "local") return handler;
@@ -79,7 +85,7 @@ export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
   const schemas = modules.flatMap((module) =>
     [...module.schemas.values()].map((schema) => ({
       schema,
-      // A request may omit what the orb has only once.
+      // A request may omit the module if the orb has only one of this type, and the schema if the module has only one.
       named: [...(modules.length > 1 ? ["module"] : []), ...(module.only === undefined ? ["schema"] : [])],
     })),
   );

@@ -1,16 +1,16 @@
 /**
- * Requests of tools to the platform's own API, within the process. So a tool has the rights of its caller's token, and
- * every rule of the API applies to it.
+ * Sends the requests of MCP tools to the platform's own API, within the same process. A tool therefore has exactly the
+ * rights of the agent's token, and all rules of the API apply.
  */
 import type { Context } from "hono";
 import type { AppEnv, Host } from "../request/context.ts";
 
-/** The member of the environment that holds the outer request. */
+/** Property of the inner request's environment that holds the context of the outer request. */
 const OUTER = "outer";
 
 type Fetch = (request: Request, env: Record<string, unknown>) => Response | Promise<Response>;
 
-/** Returns a host that lends the connection of the outer request. */
+/** Returns a host that lets the inner request use the broker connection of the outer request. */
 export function innerHost(env: Record<string, unknown>): Host {
   const outer = env[OUTER] as Context<AppEnv>;
   const { deps, host } = outer.var;
@@ -23,7 +23,7 @@ export function innerHost(env: Record<string, unknown>): Host {
     client: () => deps.request.client,
     lend() {
       let release = () => undefined as undefined;
-      // Work after the inner response keeps the outer connection open.
+      // Keep the outer connection open until the inner request has released it.
       deps.afterwards(
         new Promise<void>((resolve) => {
           release = () => void resolve();
@@ -34,12 +34,15 @@ export function innerHost(env: Record<string, unknown>): Host {
   };
 }
 
-/** The headers that say who asks. Those of a browser belong to them, because some credentials are not for web pages. */
+/**
+ * Headers that identify the caller. They include two that browsers set, because the platform rejects some credentials
+ * if a web page sends them.
+ */
 const CALLER = ["authorization", "origin", "sec-fetch-site"];
 
 /**
- * Returns a function like `fetch` that sends requests to the inner application. They carry the bearer token of the
- * outer request, and no cookie: a web page must not be able to use tools with the session of its visitor.
+ * Returns a replacement for `fetch` that sends requests to the platform's own application. The requests carry the
+ * bearer token of the outer request, but no cookies. Otherwise a web page could use tools with its visitor's session.
  */
 export function innerFetch(c: Context<AppEnv>, send: Fetch): typeof fetch {
   const { requestId, traceparent } = c.var.deps.request;

@@ -1,4 +1,7 @@
-/** The Model Context Protocol (Streamable HTTP, without sessions) for agents: all orbs, or one. */
+/**
+ * The Model Context Protocol routes for agents (Streamable HTTP without sessions): one route for all orbs, and one for
+ * each orb.
+ */
 import { z } from "@hono/zod-openapi";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import type { Context, MiddlewareHandler } from "hono";
@@ -37,7 +40,10 @@ async function messageOf(c: Context<AppEnv>): Promise<unknown> {
   return body;
 }
 
-/** Returns the JSON of a response, which is the text itself or the last of its server-sent events. */
+/**
+ * Returns the JSON in a response body. The body is either JSON, or server-sent events of which the last contains the
+ * JSON.
+ */
 function jsonIn(text: string): string {
   const data = text.split("\n").filter((line) => line.startsWith("data: "));
   return data.at(-1)?.slice("data: ".length) ?? text;
@@ -53,7 +59,8 @@ async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefin
     const response = await transport.send({ method: "GET", path: "/api/discovery", query, repeat: "safe" });
     [view] = ((await response.json()) as { orbs: OrbView[] }).orbs;
   }
-  // One handler for each request, because its tools use the caller's token. Streams of changes are not served.
+  // Create a handler for each request, because its tools use the caller's token. Subscriptions to changes are not
+  // supported.
   const handler = createMcpHandler(() => toolServer({ transport, orb: view }), {
     maxSubscriptions: 0,
     maxRequestBodySize: BODY_LIMIT,
@@ -61,11 +68,12 @@ async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefin
   });
   const { method } = c.req.raw;
   const headers = new Headers(c.req.raw.headers);
-  // The response is never a stream, so clients that accept only JSON are welcome.
+  // The MCP library requires that clients accept event streams. This route always responds with JSON, so any client can
+  // use it.
   headers.set("accept", "application/json, text/event-stream");
   const parsedBody = method === "POST" ? await messageOf(c) : undefined;
   const response = await handler.fetch(new Request(c.req.url, { method, headers }), { parsedBody });
-  // The tool works while the body is read, and needs the connection of this request until the end.
+  // The tool is still running while the body is read, and needs this request's broker connection until the end.
   if (response.body === null) return response;
   return new Response(jsonIn(await response.text()), {
     status: response.status,
@@ -74,15 +82,15 @@ async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefin
 }
 
 /**
- * Checks the token before the message, so that a program learns from a 401 that it needs another one. The tools
- * authenticate again, for each request that they send.
+ * Checks the token before parsing the message, so that a client with an invalid token gets a 401. Each request that a
+ * tool sends is authenticated again.
  */
 async function requireValidToken(c: Context<AppEnv>, realms: readonly string[]): Promise<void> {
   if (c.req.header("authorization") === undefined) return;
   await identify(c, { platform: true, realms }, "leader");
 }
 
-/** The realm that a token names. Tokens of every realm can use the route for all orbs. */
+/** Returns the realm in the caller's token. The route for all orbs accepts tokens of every realm. */
 function realmsOf(c: Context<AppEnv>): string[] {
   const realm = claimedRealm(bearerOf(c.req.header("authorization")) ?? "");
   return realm === null || realm === PLATFORM_REALM ? [] : [realm];
@@ -110,7 +118,7 @@ const responses = {
   202: { description: "Accepted" },
 };
 
-/** The route for all orbs. */
+/** Creates the route that gives agents access to all orbs. */
 export function mcpRoutes(send: InnerSend) {
   const route = defineRoute({
     ...described,
@@ -126,7 +134,7 @@ export function mcpRoutes(send: InnerSend) {
   return newRouter().openapi(route, (c) => answer(c, send, undefined) as Promise<never>);
 }
 
-/** Adds the route of an orb to the OpenAPI description. */
+/** Adds the route `/api/{orbId}/mcp` to the OpenAPI document. */
 export function describeOrbMcp(router: Router): void {
   const route = defineRoute({
     ...described,
@@ -140,7 +148,10 @@ export function describeOrbMcp(router: Router): void {
   router.openAPIRegistry.registerPath(route);
 }
 
-/** The route of one orb. A module or handler of an older definition with the same name keeps its path. */
+/**
+ * Handles the route `/api/{orbId}/mcp`. An orb from before the name `mcp` was reserved may have a module or handler of
+ * this name. The path then still leads there.
+ */
 export function orbMcp(send: InnerSend): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const orb = c.req.param("orbId") ?? "";

@@ -1,4 +1,4 @@
-/** The tools that an agent can call. Each sends requests to the platform's API, with the rights of the agent's token. */
+/** The tools that an agent can call. Each tool sends requests to the platform's API with the agent's token. */
 import { type CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { type Collection, collection } from "../../shared/client/collection.ts";
@@ -8,7 +8,7 @@ import type { AnyOrbs, Fields, Mode, OrbTypes } from "../../shared/client/types.
 import { VERSION } from "../../shared/kernel/version.ts";
 import type { OrbView } from "../discovery/overview-schemas.ts";
 
-/** Maximum characters of a result, so that it does not fill the context of a model. */
+/** Maximum characters of a tool's result. A longer result would use too much of the model's context window. */
 const RESULT_LIMIT = 50_000;
 const PAGE = { default: 10, max: 50 } as const;
 
@@ -18,10 +18,10 @@ publish_entry is called. Values of translatable fields are maps from language to
 
 type Entries = Collection<AnyOrbs, OrbTypes, Fields, Mode>;
 
-/** Where the tools work. */
+/** What the tools need for their requests. */
 export interface Site {
   transport: Transport;
-  /** The only orb; undefined on the route for all orbs. */
+  /** The orb that the tools are limited to. Undefined on the route for all orbs. */
   orb: OrbView | undefined;
 }
 
@@ -34,7 +34,7 @@ function result(value: unknown): CallToolResult {
   return { content: [{ type: "text", text }] };
 }
 
-/** Returns what went wrong as text, so that the model can correct its call. */
+/** Returns the error as text, so that the model can correct its call. Rethrows errors that are not from the API. */
 function failure(error: unknown): CallToolResult {
   if (!(error instanceof Problem)) throw error;
   const faults = error.errors.map(({ path, message }) => `${path} ${message}`);
@@ -50,7 +50,7 @@ async function answer(act: () => Promise<unknown>): Promise<CallToolResult> {
   }
 }
 
-/** Returns the first members of an overview that a model needs to choose a collection. */
+/** Returns the part of an orb's overview that a model needs to choose a collection. */
 const brief = ({ id, name, description, languages, markets, modules, handlers }: OrbView) => ({
   id,
   name,
@@ -63,14 +63,17 @@ const brief = ({ id, name, description, languages, markets, modules, handlers }:
   handlers: handlers.map((handler) => handler.name),
 });
 
-/** Returns a schema that accepts one of the names, or any text if there are none. */
+/** Returns a schema that accepts only the given names. If there are none, it accepts any string. */
 function oneOf(names: readonly string[], description: string) {
   const [first, ...others] = names;
   const schema = first === undefined ? z.string() : z.enum([first, ...others]);
   return schema.describe(description);
 }
 
-/** Creates the server for one request. On the route of an orb, the schemas of the tools name its collections. */
+/**
+ * Creates the MCP server for one request. If it is limited to one orb, the tools' input schemas list the orb's
+ * collections.
+ */
 export function toolServer({ transport, orb }: Site): McpServer {
   const server = new McpServer(
     { name: orb?.id ?? "composable-platform", version: VERSION },
@@ -222,7 +225,8 @@ export function toolServer({ transport, orb }: Site): McpServer {
     },
     (input) =>
       answer(async () => {
-        // The path with the service is clear even if another service has a handler of the same name.
+        // Include the service in the path. The handler's name alone is ambiguous if two services have a handler of the
+        // same name.
         const named = input.handler.split(".").map(encodeURIComponent).join("/");
         const path = `/api/${encodeURIComponent(idOf(input))}/call/${named}`;
         const sent = await transport.send({ method: "POST", path, body: input.input, repeat: "refused" });

@@ -8,14 +8,17 @@ import { methodsOf } from "./definitions.ts";
 const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** The address of a handler says how many segments precede the rest of the path, which an HTTP handler gets. */
+/**
+ * The target of a URL. For a handler, `above` is the number of segments up to and including its name. An HTTP handler
+ * gets the segments after that as its path.
+ */
 export type Address =
   | { kind: "handler"; name: string; above: number }
   | { kind: "collection"; schema: CompiledSchema }
   | { kind: "entry"; schema: CompiledSchema; id: string }
   | { kind: "operation"; schema: CompiledSchema; id: string; operation: Operation };
 
-/** Methods of all addresses but those of handlers, which depend on the handler. */
+/** Allowed methods of each kind of address. Handlers are missing, because each handler has its own methods. */
 export const METHODS: Record<Exclude<Address["kind"], "handler">, readonly string[]> = {
   collection: methodsOf(["list", "create"]),
   entry: methodsOf(["get", "update", "remove"]),
@@ -50,9 +53,9 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
 }
 
 /**
- * Finds the handler at the beginning of a path: `quote` or `pricing/quote`. The form with a service comes first, because
- * a service can have the name of a handler.
- * @param above number of segments before these
+ * Finds the handler at the start of a path, such as `quote` or `pricing/quote`. Tries the form with the service first,
+ * because a service can have the same name as a handler.
+ * @param above number of segments before the given ones
  */
 function handlerAt(compiled: CompiledOrb, segments: readonly string[], above: number): Address | undefined {
   const [first = "", second] = segments;
@@ -71,14 +74,16 @@ function handlerAt(compiled: CompiledOrb, segments: readonly string[], above: nu
   );
 }
 
-/** Returns whether a path is that of a handler, or of none because several services have it. */
+/**
+ * Returns whether a path leads to a handler. This includes names that are ambiguous because several services use them.
+ */
 export function isHandler(compiled: CompiledOrb, segments: readonly string[]): boolean {
   const [first = "", second] = segments;
   if (compiled.modules.has(first)) return false;
   return first === "call" || compiled.handlers.has(first) || compiled.handlerNames.has(`${first}.${second}`);
 }
 
-/** @param segments of the path below the orb; the last one is empty if the path ends with a slash */
+/** @param segments the path below the orb, split at slashes; the last segment is empty if the path ends with a slash */
 export function addressOf(compiled: CompiledOrb, segments: readonly string[]): Address {
   const [first = "", ...rest] = segments;
   if (first === "call" && rest.length > 0) {

@@ -52,7 +52,7 @@ interface SpeculativeRead {
 function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
   if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
-  // A handler must not be called until the definition is confirmed, because a call may have an effect.
+  // A call may have side effects, so never call a handler before the definition is confirmed.
   if (live === undefined || isHandler(live.compiled, segmentsOf(c))) return undefined;
   const answer = answerBy(c, live, async () => anonymous, lookAhead(c, orb));
   answer.catch(() => undefined);

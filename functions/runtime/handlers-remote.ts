@@ -1,6 +1,6 @@
 /**
- * Passes HTTP requests to services and their responses to clients. Both cross a boundary of trust: a service gets no
- * credentials of its callers, and its response cannot act with the rights of the platform's pages.
+ * Forwards HTTP requests to services, and their responses to clients. Neither side trusts the other: a service never
+ * receives the caller's cookies or tokens. Its response cannot use the rights of the platform's own pages.
  */
 import type { Context } from "hono";
 import type { Principal } from "../../shared/access/authorize.ts";
@@ -24,7 +24,7 @@ import { tooLarge } from "../middleware/body-errors.ts";
 import { hasCredentials } from "../middleware/session.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
-/** Request headers that every service gets. A registration can name more. */
+/** Request headers that every service receives. A registration can add others. */
 const REQUEST_HEADERS: readonly string[] = [
   "accept",
   "accept-language",
@@ -44,7 +44,7 @@ const REQUEST_HEADERS: readonly string[] = [
   "x-requested-with",
 ];
 
-/** Response headers that a service can set. The platform sets all others, above all cookies and security headers. */
+/** Response headers that a service may set. The platform sets all others, especially cookies and security headers. */
 const RESPONSE_HEADERS: readonly string[] = [
   "accept-ranges",
   "allow",
@@ -63,21 +63,26 @@ const RESPONSE_HEADERS: readonly string[] = [
 ];
 
 /**
- * A page of a service gets an origin of its own. Its scripts cannot read responses of the platform, and requests that
- * they send carry no session cookie.
+ * The sandbox gives a service's page an opaque origin. Its scripts cannot read the platform's responses, and their
+ * requests carry no session cookie.
  */
 const SANDBOX =
   "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts; frame-ancestors 'none'";
 
-/** Maximum bytes of path, query and headers, so that they fit into a message beside a part of the body. */
+/**
+ * Maximum bytes of path, query and headers together. They must fit into one message with the first part of the body.
+ */
 const HEAD_LIMIT = 64 * 1024;
 
-/** Number of parts of `/api/{orbId}` between slashes. */
+/**
+ * Number of parts before the handler's path, if a URL's path is split at slashes: an empty one, `api` and the orb's id.
+ */
 export const LEADING = 3;
 
 /**
- * Returns the path below a handler as the client encoded it. The URL parser has removed dot segments, encoded ones too.
- * @param above number of segments between the orb and this path
+ * Returns the path below a handler, percent-encoded as the client sent it. The URL parser has already removed dot
+ * segments, including encoded ones.
+ * @param above number of segments between the orb's id and this path
  */
 function pathBelow(pathname: string, above: number): string {
   const segments = pathname.split("/").slice(LEADING + above);
@@ -85,7 +90,7 @@ function pathBelow(pathname: string, above: number): string {
   try {
     if (!/\p{Cc}/u.test(decodeURIComponent(path))) return path;
   } catch {
-    // The error below reports it.
+    // The code below throws an error for this case.
   }
   const detail = "The path is not percent-encoded UTF-8 without control characters. Correct the URL.";
   throw new AppError("malformed", "invalid_address", detail);
@@ -100,7 +105,7 @@ function headersFor(c: Context<AppEnv>, { headers }: RemoteHttpHandler): Record<
   );
 }
 
-/** Yields the body in parts, and holds at most one of them. */
+/** Yields the request body in parts. Buffers at most one part at a time. */
 async function* partsOf(c: Context<AppEnv>, limit: number): AsyncGenerator<BodyPart, undefined> {
   const received = c.get("received");
   if (received !== undefined) {
@@ -133,7 +138,7 @@ async function* partsOf(c: Context<AppEnv>, limit: number): AsyncGenerator<BodyP
   yield { bytes: concatBytes(part), more: false };
 }
 
-/** Sends the request to the service of a handler and returns its response. Authorize the caller first. */
+/** Sends a request to the handler's service and returns the response. Authorize the caller before calling this. */
 export async function callOverHttp(
   c: Context<AppEnv>,
   live: LiveOrb,
@@ -141,7 +146,7 @@ export async function callOverHttp(
   { above, principal, guess }: { above: number; principal: Principal; guess: AskOptions["guess"] },
 ): Promise<Response> {
   const url = new URL(c.req.url);
-  // Another site can make a browser send these requests with the caller's cookie.
+  // Another website can make a browser send a GET or HEAD with the caller's cookie, so the service may then only read.
   const safe = c.req.method === "GET" || c.req.method === "HEAD";
   const credential = await credentialFor(
     c.var.deps,
@@ -183,7 +188,7 @@ async function responseOf(c: Context<AppEnv>, reply: HttpReply, release: () => v
   const { status, body, rest } = reply;
   const headers = new Headers({
     "content-security-policy": SANDBOX,
-    // A page with a sandbox and another policy for openers would not load at all.
+    // Browsers refuse to load a sandboxed page that has any other opener policy.
     "cross-origin-opener-policy": "unsafe-none",
   });
   for (const name of RESPONSE_HEADERS) {
@@ -194,7 +199,8 @@ async function responseOf(c: Context<AppEnv>, reply: HttpReply, release: () => v
     const cached = headers.get("cache-control") ?? "";
     if (!/\b(private|no-store)\b/i.test(cached)) headers.set("cache-control", "no-store");
   } else {
-    // The page's own images and scripts come from another origin than its own. They carry no cookie.
+    // The sandboxed page has an opaque origin, so its own images and scripts count as cross-origin. They are requested
+    // without cookies.
     headers.set("cross-origin-resource-policy", "cross-origin");
   }
   if (status === 401) headers.set("www-authenticate", 'Bearer realm="platform"');
@@ -211,8 +217,9 @@ async function responseOf(c: Context<AppEnv>, reply: HttpReply, release: () => v
 }
 
 /**
- * Passes on one part after the other, each when the client has taken the one before. Without a queue of its own, the
- * stream fails only while it is read. The Node host then closes the connection without another byte.
+ * Streams the response to the client. Requests each part from the service only after the client has taken the previous
+ * one. The stream has no internal queue, so it can fail only during a read. The Node host then closes the connection
+ * without sending anything more.
  */
 function streamOf(
   c: Context<AppEnv>,
@@ -234,7 +241,8 @@ function streamOf(
         }
         controller.close();
       } catch (error) {
-        // The status is on its way. A connection that ends early tells the client that the response is incomplete.
+        // The status has already been sent. Ending the connection early tells the client that the response is
+        // incomplete.
         const code = error instanceof AppError ? error.code : String(error);
         log.warn("handler stopped within its response", { error: code });
         controller.error(new Error("the handler's response is incomplete"));
@@ -255,8 +263,8 @@ interface Sized {
 }
 
 /**
- * Lets a Workers runtime announce the length of a stream. Without it, the runtime would end a stream that fails as if
- * it were complete. Other hosts use the header.
+ * Makes the Workers runtime send the stream's length. Otherwise a stream that fails would look complete to the client.
+ * Other hosts use the header `content-length`.
  */
 function withLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
   const { FixedLengthStream: Fixed } = globalThis as { FixedLengthStream?: new (length: number) => Sized };

@@ -80,7 +80,7 @@ const input: Middleware = async (call, next) => {
   return next();
 };
 
-/** The steps before a call, in order. */
+/** The middleware that runs before a call, in order. */
 const CHAIN: readonly Middleware[] = [logging, jwt, role, quota];
 
 const answer = async ({ c, live, resolved, principal, input }: Call): Promise<Response> => {

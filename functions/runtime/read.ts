@@ -43,7 +43,10 @@ function latestOf({ c, live, schema, actor }: Reading): boolean {
   return latest;
 }
 
-/** Only owners, and handlers that are granted this, may see decrypted values. */
+/**
+ * Returns whether to decrypt sensitive values. Only owners, and handlers with the act `entries:reveal`, may request
+ * this.
+ */
 function revealOf({ c, live, schema, actor }: Reading): boolean {
   const reveal = c.req.query("reveal");
   if (reveal === undefined || reveal === "false") return false;

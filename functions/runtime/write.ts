@@ -64,8 +64,8 @@ function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
 }
 
 /**
- * Returns the route of a collection for idempotency keys. Requests may omit the schema, and a renamed schema keeps its
- * records.
+ * Returns the route that scopes an idempotency key. It is the same if a request omits the schema, or if the schema was
+ * renamed since.
  */
 function collectionRoute({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.home.schema}`;
@@ -113,7 +113,10 @@ function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Reco
   return parseExtras(parametersOf(c), others, flags);
 }
 
-/** Returns the language and market of the values. With `locale=*`, as without it, values are maps of all languages. */
+/**
+ * Returns the language and market that the values are for. If `locale` is `*` or missing, values are maps of all
+ * languages.
+ */
 function placeOf({ locale, market }: { locale?: string; market?: string }) {
   return { locale: locale === "*" ? undefined : locale, market };
 }
