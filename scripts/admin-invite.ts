@@ -27,7 +27,7 @@ export async function inviteAdmin(settings: Settings): Promise<Link> {
   );
 }
 
-/** @param wanted name or id of the platform admin */
+/** @param wanted name or id of a platform admin */
 export async function recoverAdmin(settings: Settings, wanted: string): Promise<Link> {
   return withRunningPlatform(settings, "deploy", async (deps) => {
     const admins = await listAdmins(deps, system);

@@ -87,8 +87,8 @@ const UNTOUCHED: readonly string[] = [
   streams.longQuotas,
 ];
 /**
- * Restored only with --keep-sessions. Otherwise, sessions that ended and API tokens that were revoked after the backup
- * would be valid again.
+ * Streams that are restored only with --keep-sessions. Restoring them would revive sessions that ended, and API tokens
+ * that were revoked, after the backup.
  */
 const SESSIONS: readonly string[] = [buckets.sessions, buckets.apiTokens].map(streams.kv);
 /** Streams with the accounts. Without them, every registration and sign-in fails. */

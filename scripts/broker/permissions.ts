@@ -40,7 +40,7 @@ const OWN = [
   ...Object.values(buckets).map((bucket) => streams.kv(bucket)),
 ];
 
-/** The functions may purge these streams, to erase accounts, sessions and the deliveries of deleted orbs. */
+/** Streams that the functions may purge, to erase accounts, sessions and the deliveries of deleted orbs. */
 const ERASABLE = [
   ...[
     buckets.sessions,
@@ -53,7 +53,9 @@ const ERASABLE = [
   streams.hooks,
 ];
 
-/** Subject of notifications about changed definitions, sessions, API tokens and accounts. Only hosts may subscribe to it. */
+/**
+ * Subjects that announce changes of definitions, sessions, API tokens and accounts. Only hosts may subscribe to them.
+ */
 const TOLD = "_feed.$KV.>";
 
 /** Subjects of the broker and the platform. A stream that clients read may have any other subject. */

@@ -1,4 +1,4 @@
-/** Every command gets the platform's address, a token, and a place for output. */
+/** The context that every command receives: the platform's address, a token, and functions that print. */
 import { styleText } from "node:util";
 import { createTransport, type Transport } from "../../shared/client/transport.ts";
 
@@ -13,20 +13,20 @@ export class CommandError extends Error {
 export interface GlobalOptions {
   url: string;
   json: boolean;
-  /** Folder of the orbs' files. */
+  /** Folder that contains the orbs' files. */
   dir: string;
 }
 
 export interface Context extends GlobalOptions {
   transport: Transport;
-  /** Prints a result: JSON for programs, or lines for people. */
+  /** Prints a result to standard output: as JSON with `--json`, otherwise as lines of text. */
   result(value: unknown, lines: () => string | readonly string[]): void;
-  /** Prints a note for people to the standard error, and nothing with `--json`. */
+  /** Prints a message to standard error. Prints nothing with `--json`. */
   note(line: string): void;
   color(style: "green" | "red" | "yellow" | "dim" | "bold", text: string): string;
 }
 
-/** @param env environment variables; `ORB_TOKEN` is the credential */
+/** @param env environment variables; `ORB_TOKEN` is the token for the platform's API */
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Context {
   const { url, json } = options;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
@@ -42,7 +42,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Conte
     note(line) {
       if (!json) process.stderr.write(`${line}\n`);
     },
-    // Respects NO_COLOR and FORCE_COLOR, and omits colors if the output is not a terminal.
+    // Honors NO_COLOR and FORCE_COLOR, and omits colors if the output is not a terminal.
     color: (style, text) => styleText(style, text, { stream: process.stdout }),
   };
 }

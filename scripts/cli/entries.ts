@@ -1,4 +1,4 @@
-/** The commands `orb entries export` and `orb entries import`: JSON Lines and CSV. */
+/** The commands `orb entries export` and `orb entries import`, for files of JSON Lines or CSV. */
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { createInterface } from "node:readline";
@@ -21,7 +21,7 @@ interface StoredEntry {
   validTo: string | null;
 }
 
-/** A line of the upload's response: a result, or the totals at the end. */
+/** A line of the response to an upload: the result for one entry, or the totals in the last line. */
 interface UploadLine {
   line?: number;
   status?: number;
@@ -40,11 +40,11 @@ interface Place {
   schema: OrbView["modules"][number]["schemas"][number];
 }
 
-/** Failed lines that are printed one by one. */
+/** Maximum failed lines that the command prints individually. */
 const PRINTED = 20;
 const PAGE = "200";
 
-/** Finds the schema of `module/schema`. A module with one schema may be named alone. */
+/** Finds the schema that `module/schema` names. If the module has only one schema, `module` is enough. */
 async function placeOf(context: Context, id: string, collection: string): Promise<Place> {
   const { orbs } = await manage<{ orbs: OrbView[] }>(context, "GET", "/api/discovery", {
     query: { orb: id },
@@ -99,7 +99,10 @@ async function* stored(context: Context, { orb, module, schema }: Place): AsyncG
   } while (cursor !== null);
 }
 
-/** Writes the newest revision of all entries of a collection. Leaves out sensitive values, which are masked. */
+/**
+ * Exports the newest revision of every entry in a collection. Omits sensitive fields, because the API returns masks for
+ * them.
+ */
 export async function exportEntries(
   context: Context,
   input: { orb: string; collection: string; out: string | undefined; format: Format },
@@ -125,7 +128,7 @@ export async function exportEntries(
   }
   const target = input.out === undefined ? process.stdout : createWriteStream(input.out);
   const source = Readable.from(lines());
-  // Standard output stays open for the rest of the process.
+  // Do not close standard output, because the process still uses it.
   const options = { end: input.out !== undefined };
   if (input.format === "csv")
     await pipeline(
@@ -143,7 +146,7 @@ export async function exportEntries(
   return 0;
 }
 
-/** Yields the lines of an upload. Fills in module and schema where the file does not name them. */
+/** Yields the lines of an upload. Adds the module and the schema to lines that do not name them. */
 async function* uploadLines(file: string, format: Format, { module, schema }: Place): AsyncGenerator<string> {
   const source = createReadStream(file);
   if (format === "csv") {
@@ -167,8 +170,8 @@ async function* uploadLines(file: string, format: Format, { module, schema }: Pl
 }
 
 /**
- * Returns a key that is the same for the same file and collection. So a repeated import goes on where the earlier one
- * ended, and writes no entry twice.
+ * Returns an idempotency key that depends only on the collection and the file's content. If an import is repeated, it
+ * continues where the earlier one stopped and creates no entry twice.
  */
 async function keyOf(file: string, place: Place): Promise<string> {
   const hash = createHash("sha256").update(`${place.orb.id}/${place.module}/${place.schema.id}\n`);
@@ -176,7 +179,10 @@ async function keyOf(file: string, place: Place): Promise<string> {
   return `import-${hash.digest("hex").slice(0, 40)}`;
 }
 
-/** Creates an entry for each line or row of a file. @returns 1 if an entry was refused */
+/**
+ * Creates an entry for each line or row of a file.
+ * @returns 1 if the platform rejected an entry or the import stopped early, otherwise 0
+ */
 export async function importEntries(
   context: Context,
   input: { orb: string; collection: string; file: string; format: Format; publish: boolean },

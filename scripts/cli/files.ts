@@ -1,15 +1,18 @@
-/** The files of orbs: one JSON document for each orb, in a form whose changes are easy to review. */
+/**
+ * The local files of orbs: one JSON document for each orb. The properties have a fixed order, so that diffs are easy to
+ * review.
+ */
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError } from "./context.ts";
 
-/** The document of an orb, without its state. */
+/** The document of an orb, without state such as its revision and status. */
 export interface OrbDocument {
   id: string;
   [property: string]: unknown;
 }
 
-/** Properties of a response that describe the state of an orb. They do not belong to its document. */
+/** Properties of an API response that describe an orb's state. The orb's file omits them. */
 const STATE: readonly string[] = [
   "status",
   "revision",
@@ -19,7 +22,7 @@ const STATE: readonly string[] = [
   "updatedAt",
   "updatedBy",
 ];
-/** Properties in the order of the file. All others follow in alphabetical order. */
+/** Order of properties in a file. All other properties follow in alphabetical order. */
 const ORDER = [
   "id",
   "name",
@@ -39,7 +42,7 @@ function rank(name: string): number {
   return at === -1 ? ORDER.length : at;
 }
 
-/** Returns a value with the properties of all its objects in a fixed order. Keeps the order of lists. */
+/** Sorts the properties of all nested objects. Arrays keep their order. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== "object" || value === null) return value;
@@ -47,7 +50,7 @@ function ordered(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, of]) => [name, ordered(of)]));
 }
 
-/** Returns the document in a response of the platform. */
+/** Returns the orb's document from an API response, without the state. */
 export function documentOf(orb: Readonly<Record<string, unknown>>): OrbDocument {
   const document = Object.fromEntries(Object.entries(orb).filter(([name]) => !STATE.includes(name)));
   return ordered(document) as OrbDocument;
@@ -59,14 +62,14 @@ export function textOf(document: OrbDocument): string {
 
 const fileOf = (dir: string, id: string) => join(dir, `${id}.json`);
 
-/** Writes a file that readers see either complete or not at all. */
+/** Writes a file atomically, so that a concurrent reader never sees an incomplete file. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   await writeFile(temporary, text);
   await rename(temporary, path);
 }
 
-/** @returns the path of the file */
+/** @returns the path of the written file */
 export async function writeOrb(dir: string, document: OrbDocument): Promise<string> {
   await mkdir(dir, { recursive: true });
   const path = fileOf(dir, document.id);
@@ -74,7 +77,10 @@ export async function writeOrb(dir: string, document: OrbDocument): Promise<stri
   return path;
 }
 
-/** Reads the document of an orb. @throws CommandError if the file is missing or is not an orb */
+/**
+ * Reads the document of an orb.
+ * @throws CommandError if the file is missing, or does not contain the document of this orb
+ */
 export async function readOrb(dir: string, id: string): Promise<OrbDocument> {
   const path = fileOf(dir, id);
   let text: string;
@@ -96,7 +102,7 @@ export async function readOrb(dir: string, id: string): Promise<OrbDocument> {
   return document as OrbDocument;
 }
 
-/** Returns the ids of the orbs that have a file. */
+/** Returns the ids of all orbs that have a file in the folder. */
 export async function localOrbs(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch(() => [] as string[]);
   return names

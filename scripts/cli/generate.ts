@@ -9,12 +9,15 @@ import { localOrbs } from "./files.ts";
 import { typesOf } from "./orb-types.ts";
 import { push } from "./schemas.ts";
 
-/** Milliseconds between two looks at the platform with `--watch`. */
+/** With `--watch`, the command asks the platform for changes each time this many milliseconds have passed. */
 const LOOK_MS = 1_000;
-/** Editors save a file in several steps. Wait this many milliseconds for the last one. */
+/** Editors save a file in several steps. Push it once no further change has come for this many milliseconds. */
 const SETTLED_MS = 150;
 
-/** Writes the types of all published orbs. @returns whether the file changed */
+/**
+ * Writes the types of all published orbs to a file.
+ * @returns whether the file has changed
+ */
 async function writeTypes(context: Context, path: string): Promise<{ changed: boolean; orbs: string[] }> {
   const { orbs } = await manage<{ orbs: OrbView[] }>(context, "GET", "/api/discovery");
   const text = typesOf(orbs);
@@ -31,7 +34,7 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Waits until the signal aborts, or the time is over. */
+/** Resolves after the given time, or as soon as the signal aborts. */
 function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
@@ -43,8 +46,8 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Writes the types of all published orbs into a file.
- * @param options.signal with `watch`, ends the command
+ * Writes the types of all published orbs to a file.
+ * @param options.signal stops the command if `watch` is set
  */
 export async function types(
   context: Context,
@@ -74,7 +77,7 @@ function told(error: unknown): string {
   return [error.message, ...error.errors.map(({ path, message }) => `  ${path} ${message}`)].join("\n");
 }
 
-/** Pushes each file as a draft when it is saved, and writes the types when a published orb changes. */
+/** Pushes a file as a draft each time it is saved. Updates the types each time a published orb changes. */
 export async function dev(
   context: Context,
   options: { out: string; publish: boolean; signal: AbortSignal },
@@ -102,7 +105,7 @@ export async function dev(
     timer = setTimeout(() => {
       const ids = [...saved];
       saved.clear();
-      // One push at a time, so that two saves of one file cannot overtake each other.
+      // Push one file at a time. Otherwise an earlier save could overwrite a later one.
       pushing = pushing.then(() => pushAll(ids));
     }, SETTLED_MS);
   });

@@ -1,6 +1,8 @@
-/** Converts the JSON Schemas of handlers to TypeScript types. What TypeScript cannot express becomes `unknown`. */
+/**
+ * Converts the JSON Schemas of handlers to TypeScript types. Schemas that TypeScript cannot express become `unknown`.
+ */
 
-/** Schemas nested more deeply become `unknown`. */
+/** Maximum nesting. Schemas at deeper levels become `unknown`. */
 const MAX_DEPTH = 16;
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -17,12 +19,12 @@ const PRIMITIVES: Readonly<Record<string, string>> = {
   null: "null",
 };
 
-/** Returns a property name as source text, with quotes where they are needed. */
+/** Returns a property name as TypeScript source, quoted if necessary. */
 export function propertyName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }
 
-/** Returns a union without repeated members. */
+/** Returns the source of a union type, without duplicate members. */
 export function unionOf(types: readonly string[]): string {
   const distinct = [...new Set(types)];
   if (distinct.length === 0) return "never";

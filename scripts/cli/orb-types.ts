@@ -1,4 +1,4 @@
-/** Writes TypeScript types of orbs for the client, from the overview that `GET /api/discovery` returns. */
+/** Generates TypeScript types for the client from the response of `GET /api/discovery`. */
 import type { FieldView, OrbView } from "../../functions/discovery/overview-schemas.ts";
 import { propertyName, typeOfSchema, unionOf } from "./json-schema.ts";
 
@@ -35,7 +35,7 @@ function fieldType(field: FieldView): string {
   return `{ ${members.join("; ")} }`;
 }
 
-/** Returns a comment with a description, or nothing. A description cannot end the comment. */
+/** Returns a doc comment with the description, or an empty string. A description cannot end the comment early. */
 function comment(text: string | undefined, indent: string): string {
   if (text === undefined || text === "") return "";
   return `${indent}/** ${text.replaceAll("*/", "*\\/").replaceAll(/\s+/g, " ")} */\n`;
@@ -78,7 +78,7 @@ ${block("modules", modules.map(indented), "    ")}${block("handlers", handlers.m
 
 const indented = (text: string) => text.replaceAll(/^(?=.)/gm, "  ");
 
-/** Returns the text of a declaration file with the interface `Orbs`. */
+/** Returns the content of a declaration file that declares the interface `Orbs`. */
 export function typesOf(orbs: readonly OrbView[]): string {
   const sorted = [...orbs].sort((a, b) => (a.id < b.id ? -1 : 1));
   return `${HEADER}export interface Orbs {\n${sorted.map(orbType).join("")}}\n`;

@@ -12,10 +12,10 @@ import { diff, init, pull, push } from "./schemas.ts";
 
 const FAILED = 1;
 
-/** Aborts at Ctrl+C, so that commands that run without end can finish their output. */
+/** Aborted on Ctrl+C, so that commands that run until interrupted can finish their output. */
 const stopped = new AbortController();
 
-/** Returns what went wrong and what to do, as lines for people. */
+/** Returns an error message for the user: what is wrong and how to fix it. */
 function explain(error: unknown, url: string): string {
   if (error instanceof CommandError) return error.message;
   if (error instanceof Problem) {
@@ -48,7 +48,7 @@ interface Globals {
   dir: string;
 }
 
-/** Runs a command, and ends the process with its exit code. */
+/** Runs a command and sets the exit code of the process. */
 async function run(options: Globals, act: (context: Context) => Promise<number>): Promise<void> {
   try {
     process.exitCode = await act(contextOf(options, process.env));

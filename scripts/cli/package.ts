@@ -1,6 +1,6 @@
 /**
- * `npm run build:package` writes the npm package of the client and the command line into `dist`. Both are bundled, so
- * the package has no dependencies.
+ * `npm run build:package` builds the npm package of the client and the command line in `dist`. Dependencies are
+ * bundled, so the package itself has none.
  */
 import {
   chmodSync,
@@ -42,7 +42,8 @@ await build({
 });
 chmodSync(join(dist, "orb.js"), 0o755);
 const types = runTool("typescript/bin/tsc", ["-p", "shared/client", "--outDir", join(dist, "types")]);
-// Declarations keep the extension .ts, which exists only in the sources.
+// The emitted declarations still import `./x.ts`, but those files are not part of the package. Rewrite the specifiers
+// to `.js`.
 for (const file of readdirSync(join(dist, "types"))) {
   const path = join(dist, "types", file);
   writeFileSync(path, readFileSync(path, "utf8").replaceAll(/from "(\.\/[\w-]+)\.ts"/g, 'from "$1.js"'));

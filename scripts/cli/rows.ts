@@ -1,4 +1,6 @@
-/** Converts entries to rows of a table and back. A value of a language or market has a column such as `title.en`. */
+/**
+ * Converts entries to table rows and back. Each language or market of a value has its own column, such as `title.en`.
+ */
 import type { FieldView } from "../../functions/discovery/overview-schemas.ts";
 import { CommandError } from "./context.ts";
 
@@ -8,7 +10,7 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the parts of a field's column name: one for each map in its value. */
+/** Returns how many keys follow the field's name in a column name: one for the market, one for the language. */
 function depthOf(field: FieldView): number {
   return (field.marketSpecific ? 1 : 0) + (field.translatable ? 1 : 0);
 }
@@ -20,12 +22,12 @@ function cells(path: string, value: unknown, depth: number): [string, string][] 
   return [[path, typeof value === "string" ? value : JSON.stringify(value)]];
 }
 
-/** Returns the cells of an entry by column. Omits fields without a value. */
+/** Returns the cells of an entry, keyed by column. Omits fields without a value. */
 export function rowOf(fields: readonly FieldView[], values: Values): Record<string, string> {
   return Object.fromEntries(fields.flatMap((field) => cells(field.name, values[field.name], depthOf(field))));
 }
 
-/** Returns all columns that a table of these fields can have. */
+/** Returns every column that a table of these fields can contain. */
 export function columnsOf(
   fields: readonly FieldView[],
   { languages, markets }: { languages: readonly string[]; markets: readonly string[] },
@@ -50,8 +52,8 @@ function parseCell(field: FieldView, cell: string, column: string): unknown {
 }
 
 /**
- * Returns the values in a row. Empty cells have no value.
- * @throws CommandError if a column is not a field, or a cell is not a value of its type
+ * Returns the values in a row. An empty cell means that the field has no value.
+ * @throws CommandError if a column does not belong to a field, or a cell does not have the field's type
  */
 export function valuesIn(fields: readonly FieldView[], row: Readonly<Record<string, string>>): Values {
   const values: Record<string, unknown> = {};

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { readStream } from "../../shared/client/stream.ts";
 import { CommandError, type Context } from "./context.ts";
 
-/** Parses the input of a handler. `-` reads it from the standard input. */
+/** Parses the handler's input as JSON. If the argument is `-`, reads the input from standard input. */
 async function inputOf(given: string | undefined): Promise<unknown> {
   if (given === undefined) return undefined;
   const source = given === "-" ? await text(process.stdin) : given;
@@ -23,7 +23,8 @@ export async function callHandler(
   handler: string,
   given: string | undefined,
 ): Promise<number> {
-  // With the service, the path is clear even if another service has a handler of the same name.
+  // Include the service in the path. The handler's name alone is ambiguous if two services have a handler of the same
+  // name.
   const named = handler.split(".").map(encodeURIComponent).join("/");
   const response = await transport.send({
     method: "POST",
@@ -36,8 +37,9 @@ export async function callHandler(
 }
 
 /**
- * Prints the messages of a stream as they come, each as one line of JSON.
- * @param options.offset where to start; prints the last offset to the standard error at the end, to continue there
+ * Prints each message of a stream as a line of JSON as soon as it arrives.
+ * @param options.offset offset at which to start reading. At the end, the command prints the last offset to standard
+ *   error, so that a later run can continue there.
  */
 export async function tail(
   context: Context,

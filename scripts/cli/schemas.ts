@@ -1,14 +1,14 @@
-/** Commands for the documents of orbs: init, pull, diff and push. */
+/** The commands that manage orbs' documents: init, pull, diff and push. */
 import { isProblem } from "../../shared/client/problem.ts";
 import { CommandError, type Context, manage } from "./context.ts";
 import { documentOf, localOrbs, type OrbDocument, readOrb, textOf, writeOrb } from "./files.ts";
 
-/** Exit code of `orb diff` when a file differs from the platform. */
+/** Exit code of `orb diff` if a file differs from the platform's document. */
 const DIFFERENT = 2;
 
 type Answer = Record<string, unknown> & { id: string; revision: number; publishedRevision: number | null };
 
-/** The effects of a change on stored entries, as the platform's dry run returns them. */
+/** The effects of a change on stored entries. The platform returns them for a dry run. */
 interface Effects {
   refused: boolean;
   summary: string[];
@@ -35,14 +35,14 @@ async function remote(context: Context, id: string): Promise<Answer | null> {
   }
 }
 
-/** Returns the ids that were given, or those of all files. */
+/** Returns the given ids. If there are none, returns the ids of all local files. */
 async function chosen(context: Context, ids: readonly string[]): Promise<string[]> {
   const found = ids.length > 0 ? [...ids] : await localOrbs(context.dir);
   if (found.length > 0) return found;
   throw new CommandError(`There are no orbs in ${context.dir}. Run: orb pull, or: orb init <id>`);
 }
 
-/** Writes the file of a new orb. */
+/** Creates the local file of a new orb. */
 export async function init(context: Context, id: string): Promise<number> {
   if ((await localOrbs(context.dir)).includes(id))
     throw new CommandError(`${context.dir}/${id}.json exists already. Choose another id, or edit the file.`);
@@ -81,7 +81,7 @@ async function everyOrb(context: Context): Promise<string[]> {
   return ids;
 }
 
-/** Writes the newest revision of orbs into files. */
+/** Writes the newest revision of each orb to its local file. */
 export async function pull(context: Context, given: readonly string[]): Promise<number> {
   const ids = given.length > 0 ? given : await everyOrb(context);
   const written: { orb: string; path: string; revision: number }[] = [];
@@ -107,7 +107,7 @@ async function compare(context: Context, id: string): Promise<Difference> {
     query: { dryRun: "true" },
     body: local,
   });
-  // The platform may add defaults to a document, which then differs only in its text.
+  // The platform may add defaults to a document. The text then differs although the meaning is the same.
   if (effects.summary.length === 0) return { orb: id, state: "same" };
   return { orb: id, state: "different", ...effects };
 }
@@ -139,7 +139,10 @@ function linesOf(context: Context, difference: Difference): string[] {
   ];
 }
 
-/** Shows what a push would change, with its effect on stored entries. @returns 2 if something differs */
+/**
+ * Prints what a push would change, and the effects on stored entries.
+ * @returns 2 if any orb differs, otherwise 0
+ */
 export async function diff(context: Context, given: readonly string[]): Promise<number> {
   const differences: Difference[] = [];
   for (const id of await chosen(context, given)) differences.push(await compare(context, id));
@@ -148,9 +151,9 @@ export async function diff(context: Context, given: readonly string[]): Promise<
 }
 
 /**
- * Writes files to the platform as drafts. An orb that has not changed gets no new revision.
- * @param options.publish whether to publish the orbs, too
- * @param options.force whether to publish changes that need it, such as the removal of a field with values
+ * Uploads local files as drafts. Creates no new revision of an orb whose document has not changed.
+ * @param options.publish also publishes the orbs
+ * @param options.force allows changes that the platform otherwise rejects, such as removing a field that has values
  */
 export async function push(
   context: Context,
@@ -171,7 +174,7 @@ export async function push(
       const { force: _, ...flags } = query;
       after = await manage<Answer>(context, "POST", "/api/admin/orbs", { query: flags, body: document });
     } else {
-      // The revision that was compared must still be the newest, so that a change of another person is not lost.
+      // Send If-Match with the compared revision, so that the push cannot overwrite another person's newer change.
       const headers = { "if-match": `"${before.revision}"` };
       if (!same) after = await manage<Answer>(context, "PUT", pathOf(id), { query, body: document, headers });
       else if (options.publish && !live)

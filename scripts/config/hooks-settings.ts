@@ -18,5 +18,5 @@ const Environment = z.object({
     }),
 });
 
-/** @throws AppError invalid that names every invalid variable */
+/** @throws AppError `invalid` that lists every invalid variable */
 export const readHooksSettings = (env: Record<string, unknown>) => readVariables(Environment, env);

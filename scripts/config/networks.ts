@@ -1,6 +1,9 @@
 import { BlockList, isIP } from "node:net";
 
-/** Returns a list of networks such as `10.0.0.0/8`. @throws Error that names a part that is no network */
+/**
+ * Parses networks such as `10.0.0.0/8`.
+ * @throws Error whose message is the first part that is not a network
+ */
 export function networks(parts: readonly string[]): BlockList {
   const list = new BlockList();
   for (const part of parts) {

@@ -1,4 +1,4 @@
-/** Checks that a process runs the hooks after writes, if an orb has any. */
+/** Checks that a process is running the after-write hooks, if any orb has such hooks. */
 import { Definitions } from "../../shared/hooks/after/definitions.ts";
 import { workerState } from "../../shared/hooks/after/list.ts";
 import type { Store } from "../../shared/store/types.ts";

@@ -1,7 +1,7 @@
 import { type BlockList, isIP } from "node:net";
 import { networks } from "../config/networks.ts";
 
-/** Special-purpose networks of IPv4 that no webhook may reach (IANA registry, RFC 6890). */
+/** Special-purpose IPv4 networks, which webhooks must not reach (IANA registry, RFC 6890). */
 const PRIVATE_4 = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -19,7 +19,10 @@ const PRIVATE_4 = [
   "224.0.0.0/4",
   "240.0.0.0/4",
 ];
-/** The only public unicast addresses of IPv6, and the networks in them that are special or lead to IPv4. */
+/**
+ * The public unicast range of IPv6. `PRIVATE_6` lists the networks in this range that are reserved or embed IPv4
+ * addresses.
+ */
 const PUBLIC_6 = ["2000::/3"];
 const PRIVATE_6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
@@ -28,8 +31,8 @@ const private6 = networks(PRIVATE_6);
 const public6 = networks(PUBLIC_6);
 
 /**
- * Returns whether a webhook may be sent to an address. An IPv4 address in an IPv6 one counts as not public.
- * @param allowed further networks that the operator allows
+ * Returns whether webhooks may be sent to an address. An IPv6 address that embeds an IPv4 address counts as private.
+ * @param allowed private networks that the operator allows
  */
 export function isReachable(address: string, allowed: BlockList): boolean {
   const family = isIP(address);

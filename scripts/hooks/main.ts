@@ -1,4 +1,7 @@
-/** The hooks process: runs the hooks after writes until SIGTERM. Several of these processes stand in for each other. */
+/**
+ * The hooks process: runs after-write hooks until it receives SIGTERM. If several are running, another takes over when
+ * one fails.
+ */
 import { randomUUID } from "node:crypto";
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/request/log.ts";
@@ -11,7 +14,7 @@ import { outliveRejections } from "../process/rejections.ts";
 import type { Word } from "../process/supervise.ts";
 import { poster } from "./post.ts";
 
-/** Reports why the process ends to its parent, or to the terminal if there is none. */
+/** Reports a fatal error to the parent process. Without a parent, prints it to the terminal. Then exits. */
 function fail(error: unknown): never {
   const failure = oneLine(error);
   if (failure === undefined || process.send === undefined) exitWith(error);

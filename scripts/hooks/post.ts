@@ -1,6 +1,6 @@
 /**
- * Sends webhooks. The connection goes to an address that was checked: the name is resolved once, and every address that
- * it has must be public.
+ * Sends webhooks, but only to public addresses. Each name is resolved once, all its addresses are checked, and the
+ * connection uses a checked address. A second lookup could return a different address.
  */
 import { type LookupAddress, lookup as lookupName } from "node:dns";
 import { request } from "node:https";
@@ -8,16 +8,16 @@ import { type BlockList, isIP, type LookupFunction } from "node:net";
 import type { Post } from "../../shared/hooks/after/webhook.ts";
 import { isReachable } from "./addresses.ts";
 
-/** Maximum milliseconds for a webhook, from the look-up of the name to the status. */
+/** Maximum milliseconds for sending a webhook, from the DNS lookup to the status of the response. */
 const LIMIT_MS = 10_000;
 
 export interface PostOptions {
-  /** Networks that webhooks may reach beside public addresses. */
+  /** Private networks that webhooks may reach in addition to public addresses. */
   allowed: BlockList;
-  /** Certificates of authorities to trust instead of the well-known ones. */
+  /** Certificate authorities to trust instead of the default ones, in PEM format. */
   ca?: string;
   limitMs?: number;
-  /** Resolves a name to all its addresses. Default: the system's resolver. */
+  /** Resolves a host name to all its addresses. Default: the system's resolver. */
   resolve?: (name: string, done: (error: Error | null, addresses: LookupAddress[]) => void) => void;
 }
 
@@ -41,7 +41,7 @@ export function poster({ allowed, ca, limitMs = LIMIT_MS, resolve }: PostOptions
     const { protocol, hostname } = new URL(url);
     if (protocol !== "https:") return Promise.reject(new Error("The address does not begin with https."));
     const literal = hostname.replace(/^\[|\]$/g, "");
-    // An address in place of a name is not looked up.
+    // Node does not call `lookup` if the URL contains an IP address, so check that address here.
     if (isIP(literal) !== 0 && !isReachable(literal, allowed)) return Promise.reject(refusal(literal));
     return new Promise<void>((resolved, rejected) => {
       const sent = request(url, {
@@ -49,13 +49,13 @@ export function poster({ allowed, ca, limitMs = LIMIT_MS, resolve }: PostOptions
         headers: { ...headers, "user-agent": "platform-webhooks", "content-length": Buffer.byteLength(body) },
         lookup,
         ...(ca === undefined ? {} : { ca }),
-        // Each webhook has a connection of its own, so that no connection outlives the check of its address.
+        // Use a new connection for each webhook. A reused connection would skip the check of the address.
         agent: false,
       });
       const timer = setTimeout(() => sent.destroy(new Error("The server did not answer in time.")), limitMs);
       sent.once("response", ({ statusCode = 0 }) => {
         clearTimeout(timer);
-        // Only the status counts. Redirects are not followed, and no body is read.
+        // Only the status matters. Do not follow redirects, and do not read the body.
         sent.destroy();
         if (statusCode >= 200 && statusCode < 300) resolved();
         else rejected(new Error(`The server answered with status ${statusCode}.`));

@@ -6,14 +6,14 @@ import { backoff, supervise } from "../process/supervise.ts";
 const SCRIPT = fileURLToPath(new URL("../hooks/main.ts", import.meta.url));
 
 export interface HooksProcess extends AsyncDisposable {
-  /** Process id; undefined while the process is being restarted. */
+  /** Process id. Undefined while the process is restarting. */
   readonly pid: number | undefined;
   stop(): Promise<void>;
 }
 
-/** Starts the process that runs the hooks after writes, and starts it again whenever it dies. */
+/** Starts the hooks process, which runs the after-write hooks. Restarts the process whenever it exits. */
 export async function serveHooks(options: {
-  /** The process's variables in addition to the system's. */
+  /** Environment variables of the process, in addition to the system's. */
   env: Record<string, string>;
   log: (line: string) => void;
 }): Promise<HooksProcess> {

@@ -34,7 +34,7 @@ export interface StartOptions {
   natsServer?: string | undefined;
   /** False starts no streams process; the functions serve streams then. */
   streams?: boolean;
-  /** False starts no hooks process; nothing runs hooks after writes then. */
+  /** If false, no hooks process starts, so after-write hooks do not run. */
   hooks?: boolean;
   bundle?: string;
   /** Serves the functions; workerd by default. */

@@ -12,7 +12,7 @@ export interface Arguments<Name extends string, Flag extends string, Option exte
  * @param usage one line, such as `npm run backup -- <folder>`
  * @param names required arguments, in order
  * @param flags optional flags, without the dashes
- * @param options optional options with a value, without the dashes
+ * @param options names of optional options that take a value, without the dashes
  */
 export function readArguments<
   const Name extends string = never,
