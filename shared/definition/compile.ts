@@ -75,8 +75,8 @@ export interface CompiledSchema {
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   /**
-   * Whether field rules restrict some callers who may access an entry. `read`: they may not read every field. `any`: they
-   * may not read every field, or may not set every field.
+   * Whether field rules restrict some callers who may access an entry. `read`: they may not read every field. `any`:
+   * they may not read every field, or may not set every field.
    */
   readonly narrowed: { readonly read: boolean; readonly any: boolean };
   readonly unique: readonly CompiledField[];
