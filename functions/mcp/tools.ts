@@ -18,7 +18,7 @@ publish_entry is called. Values of translatable fields are maps from language to
 
 type Entries = Collection<AnyOrbs, OrbTypes, Fields, Mode>;
 
-/** What the tools need for their requests. */
+/** The transport that the tools use, and the orb that they are limited to. */
 export interface Site {
   transport: Transport;
   /** The orb that the tools are limited to. Undefined on the route for all orbs. */
