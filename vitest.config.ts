@@ -7,6 +7,8 @@ export default defineConfig({
     // on two cores, and then a browser or a reader that should be quick is now and then too late.
     pool: "forks",
     maxWorkers: 2,
+    // A busy machine needs longer than the second that is the default.
+    expect: { poll: { timeout: 10_000 } },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
