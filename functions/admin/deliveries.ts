@@ -1,4 +1,4 @@
-/** Routes that list and repeat the deliveries of an orb's after-write hooks, and create webhook secrets. */
+/** Routes that list and repeat deliveries of after-write hooks and schedules, and create webhook secrets. */
 
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
@@ -12,7 +12,7 @@ import { json, Limit, OrbIdParam } from "../http/schemas.ts";
 const DeliverySchema = z
   .object({
     id: z.string().openapi({ example: "notify.1342" }),
-    hook: z.string().openapi({ description: "Id of the hook" }),
+    hook: z.string().openapi({ description: "Id of the hook or of the schedule" }),
     status: z.enum(DELIVERY_STATUS).openapi({
       description:
         "`waiting`: another attempt follows, or an earlier revision of the entry waits; `failed`: given up after the last attempt",
@@ -20,7 +20,9 @@ const DeliverySchema = z
     event: z.string().nullable().openapi({ description: "Null while the delivery waits" }),
     module: z.string().nullable(),
     schema: z.string().nullable(),
-    entry: z.string().openapi({ description: "Id of the entry" }),
+    entry: z.string().nullable().openapi({
+      description: "Id of the entry. Null for a call of a schedule, as are module, schema and revision",
+    }),
     revision: z.int().nullable(),
     attempts: z.int(),
     at: z.iso.datetime().openapi({ description: "When it ended, or when the next attempt follows" }),
@@ -52,7 +54,7 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     method: "get",
     path: `${prefix}/{orbId}/deliveries`,
     operationId: "listDeliveries",
-    summary: "List deliveries of hooks after writes",
+    summary: "List deliveries of hooks after writes and calls of schedules",
     description:
       "In the order in which they changed last. The list has what waits, the last 100 successful deliveries of each hook, and those that were given up within 30 days. A page may be shorter than `limit`: follow `nextCursor`.",
     request: {

@@ -22,7 +22,7 @@ export const TAGS = [
     name: "Entries",
     description: "Entries of orbs on the management API, including drafts and all revisions.",
   },
-  { name: "Deliveries", description: "Deliveries of the hooks after writes." },
+  { name: "Deliveries", description: "Deliveries of the hooks after writes, and calls of schedules." },
   { name: "Handlers", description: "The registry of handlers." },
   { name: "Streams", description: "Broker streams over HTTP, and which ones are served." },
   { name: "Definitions", description: "Message schemas and module templates." },

@@ -1,4 +1,4 @@
-/** Checks that a process is running the after-write hooks, if any orb has such hooks. */
+/** Checks that a process is running the after-write hooks and the schedules, if any orb has them. */
 import { Definitions } from "../../shared/hooks/after/definitions.ts";
 import { workerState } from "../../shared/hooks/after/list.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -14,12 +14,12 @@ export async function checkHooks(store: Store): Promise<Finding[]> {
   const count = definitions.orbs.size;
   if (count === 0) return [];
   if ((await workerState({ store, clock: { now: () => Date.now() } })) === "running") {
-    return [ok("hooks", "A process runs the hooks after writes.")];
+    return [ok("hooks", "A process runs the hooks after writes and the schedules.")];
   }
   return [
     fail(
       "hooks",
-      `No process runs the hooks after writes, which ${count === 1 ? "an orb has" : `${count} orbs have`}.`,
+      `No process runs the hooks after writes and the schedules, which ${count === 1 ? "an orb has" : `${count} orbs have`}.`,
       "Run npm start, npm run host, or the hooks process.",
     ),
   ];

@@ -1,6 +1,6 @@
 /**
- * The hooks process: runs after-write hooks until it receives SIGTERM. If several are running, another takes over when
- * one fails.
+ * The hooks process: runs after-write hooks and schedules until it receives SIGTERM. If several are running, another
+ * takes over when one fails.
  */
 import { randomUUID } from "node:crypto";
 import { readSettings } from "../../functions/env.ts";

@@ -11,7 +11,7 @@ export interface HooksProcess extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts the hooks process, which runs the after-write hooks. Restarts the process whenever it exits. */
+/** Starts the hooks process, which runs after-write hooks and schedules. Restarts the process whenever it exits. */
 export async function serveHooks(options: {
   /** Environment variables of the process, in addition to the system's. */
   env: Record<string, string>;

@@ -207,6 +207,14 @@ export const subjects = {
   hookAgain: (orb: string, hook: string, seq: number) =>
     `_hooks.again.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   allHooksAgain: "_hooks.again.*.*.*",
+  /** Tells the broker when a schedule has its ticks. */
+  hookCron: (orb: string, schedule: string) =>
+    `_hooks.cron.${token(orb, "orb")}.${token(schedule, "schedule")}`,
+  allHookCrons: "_hooks.cron.*.*",
+  /** Each message is a tick of a schedule. The broker writes it. */
+  hookTicks: (orb: string, schedule: string) =>
+    `_hooks.tick.${token(orb, "orb")}.${token(schedule, "schedule")}`,
+  allHookTicks: "_hooks.tick.*.*",
   /** The secret that signs the requests of a webhook. */
   hookSecret: (orb: string, hook: string) => `_hooks.secret.${token(orb, "orb")}.${token(hook, "hook")}`,
   hookSecrets: (orb: string) => `_hooks.secret.${token(orb, "orb")}.*`,

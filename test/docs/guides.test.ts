@@ -133,7 +133,7 @@ async function runPage(page: string): Promise<readonly string[]> {
     await runner.run();
     return runner.notRun;
   }
-  await using platform = await startPlatform({ streams: true });
+  await using platform = await startPlatform({ streams: true, hooks: page.includes("/hooks-") });
   const { token } = await admin(platform);
   const { dataDir, port, streamsPort } = platform.settings;
   const env = { DATA_DIR: dataDir, PORT: String(port), STREAMS_PORT: String(streamsPort) };

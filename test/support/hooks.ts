@@ -7,6 +7,8 @@ export interface HookCall {
   orbId: string;
   handler: string;
   hook?: string;
+  /** Of a call by a schedule, whose `input` is that of the document. */
+  schedule?: { id: string; at: string; delivery: { id: string; attempt: number } };
   input: {
     event: string;
     entry: { id: string; revision: number; status: string; values: Record<string, unknown> };

@@ -1,7 +1,7 @@
-/** Checks that hooks name only handlers, modules and schemas that exist in the document. */
+/** Checks that hooks and schedules name only handlers, modules and schemas that exist in the document. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { BUILT_IN_SERVICES } from "../document/ids.ts";
-import type { LooseDocument, LooseHook } from "./loose.ts";
+import type { LooseDocument, LooseHook, LooseSchedule } from "./loose.ts";
 
 export function checkHooks(document: LooseDocument, faults: Faults): void {
   const used = new Set(
@@ -28,6 +28,14 @@ export function checkHooks(document: LooseDocument, faults: Faults): void {
     }
     checkPlace(document, hook, faults);
     checkHandler(hook, used, faults);
+  }
+  for (const schedule of document.schedules) {
+    // Deliveries are named after the id, whatever they are of.
+    if (schedule.id !== undefined && ids.has(schedule.id)) {
+      faults.add(`${schedule.path}/id`, "duplicate", "is already the id of a hook or of another schedule");
+    }
+    ids.add(schedule.id ?? "");
+    checkHandler(schedule, used, faults);
   }
 }
 
@@ -68,7 +76,11 @@ function checkTarget({ path, handler, url, mode }: LooseHook, faults: Faults): v
   }
 }
 
-function checkHandler({ handler, path }: LooseHook, used: ReadonlySet<string>, faults: Faults): void {
+function checkHandler(
+  { handler, path }: LooseHook | LooseSchedule,
+  used: ReadonlySet<string>,
+  faults: Faults,
+): void {
   if (handler === undefined) return;
   if (BUILT_IN_SERVICES.includes(handler.split(".")[0] ?? "")) {
     faults.add(

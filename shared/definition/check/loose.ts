@@ -47,6 +47,12 @@ export interface LooseHook {
   required: unknown;
 }
 
+export interface LooseSchedule {
+  path: string;
+  id: string | undefined;
+  handler: string | undefined;
+}
+
 export interface LooseDocument {
   id: string | undefined;
   languages: Placed[];
@@ -55,6 +61,7 @@ export interface LooseDocument {
   roles: Placed[];
   uses: { path: string; service: string | undefined; handlers: Placed[]; acts: Placed[] }[];
   hooks: LooseHook[];
+  schedules: LooseSchedule[];
   modules: LooseModule[];
 }
 
@@ -84,6 +91,11 @@ export function readLoosely(input: unknown): LooseDocument {
       url: ownProperty(value, "url"),
       mode: text(ownProperty(value, "mode")),
       required: ownProperty(value, "required"),
+    })),
+    schedules: items(ownProperty(orb, "schedules"), "/schedules").map(({ path, value }) => ({
+      path,
+      id: text(ownProperty(value, "id")),
+      handler: text(ownProperty(value, "handler")),
     })),
     modules: items(ownProperty(orb, "modules"), "/modules").map(({ path, value }) => ({
       path,

@@ -19,6 +19,7 @@ import {
   SCHEMA_ID,
 } from "./ids.ts";
 import { providersSchema } from "./providers.ts";
+import { SCHEDULE_LIMITS, scheduleSchema } from "./schedules.ts";
 import { words } from "./text.ts";
 
 export const LIMITS = {
@@ -239,6 +240,11 @@ export const orbDocumentSchema = z
       .max(HOOK_LIMITS.hooks)
       .optional()
       .meta({ description: "Handlers that take part in writes of entries." }),
+    schedules: z
+      .array(scheduleSchema)
+      .max(SCHEDULE_LIMITS.schedules)
+      .optional()
+      .meta({ description: "Handlers that the platform calls at certain times." }),
     modules: z
       .array(moduleSchema)
       .max(LIMITS.modules)

@@ -11,10 +11,11 @@ export function summarise(from: OrbDocument | null, to: OrbDocument | null): str
   if (from === null) return [`created orb ${to?.id}`];
   if (to === null) return [`deleted orb ${from.id}`];
   const lines: string[] = [];
-  properties(masked(from), masked(to), ["uses", "hooks", "modules"], "", "", lines);
+  properties(masked(from), masked(to), ["uses", "hooks", "schedules", "modules"], "", "", lines);
   secrets(from, to, lines);
   uses(from, to, lines);
-  hooks(from, to, lines);
+  named("hook", from.hooks, to.hooks, lines);
+  named("schedule", from.schedules, to.schedules, lines);
   byKey(from.modules, to.modules, (module) => module.id, {
     added: (module) => lines.push(`added module ${module.id}`),
     removed: (module) => lines.push(`removed module ${module.id}`),
@@ -76,12 +77,17 @@ function secrets(from: OrbDocument, to: OrbDocument, lines: string[]): void {
   }
 }
 
-function hooks(from: OrbDocument, to: OrbDocument, lines: string[]): void {
-  byKey(from.hooks ?? [], to.hooks ?? [], (hook) => hook.id, {
-    added: (hook) => lines.push(`added hook ${hook.id}`),
-    removed: (hook) => lines.push(`removed hook ${hook.id}`),
-    both: (before, after) => properties(before, after, ["id"], `hook ${after.id}: `, "", lines),
-    moved: () => lines.push("changed the order of hooks"),
+function named<T extends { id: string }>(
+  kind: string,
+  from: readonly T[] = [],
+  to: readonly T[] = [],
+  lines: string[],
+): void {
+  byKey(from, to, ({ id }) => id, {
+    added: ({ id }) => lines.push(`added ${kind} ${id}`),
+    removed: ({ id }) => lines.push(`removed ${kind} ${id}`),
+    both: (before, after) => properties(before, after, ["id"], `${kind} ${after.id}: `, "", lines),
+    moved: () => lines.push(`changed the order of ${kind}s`),
   });
 }
 

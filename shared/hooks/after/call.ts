@@ -1,8 +1,10 @@
+import { liveOrb } from "../../definition/stored/live.ts";
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { resolveHandler } from "../../handlers/dispatch.ts";
-import { askRemote } from "../../handlers/remote.ts";
+import { askRemote, type RemoteRequest } from "../../handlers/remote.ts";
 import { AppError } from "../../kernel/errors.ts";
-import type { Delivery } from "./lane.ts";
+import { sameRhythm } from "./crons.ts";
+import type { Delivery, TickDelivery } from "./source.ts";
 
 /** Maximum milliseconds that a delivery waits for the handler's response. */
 export const AFTER_MS = 10_000;
@@ -19,14 +21,36 @@ export function deliveryId({ hook, entry }: Pick<Delivery, "hook" | "entry">): s
 export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<void> {
   const { live, hook, event, entry, attempt } = delivery;
   const id = deliveryId(delivery);
+  const input = { event, entry, delivery: { id, attempt } };
+  const handler = hook.handler ?? "";
+  await ask(deps, { orbId: live.orb, handler, hook: hook.id, input, caller: null }, id);
+}
+
+/**
+ * Calls the handler of a schedule. The definition of this moment decides, because the orb may have changed since.
+ * @returns false if the schedule is gone or has other times, so that the tick is none of it
+ * @throws Error with the reason, for the list of deliveries
+ */
+export async function callTick(deps: HandlerDeps, tick: TickDelivery): Promise<boolean> {
+  const { orb } = tick.live;
+  const live = await liveOrb(deps, orb);
+  const schedule = live?.document.schedules?.find(({ id }) => id === tick.schedule.id);
+  if (live === null || schedule === undefined || !sameRhythm(tick, { live, schedule })) return false;
+  const { handler, input = null } = schedule;
+  const id = `${orb}.${schedule.id}.${tick.seq}`;
+  const at = new Date(tick.at).toISOString();
+  const about = { id: schedule.id, at, delivery: { id, attempt: tick.attempt } };
+  await ask(deps, { orbId: orb, handler, schedule: about, input, caller: null }, id);
+  return true;
+}
+
+async function ask(deps: HandlerDeps, request: RemoteRequest, idempotencyKey: string): Promise<void> {
   const by = { ...deps, builtIn: [], request: { ...deps.request, requestId: deps.newId() } };
   try {
-    const { handler, guess } = await resolveHandler(by, hook.handler ?? "");
+    const { handler, guess } = await resolveHandler(by, request.handler);
     if (handler.kind !== "nats") throw new Error("The handler is not called over the broker.");
-    const input = { event, entry, delivery: { id, attempt } };
-    const request = { orbId: live.orb, handler: hook.handler ?? "", hook: hook.id, input, caller: null };
     const called = { ...handler, timeoutMs: Math.min(handler.timeoutMs, AFTER_MS) };
-    await askRemote(by, called, request, { guess, idempotencyKey: id });
+    await askRemote(by, called, request, { guess, idempotencyKey });
   } catch (error) {
     if (error instanceof AppError) throw new Error(`${error.code}: ${error.detail}`);
     throw error;

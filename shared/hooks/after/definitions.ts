@@ -1,4 +1,5 @@
 import { type HookDefinition, runsAfter } from "../../definition/document/hooks.ts";
+import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { compiled } from "../../definition/stored/compiled.ts";
 import type { LiveRecord } from "../../definition/stored/live.ts";
@@ -7,13 +8,14 @@ import { READ_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { buckets, kvSubject, streams } from "../../store/subjects.ts";
 
-/** A published orb that has after-write hooks. */
+/** A published orb that has after-write hooks or schedules. */
 export interface HookedOrb {
   live: LiveOrb;
   hooks: { hook: HookDefinition; since: number }[];
+  schedules: readonly ScheduleDefinition[];
 }
 
-/** Tracks the published orbs that have after-write hooks. */
+/** Tracks the published orbs that have after-write hooks or schedules. */
 export class Definitions {
   readonly #deps: Pick<Deps, "store" | "log">;
   readonly orbs = new Map<string, HookedOrb>();
@@ -58,9 +60,10 @@ export class Definitions {
       const hooks = (document?.hooks ?? []).flatMap((hook) =>
         runsAfter(hook) ? [{ hook, since: since[hook.id] ?? fence?.seq ?? 0 }] : [],
       );
-      if (document === null || hooks.length === 0) return;
+      const schedules = document?.schedules ?? [];
+      if (document === null || hooks.length + schedules.length === 0) return;
       const live = { orb, revision, document, compiled: compiled(orb, revision, document), fence };
-      this.orbs.set(orb, { live, hooks });
+      this.orbs.set(orb, { live, hooks, schedules });
     } catch {
       this.#deps.log.error("stored definition is damaged", { orb });
     }

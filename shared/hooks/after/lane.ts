@@ -1,18 +1,15 @@
 /**
  * Delivers the revisions of one orb to one hook. Each revision is delivered at least once, and those of an entry in
  * order. If a delivery fails, later revisions of the same entry wait until it succeeds or its attempts run out.
- * Deliveries for other entries continue.
+ * Deliveries for other entries continue. A lane also delivers the ticks of a schedule (see `source.ts`).
  *
  * All progress is in one message, which the lane replaces by compare-and-set after each round. A process that crashes
  * repeats at most its current round. A process that has lost the leadership cannot store its progress.
  */
-import type { HookDefinition } from "../../definition/document/hooks.ts";
-import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
-import { addressIn } from "../../entry/model/resolve.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type Append, Conflict, type StoredMessage, StreamMissing } from "../../store/types.ts";
-import { type HookedRevision, revisionFor } from "./events.ts";
+import { type Append, Conflict, type Page, StreamMissing } from "../../store/types.ts";
+import type { Occurrence, Source } from "./source.ts";
 import { type DeliveryRecord, DONE_SECONDS, FAILED_SECONDS, type HookState, type Waiting } from "./stored.ts";
 
 /** Maximum revisions that a lane reads in one round. */
@@ -25,17 +22,7 @@ export const WAITING_LIMIT = 100;
 /** A lane stores its progress after skipping this many revisions that its hook does not select. */
 const SKIPPED = 500;
 
-export interface Delivery extends HookedRevision {
-  live: LiveOrb;
-  hook: HookDefinition;
-  seq: number;
-  /** Number of this attempt, starting at 1. */
-  attempt: number;
-}
-
 export interface LaneOptions {
-  /** Delivers a revision. If it throws, the attempt has failed, and the lane stores the error's message. */
-  deliver(delivery: Delivery): Promise<void>;
   attempts: number;
   /** Milliseconds before the second attempt. Each later pause is four times the previous one, up to one hour. */
   retryMs: number;
@@ -54,17 +41,12 @@ export class Lane {
   readonly #options: LaneOptions;
   #state: (HookState & { seq: number }) | undefined;
   #skipped = 0;
-  live: LiveOrb;
-  hook: HookDefinition;
-  /** The hook gets only revisions with a higher sequence than this. */
-  readonly since: number;
+  source: Source;
 
-  constructor(deps: Deps, of: { live: LiveOrb; hook: HookDefinition; since: number }, options: LaneOptions) {
+  constructor(deps: Deps, source: Source, options: LaneOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.live = of.live;
-    this.hook = of.hook;
-    this.since = of.since;
+    this.source = source;
   }
 
   /** Time of the next attempt in milliseconds since the epoch, or undefined if no revision is waiting. */
@@ -99,7 +81,8 @@ export class Lane {
     const { clock } = this.#deps;
     this.#state ??= await this.#load();
     const state = this.#state;
-    const page = await this.#read(state);
+    const { source } = this;
+    const { messages: page, pending } = await this.#read(state);
     const now = clock.now();
     const ready = new Set(firsts(state.waiting).flatMap(({ entry, at }) => (at <= now ? [entry] : [])));
     const chains = new Map<string, Waiting[]>();
@@ -109,12 +92,13 @@ export class Lane {
       else chains.set(item.entry, [...(chains.get(item.entry) ?? []), item]);
     };
     for (const item of state.waiting) take(item);
-    const revisions = new Map<number, HookedRevision>();
+    const revisions = new Map<number, Occurrence>();
     for (const message of page) {
-      const revision = this.#revision(message);
+      const isLast = pending === 0 && message === page.at(-1);
+      const revision = !isLast && source.isLate(message, now) ? null : source.read(message);
       if (revision === null) continue;
       revisions.set(message.seq, revision);
-      take({ seq: message.seq, entry: addressIn(message.subject).id, attempts: 0, at: 0 });
+      take({ seq: message.seq, entry: source.keyOf(message), attempts: 0, at: 0 });
     }
     const outcome: Outcome = { over: [], left };
     const queue = [...chains.values()];
@@ -127,7 +111,7 @@ export class Lane {
     this.#skipped += page.length - revisions.size;
     const waiting = outcome.left.toSorted((a, b) => a.seq - b.seq);
     if (chains.size > 0 || this.#skipped >= SKIPPED)
-      await this.#store({ v: 1, cursor, waiting }, outcome.over);
+      await this.#store({ v: 1, origin: source.origin, cursor, waiting }, outcome.over);
     // No delivery was attempted, so the progress stays in memory. After a crash, a process reads these revisions again.
     else this.#state = { ...state, cursor, waiting };
     return page.length > 0 && waiting.length < WAITING_LIMIT;
@@ -135,43 +119,40 @@ export class Lane {
 
   async #load(): Promise<HookState & { seq: number }> {
     const { store } = this.#deps;
-    const orb = this.live.orb;
+    const { live, id, origin, stream, since } = this.source;
     const [message, info] = await Promise.all([
-      store.get(streams.hooks, subjects.hookState(orb, this.hook.id)),
-      store.streamInfo(streams.orb(orb)),
+      store.get(streams.hooks, subjects.hookState(live.orb, id)),
+      store.streamInfo(stream),
     ]);
-    const stored = message === null || message.size === 0 ? undefined : message.json<HookState>();
-    // A restore may leave the orb's stream older than the stored progress of its hooks.
+    const last = message === null || message.size === 0 ? undefined : message.json<HookState>();
+    const stored = (last?.origin ?? "revisions") === origin ? last : undefined;
+    // A restore may leave the stream older than the stored progress.
     const end = info?.state.last_seq ?? 0;
     return {
       v: 1,
-      cursor: Math.max(Math.min(stored?.cursor ?? 0, end), this.since),
-      waiting: (stored?.waiting ?? []).filter(({ seq }) => seq > this.since && seq <= end),
+      origin,
+      cursor: Math.max(Math.min(stored?.cursor ?? 0, end), since),
+      waiting: (stored?.waiting ?? []).filter(({ seq }) => seq > since && seq <= end),
       seq: message?.seq ?? 0,
     };
   }
 
-  async #read({ cursor, waiting }: HookState): Promise<StoredMessage[]> {
+  async #read({ cursor, waiting }: HookState): Promise<Pick<Page, "messages" | "pending">> {
     const limit = Math.min(ROUND, WAITING_LIMIT - waiting.length);
-    if (limit <= 0) return [];
-    const { orb } = this.live;
-    const options = { fromSeq: cursor + 1, limit, maxBytes: ROUND_BYTES };
-    return (await this.#deps.store.scan(streams.orb(orb), subjects.allLogs(orb), options)).messages;
-  }
-
-  #revision(message: StoredMessage): HookedRevision | null {
-    return revisionFor(this.live.compiled, this.hook, message);
+    if (limit <= 0) return { messages: [], pending: 0 };
+    const { stream, filter } = this.source;
+    return this.#deps.store.scan(stream, filter, { fromSeq: cursor + 1, limit, maxBytes: ROUND_BYTES });
   }
 
   /** Delivers the revisions of one entry in order. Stops at the first revision that must be tried again later. */
   async #deliver(
     chain: readonly Waiting[],
-    known: ReadonlyMap<number, HookedRevision>,
+    known: ReadonlyMap<number, Occurrence>,
     to: Outcome,
   ): Promise<void> {
-    const { deliver, attempts: most, retryMs, valid } = this.#options;
+    const { attempts: most, retryMs, valid } = this.#options;
     const { clock, log } = this.#deps;
-    const { live, hook } = this;
+    const { live, id } = this.source;
     for (const [index, item] of chain.entries()) {
       const { seq } = item;
       const revision = known.get(seq) ?? (await this.#again(seq));
@@ -183,29 +164,26 @@ export class Lane {
         return;
       }
       const attempt = item.attempts + 1;
-      const error = await deliver({ ...revision, live, hook, seq, attempt }).then(
-        () => undefined,
-        (cause: unknown) => (cause instanceof Error ? cause.message : String(cause)).slice(0, 500),
-      );
+      const { wanted, error } = await outcomeOf(revision, attempt);
+      if (!wanted) continue;
       if (error !== undefined && attempt < most) {
         const at = clock.now() + pauseAfter(attempt, retryMs) * (0.9 + Math.random() * 0.2);
         to.left.push({ ...item, attempts: attempt, at, error }, ...chain.slice(index + 1));
         return;
       }
-      if (error !== undefined)
-        log.warn("a delivery was given up", { orb: live.orb, hook: hook.id, seq, error });
+      if (error !== undefined) log.warn("a delivery was given up", { orb: live.orb, hook: id, seq, error });
       to.over.push(recordOf(revision, seq, attempt, clock.now(), error));
     }
   }
 
-  async #again(seq: number): Promise<HookedRevision | null> {
-    const message = await this.#deps.store.getSeq(streams.orb(this.live.orb), seq);
-    return message === null ? null : this.#revision(message);
+  async #again(seq: number): Promise<Occurrence | null> {
+    const message = await this.#deps.store.getSeq(this.source.stream, seq);
+    return message === null ? null : this.source.read(message);
   }
 
   async #store(state: HookState, over: readonly DeliveryRecord[]): Promise<void> {
-    const { orb } = this.live;
-    const { id } = this.hook;
+    const { id, live } = this.source;
+    const { orb } = live;
     const seq = this.#state?.seq ?? 0;
     const progress: Append = {
       subject: subjects.hookState(orb, id),
@@ -231,16 +209,28 @@ function firsts(waiting: readonly Waiting[]): Waiting[] {
   return [...found.values()];
 }
 
+/** Makes an attempt. @returns the reason if it fails, and whether the delivery is still wanted */
+export function outcomeOf(
+  occurrence: Occurrence,
+  attempt: number,
+): Promise<{ wanted: boolean; error?: string }> {
+  return occurrence.deliver(attempt).then(
+    (wanted) => ({ wanted }),
+    (cause: unknown) => ({
+      wanted: true,
+      error: (cause instanceof Error ? cause.message : String(cause)).slice(0, 500),
+    }),
+  );
+}
+
 export function recordOf(
-  { event, entry }: HookedRevision,
+  { about }: Occurrence,
   seq: number,
   attempts: number,
   now: number,
   error: string | undefined,
 ): DeliveryRecord {
-  const { id, module, schema, revision } = entry;
-  const at = new Date(now).toISOString();
-  return { v: 1, seq, event, module, schema, entry: id, revision, attempts, at, error };
+  return { v: 1, seq, ...about, attempts, at: new Date(now).toISOString(), error };
 }
 
 /** Returns the message that stores the outcome of a finished delivery. */

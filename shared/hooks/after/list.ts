@@ -14,14 +14,15 @@ export const DELIVERY_STATUS = ["delivered", "waiting", "failed"] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUS)[number];
 
 export interface DeliveryItem {
-  /** `<hook>.<sequence of the revision>` */
+  /** `<hook or schedule>.<sequence of the revision or tick>` */
   id: string;
   hook: string;
   status: DeliveryStatus;
   event: string | null;
   module: string | null;
   schema: string | null;
-  entry: string;
+  /** Null for a tick of a schedule, as are the module, the schema and the revision. */
+  entry: string | null;
   revision: number | null;
   attempts: number;
   /** ISO 8601 time: the end of a finished delivery, or the next attempt of a waiting one. */
@@ -48,6 +49,9 @@ const FILTERS = {
   waiting: subjects.hookStates,
   failed: subjects.hooksFailed,
 } as const satisfies Record<DeliveryStatus, (orb: string) => string>;
+
+/** Kinds of messages that deliveries are listed from. */
+const LISTED: ReadonlySet<string | undefined> = new Set(["state", "done", "failed"]);
 
 async function requireOrb(deps: Deps, orb: string): Promise<void> {
   if (!isOrbId(orb) || !exists(await orbHead(deps, orb))) throw notFound("orb");
@@ -82,17 +86,18 @@ export async function listDeliveries(
 
 function itemsOf(message: StoredMessage): DeliveryItem[] {
   const [, kind, , hook = ""] = message.subject.split(".");
-  if (message.size === 0 || kind === "again" || kind === "secret") return [];
+  if (message.size === 0 || !LISTED.has(kind)) return [];
   const idOf = (seq: number) => `${hook}.${seq}`;
   if (kind === "state") {
-    return message.json<HookState>().waiting.map(({ seq, entry, attempts, at, error }) => ({
+    const { origin, waiting } = message.json<HookState>();
+    return waiting.map(({ seq, entry, attempts, at, error }) => ({
       id: idOf(seq),
       hook,
       status: "waiting",
       event: null,
       module: null,
       schema: null,
-      entry,
+      entry: origin === "ticks" ? null : entry,
       revision: null,
       attempts,
       at: new Date(at === 0 ? message.time : at).toISOString(),
@@ -111,13 +116,15 @@ export async function redeliver(deps: Deps, actor: Actor, orb: string, id: strin
   const [hook = "", number = "", ...rest] = id.split(".");
   const seq = Number(number);
   if (rest.length > 0 || !isToken(hook) || !/^[1-9]\d{0,14}$/.test(number)) throw notFound("delivery");
-  const [state, message] = await Promise.all([
+  const [state, message, tick] = await Promise.all([
     deps.store.get(streams.hooks, subjects.hookState(orb, hook)),
     nullIfMissing(deps.store.getSeq(streams.orb(orb), seq)),
+    deps.store.getSeq(streams.hooks, seq),
   ]);
   const isRevision =
     message !== null && message.subject.split(".")[2] === "owner" && addressIn(message.subject).id !== "";
-  if (state === null || !isRevision) throw notFound("delivery");
+  const isTick = tick?.subject === subjects.hookTicks(orb, hook);
+  if (state === null || !(isRevision || isTick)) throw notFound("delivery");
   await deps.store.append(streams.hooks, {
     subject: subjects.hookAgain(orb, hook, seq),
     data: JSON.stringify({ v: 1, at: new Date(deps.clock.now()).toISOString() }),

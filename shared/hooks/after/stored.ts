@@ -1,10 +1,11 @@
 /** Shapes of the messages in the stream `hooks`: the progress of each hook, and its finished deliveries. */
 import type { HookEvent } from "../../definition/document/hooks.ts";
 
-/** A revision whose delivery failed, or that waits behind an earlier revision of the same entry. */
+/** A revision or tick whose delivery failed, or a revision that waits behind an earlier one of the same entry. */
 export interface Waiting {
-  /** Sequence of the revision in the orb's stream. */
+  /** Sequence of the revision in the orb's stream, or of the tick. */
   seq: number;
+  /** Id of the entry. Of a tick: its sequence, because no tick waits for another one. */
   entry: string;
   /** Number of attempts so far. */
   attempts: number;
@@ -14,8 +15,13 @@ export interface Waiting {
   error?: string | undefined;
 }
 
+/** The messages of a lane: revisions in the stream of an orb, or ticks in the stream `hooks`. */
+export type Origin = "revisions" | "ticks";
+
 export interface HookState {
   v: 1;
+  /** Which stream the sequences are of. Missing: revisions. A hook and a later schedule may have the same id. */
+  origin?: Origin | undefined;
   /**
    * Every revision up to this sequence is finished or in `waiting`. Revisions that the hook does not select count as
    * finished.
@@ -29,11 +35,12 @@ export interface HookState {
 export interface DeliveryRecord {
   v: 1;
   seq: number;
-  event: HookEvent;
-  module: string;
-  schema: string;
-  entry: string;
-  revision: number;
+  event: HookEvent | "schedule.tick";
+  /** This and the next members are null for a tick. */
+  module: string | null;
+  schema: string | null;
+  entry: string | null;
+  revision: number | null;
   attempts: number;
   /** ISO 8601 time at which the delivery ended. */
   at: string;

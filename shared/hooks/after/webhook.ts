@@ -1,8 +1,8 @@
 /** Builds webhook requests, signed as the Standard Webhooks specification requires: https://www.standardwebhooks.com */
 import type { Deps } from "../../deps.ts";
 import { deliveryId } from "./call.ts";
-import type { Delivery } from "./lane.ts";
 import { secretsOf } from "./secrets.ts";
+import type { Delivery } from "./source.ts";
 
 export interface WebhookRequest {
   url: string;

@@ -1,16 +1,20 @@
 /**
- * Runs the after-write hooks of all orbs. Only one process does so at a time (see `lease.ts`); the others wait to take
- * over. The worker needs a long-running process: an edge function ends with its request.
+ * Runs the after-write hooks and the schedules of all orbs. Only one process does so at a time (see `lease.ts`); the
+ * others wait to take over. The worker needs a long-running process: an edge function ends with its request.
  */
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { feedSubject } from "../../store/broker/provision.ts";
-import { subjects } from "../../store/subjects.ts";
+import { SMALL_BYTES } from "../../store/budget.ts";
+import { scanPages } from "../../store/pages.ts";
+import { streams, subjects } from "../../store/subjects.ts";
 import type { Subscription } from "../../store/types.ts";
 import { deliverAgain } from "./again.ts";
-import { callAfter } from "./call.ts";
+import { callAfter, callTick } from "./call.ts";
+import { Crons } from "./crons.ts";
 import { Definitions } from "./definitions.ts";
-import { type Delivery, Lane, type LaneOptions } from "./lane.ts";
+import { Lane, type LaneOptions } from "./lane.ts";
 import { Lease } from "./lease.ts";
+import { type Delivery, revisionsFor, type Source, ticksOf } from "./source.ts";
 import { Waker } from "./waker.ts";
 import { type Post, webhookOf } from "./webhook.ts";
 
@@ -31,8 +35,9 @@ export interface WorkerOptions {
 
 interface Running {
   lane: Lane;
+  wake(): void;
   stop(): void;
-  subscription: Subscription;
+  subscription: Subscription | undefined;
   ended: Promise<void>;
 }
 
@@ -40,7 +45,11 @@ export class HookWorker {
   readonly #deps: HandlerDeps;
   readonly #options: LaneOptions;
   readonly #definitions: Definitions;
+  readonly #crons: Crons;
   readonly #lease: Lease;
+  readonly #deliver: (delivery: Delivery) => Promise<void>;
+  /** Last message of the stream when this process looked for ticks, or undefined before it leads. */
+  #seen: number | undefined;
   readonly #lanes = new Map<string, Running>();
   #stopped = false;
   readonly #waker = new Waker();
@@ -50,13 +59,14 @@ export class HookWorker {
   constructor(deps: HandlerDeps, { name, attempts, retryMs, post }: WorkerOptions) {
     this.#deps = deps;
     this.#definitions = new Definitions(deps);
+    this.#crons = new Crons(deps);
     this.#lease = new Lease(deps, name);
+    this.#deliver = async (delivery) => {
+      const { url } = delivery.hook;
+      if (url === undefined) await callAfter(deps, delivery);
+      else await post(await webhookOf(deps, url, delivery));
+    };
     this.#options = {
-      deliver: async (delivery: Delivery) => {
-        const { url } = delivery.hook;
-        if (url === undefined) await callAfter(deps, delivery);
-        else await post(await webhookOf(deps, url, delivery));
-      },
       attempts,
       retryMs,
       valid: () => !this.#stopped && this.#lease.valid,
@@ -87,7 +97,7 @@ export class HookWorker {
     while (!this.#stopped) {
       this.#keeper.forget();
       try {
-        const idle = this.#definitions.orbs.size === 0 && this.#lanes.size === 0;
+        const idle = this.#definitions.orbs.size === 0 && this.#lanes.size === 0 && this.#crons.none;
         const led = this.#lease.valid;
         if (!idle && (await this.#lease.hold()) && !led) this.#waker.wake();
       } catch (error) {
@@ -114,22 +124,63 @@ export class HookWorker {
     const before = this.#definitions.orbs.size;
     await this.#definitions.refresh();
     if (before === 0 && this.#definitions.orbs.size > 0) this.#keeper.wake();
-    if (!this.#lease.valid) return this.#stopLanes();
+    const leads = this.#lease.valid;
+    // The previous leader may have changed the broker's schedules.
+    if (leads && this.#seen === undefined) this.#crons.forget();
+    await this.#crons.look();
+    if (!leads) {
+      this.#seen = undefined;
+      return this.#stopLanes();
+    }
+    await this.#crons.reconcile(this.#definitions.orbs);
+    await this.#wakeTicking();
     await this.#follow();
-    await deliverAgain(this.#deps, this.#definitions.orbs, this.#options);
+    await deliverAgain(this.#deps, (orb, id) => this.#sourceOf(orb, id), this.#options);
   }
 
-  /** Starts, updates and stops lanes, so that each hook has exactly one. */
+  /** Wakes the lanes of schedules with a new tick. The stream is not republished, so the worker reads it. */
+  async #wakeTicking(): Promise<void> {
+    const { store } = this.#deps;
+    // A lane reads all earlier ticks when it starts.
+    this.#seen ??= (await store.streamInfo(streams.hooks))?.state.last_seq ?? 0;
+    if (this.#crons.none) return;
+    const read = (fromSeq: number) =>
+      store.scan(streams.hooks, subjects.allHookTicks, { fromSeq, limit: 200, maxBytes: SMALL_BYTES });
+    for await (const messages of scanPages(read, { fromSeq: this.#seen + 1 })) {
+      const ticking = new Set(messages.map(({ subject }) => subject));
+      for (const { lane, wake } of this.#lanes.values()) if (ticking.has(lane.source.filter)) wake();
+      this.#seen = messages.at(-1)?.seq ?? this.#seen;
+    }
+  }
+
+  #sourceOf(orb: string, id: string): Source | undefined {
+    return this.#sourcesOf(orb).find((source) => source.id === id);
+  }
+
+  #sourcesOf(orb: string): Source[] {
+    const found = this.#definitions.orbs.get(orb);
+    if (found === undefined) return [];
+    const { live, hooks, schedules } = found;
+    const ticks = schedules.flatMap((schedule) => {
+      const since = this.#crons.since(live, schedule);
+      if (since === undefined) return [];
+      return [ticksOf(live, schedule, since, (tick) => callTick(this.#deps, tick))];
+    });
+    return [...hooks.map(({ hook, since }) => revisionsFor(live, hook, since, this.#deliver)), ...ticks];
+  }
+
+  /** Starts, updates and stops lanes, so that each hook and each schedule has exactly one. */
   async #follow(): Promise<void> {
     const wanted = new Set<string>();
-    for (const [orb, { live, hooks }] of this.#definitions.orbs) {
-      for (const { hook, since } of hooks) {
-        const key = `${orb} ${hook.id} ${since} ${live.fence?.incarnation}`;
+    for (const orb of this.#definitions.orbs.keys()) {
+      for (const source of this.#sourcesOf(orb)) {
+        const { id, origin, since, live } = source;
+        const key = `${orb} ${id} ${origin} ${since} ${live.fence?.incarnation}`;
         wanted.add(key);
         const running = this.#lanes.get(key);
         if (running === undefined)
-          this.#lanes.set(key, this.#begin(key, new Lane(this.#deps, { live, hook, since }, this.#options)));
-        else Object.assign(running.lane, { live, hook });
+          this.#lanes.set(key, this.#begin(key, new Lane(this.#deps, source, this.#options)));
+        else running.lane.source = source;
       }
     }
     const gone = [...this.#lanes].filter(([key]) => !wanted.has(key));
@@ -158,7 +209,10 @@ export class HookWorker {
           const due = (lane.due ?? Number.POSITIVE_INFINITY) - this.#deps.clock.now();
           await waker.wait(this.#options.valid() ? Math.max(0, Math.min(LOOK_MS, due)) : TICK_MS);
         } catch (error) {
-          this.#deps.log.warn("a hook waits for the broker", { orb: lane.live.orb, error: String(error) });
+          this.#deps.log.warn("a hook waits for the broker", {
+            orb: lane.source.live.orb,
+            error: String(error),
+          });
           if (!stopped) await waker.wait(FAILED_MS);
         }
       }
@@ -168,16 +222,18 @@ export class HookWorker {
       stop();
       if (this.#lanes.get(key)?.lane === lane) this.#lanes.delete(key);
     };
-    const filter = feedSubject(subjects.allLogs(lane.live.orb));
-    const subscription = this.#deps.store.subscribe(filter, () => waker.wake(), lost);
-    return { lane, stop, subscription, ended: run() };
+    const wake = () => waker.wake();
+    const { origin, filter } = lane.source;
+    const subscription =
+      origin === "ticks" ? undefined : this.#deps.store.subscribe(feedSubject(filter), wake, lost);
+    return { lane, wake, stop, subscription, ended: run() };
   }
 }
 
 async function ended(lanes: readonly Running[]): Promise<void> {
   for (const { stop, subscription } of lanes) {
     stop();
-    subscription.unsubscribe();
+    subscription?.unsubscribe();
   }
   await Promise.all(lanes.map((lane) => lane.ended));
 }

@@ -1,0 +1,121 @@
+/**
+ * Keeps the broker's schedules in line with the published definitions. The broker writes a tick at each time of a cron
+ * expression, whether a process runs or not. The leader alone writes here, each time expecting what it has seen.
+ */
+import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
+import type { Deps } from "../../deps.ts";
+import { SMALL_BYTES } from "../../store/budget.ts";
+import { scanPages } from "../../store/pages.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import { type Append, Conflict } from "../../store/types.ts";
+import type { HookedOrb } from "./definitions.ts";
+import { DONE_SECONDS } from "./stored.ts";
+
+/** Milliseconds until the broker's schedules are read again, in case that something else has changed them. */
+const LOOK_MS = 60_000;
+const REMOVED_SECONDS = 1;
+
+/** What decides when a schedule has its ticks. Its ticks have the same body. */
+function rhythmOf({ fence }: LiveOrb, { cron, timeZone }: ScheduleDefinition): string {
+  return JSON.stringify({ v: 1, incarnation: fence?.incarnation ?? 0, cron, timeZone });
+}
+
+/** Returns whether a tick of one definition is also a tick of another one. */
+export function sameRhythm(
+  one: { live: LiveOrb; schedule: ScheduleDefinition },
+  other: { live: LiveOrb; schedule: ScheduleDefinition },
+): boolean {
+  return rhythmOf(one.live, one.schedule) === rhythmOf(other.live, other.schedule);
+}
+
+/** Last message of each subject. A removed schedule has an empty body until it expires. */
+type Stored = Map<string, { seq: number; body: string }>;
+
+export class Crons {
+  readonly #deps: Pick<Deps, "store" | "clock" | "log">;
+  #stored: Stored = new Map();
+  #looked = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: Pick<Deps, "store" | "clock" | "log">) {
+    this.#deps = deps;
+  }
+
+  /** Whether the broker has no schedule, as last seen. */
+  get none(): boolean {
+    return [...this.#stored.values()].every(({ body }) => body === "");
+  }
+
+  /** Makes the next look read the broker's schedules, for example because this process has become the leader. */
+  forget(): void {
+    this.#looked = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Reads the broker's schedules if that is due. */
+  async look(): Promise<void> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    if (now - this.#looked < LOOK_MS) return;
+    const found: Stored = new Map();
+    const read = (fromSeq: number) =>
+      store.scan(streams.hooks, subjects.allHookCrons, { fromSeq, limit: 200, maxBytes: SMALL_BYTES });
+    for await (const messages of scanPages(read)) {
+      for (const message of messages) found.set(message.subject, { seq: message.seq, body: message.text() });
+    }
+    this.#stored = found;
+    this.#looked = now;
+  }
+
+  /** Writes and removes the broker's schedules, so that they are those of the definitions. */
+  async reconcile(orbs: ReadonlyMap<string, HookedOrb>): Promise<void> {
+    const wanted = new Map<string, Append>();
+    for (const [orb, { live, schedules }] of orbs) {
+      for (const schedule of schedules) {
+        const message = messageFor(live, schedule, subjects.hookCron(orb, schedule.id));
+        wanted.set(message.subject, message);
+      }
+    }
+    for (const [subject, { body }] of this.#stored) {
+      if (body === "" || wanted.has(subject)) continue;
+      await this.#write({ subject, data: "", rollup: true, ttl: REMOVED_SECONDS });
+    }
+    for (const [subject, message] of wanted) {
+      if (this.#stored.get(subject)?.body !== message.data) await this.#write(message);
+    }
+  }
+
+  /** Returns the sequence after which the ticks of a schedule begin, or undefined while it is not stored. */
+  since(live: LiveOrb, schedule: ScheduleDefinition): number | undefined {
+    const stored = this.#stored.get(subjects.hookCron(live.orb, schedule.id));
+    return stored?.body === rhythmOf(live, schedule) ? stored.seq : undefined;
+  }
+
+  async #write(message: Append): Promise<void> {
+    const { subject } = message;
+    const expect = { seq: this.#stored.get(subject)?.seq ?? 0 };
+    try {
+      const seq = await this.#deps.store.append(streams.hooks, { ...message, expect });
+      this.#stored.set(subject, { seq, body: String(message.data) });
+    } catch (error) {
+      // Another process has changed it, it has expired, or the broker does not accept the expression.
+      this.forget();
+      if (error instanceof Conflict) return;
+      this.#deps.log.error("a schedule is not stored", { subject, error: String(error) });
+    }
+  }
+}
+
+function messageFor(live: LiveOrb, schedule: ScheduleDefinition, subject: string): Append {
+  const { cron, timeZone } = schedule;
+  return {
+    subject,
+    data: rhythmOf(live, schedule),
+    rollup: true,
+    headers: {
+      "Nats-Schedule": cron,
+      "Nats-Schedule-Target": subjects.hookTicks(live.orb, schedule.id),
+      "Nats-Schedule-TTL": `${DONE_SECONDS}s`,
+      ...(timeZone === undefined ? {} : { "Nats-Schedule-Time-Zone": timeZone }),
+    },
+  };
+}

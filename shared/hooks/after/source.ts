@@ -1,0 +1,112 @@
+/** The messages that a lane delivers: revisions of an orb to a hook, or ticks of a schedule to its handler. */
+import type { HookDefinition } from "../../definition/document/hooks.ts";
+import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
+import { addressIn } from "../../entry/model/resolve.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import type { StoredMessage } from "../../store/types.ts";
+import { type HookedRevision, revisionFor } from "./events.ts";
+import type { DeliveryRecord, Origin } from "./stored.ts";
+
+/** A message that a lane delivers. */
+export interface Occurrence {
+  about: Pick<DeliveryRecord, "event" | "module" | "schema" | "entry" | "revision">;
+  /** Returns false if the delivery is no longer wanted. */
+  deliver(attempt: number): Promise<boolean>;
+}
+
+export interface Source {
+  live: LiveOrb;
+  /** Id of the hook or of the schedule. */
+  id: string;
+  origin: Origin;
+  stream: string;
+  filter: string;
+  /** Sequence after which the messages begin. */
+  since: number;
+  /** Returns null if a message is not for the hook. */
+  read(message: StoredMessage): Occurrence | null;
+  /** Messages with the same key keep their order. */
+  keyOf(message: StoredMessage): string;
+  /** Whether a message no longer counts if there is a later one. */
+  isLate(message: StoredMessage, now: number): boolean;
+}
+
+/** A delivery of a revision to a hook. */
+export interface Delivery extends HookedRevision {
+  live: LiveOrb;
+  hook: HookDefinition;
+  /** Number of this attempt, from 1. */
+  attempt: number;
+}
+
+export interface TickDelivery {
+  live: LiveOrb;
+  schedule: ScheduleDefinition;
+  seq: number;
+  /** Time of the tick in milliseconds since the epoch. */
+  at: number;
+  attempt: number;
+}
+
+/** After this many milliseconds without a run, only the newest tick counts. */
+export const LATE_MS = 60_000;
+
+/** Returns the revisions that a hook hears of. */
+export function revisionsFor(
+  live: LiveOrb,
+  hook: HookDefinition,
+  since: number,
+  deliver: (delivery: Delivery) => Promise<void>,
+): Source {
+  return {
+    live,
+    id: hook.id,
+    origin: "revisions",
+    stream: streams.orb(live.orb),
+    filter: subjects.allLogs(live.orb),
+    since,
+    read(message) {
+      const revision = revisionFor(live.compiled, hook, message);
+      if (revision === null) return null;
+      const { id: entry, module, schema, revision: number } = revision.entry;
+      return {
+        about: { event: revision.event, module, schema, entry, revision: number },
+        deliver: async (attempt) => {
+          await deliver({ ...revision, live, hook, attempt });
+          return true;
+        },
+      };
+    },
+    keyOf: ({ subject }) => addressIn(subject).id,
+    isLate: () => false,
+  };
+}
+
+/** Returns the ticks of a schedule. A tick waits for no other one. */
+export function ticksOf(
+  live: LiveOrb,
+  schedule: ScheduleDefinition,
+  since: number,
+  deliver: (delivery: TickDelivery) => Promise<boolean>,
+): Source {
+  const subject = subjects.hookTicks(live.orb, schedule.id);
+  const about = { event: "schedule.tick", module: null, schema: null, entry: null, revision: null } as const;
+  return {
+    live,
+    id: schedule.id,
+    origin: "ticks",
+    stream: streams.hooks,
+    filter: subject,
+    since,
+    read: (message) =>
+      message.subject !== subject || message.size === 0
+        ? null
+        : {
+            about,
+            deliver: (attempt) => deliver({ live, schedule, seq: message.seq, at: message.time, attempt }),
+          },
+    keyOf: ({ seq }) => String(seq),
+    isLate: ({ time }, now) => now - time > LATE_MS,
+  };
+}
