@@ -8,6 +8,13 @@ import type { Scope } from "./credentials/operations.ts";
 /** Built-in roles from the most to the least powerful. `public` is an anonymous caller. */
 export type Role = "owner" | "admin" | "user" | "public";
 
+const RANK: Record<Role, number> = { public: 0, user: 1, admin: 2, owner: 3 };
+
+/** Returns whether `role` has at least the rights of `least`. */
+export function atLeast(role: Role, least: Role): boolean {
+  return RANK[role] >= RANK[least];
+}
+
 /** Value of `exp` for credentials that never expire: the last second of the year 9999. */
 export const NEVER = 253_402_300_799;
 

@@ -9,6 +9,7 @@ import {
   accountBehind,
   actorId,
   anonymous,
+  atLeast,
   builtInRole,
   type HandlerActor,
   type OrbRights,
@@ -36,16 +37,7 @@ export const SHARED_REALM = "auth";
 /** Name of the realm (set of accounts) of platform admins. */
 export const PLATFORM_REALM = "platform";
 
-const RANK: Record<Role, number> = { public: 0, user: 1, admin: 2, owner: 3 };
-
-/** Returns whether `role` has at least the rights of `least`. */
-export function atLeast(role: Role, least: Role): boolean {
-  return RANK[role] >= RANK[least];
-}
-
-/**
- * Returns which accounts an application accepts: its own if it uses the service `access`, otherwise the shared ones.
- */
+/** Returns the realm of an application: its own if it uses the service `access`, otherwise the shared one. */
 export function realmOf(orb: string, orbUsesAccess: boolean): string {
   return orbUsesAccess ? orb : SHARED_REALM;
 }
@@ -57,10 +49,7 @@ export interface Principal {
   role: Role;
   /** The caller's role, if it is one that the orb defines. */
   orbRole?: string | undefined;
-  /**
-   * Rights that the caller's API token has in this application. Missing if the caller sent no API token; then only the
-   * role limits the caller.
-   */
+  /** Rights of the caller's API token in this application. Without a token, only the role limits the caller. */
   scope?: Scope;
   /** The handler that acts on behalf of the caller, and the acts that the application grants to that handler. */
   acting?: { handler: string; acts: readonly Act[] };

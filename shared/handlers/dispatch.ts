@@ -1,5 +1,5 @@
-import { actorId } from "../access/actor.ts";
-import { atLeast, type Principal, requireAct } from "../access/authorize.ts";
+import { actorId, atLeast } from "../access/actor.ts";
+import { type Principal, requireAct } from "../access/authorize.ts";
 import { requireCovered } from "../access/credentials/operations.ts";
 import { refusal } from "../access/refusals.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";

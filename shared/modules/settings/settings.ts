@@ -1,6 +1,6 @@
 /** User settings and application settings. Each is an entry whose id is derived from its owner. */
-import { type Actor, accountOf, actorId, throughOf } from "../../access/actor.ts";
-import { atLeast, mayForAll, type Principal, principalIn, requireAct } from "../../access/authorize.ts";
+import { type Actor, accountOf, actorId, atLeast, throughOf } from "../../access/actor.ts";
+import { mayForAll, type Principal, principalIn, requireAct } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
