@@ -38,7 +38,7 @@ function readable(color: Rgb, towards: Rgb, ground: Rgb): string {
 /** The name of the style sheet with the readable forms of a color. */
 export const accentName = (color: string) => `accent-${color.slice(1).toLowerCase()}.css`;
 
-/** The style sheet of that name; undefined for other names. Text on the color is that of signin.css. */
+/** Returns the style sheet `accent-<hex color>.css` with an orb's color, or undefined for any other name. */
 export function accentStyle(name: string): string | undefined {
   const hex = /^accent-([0-9a-f]{6})\.css$/.exec(name)?.[1];
   if (hex === undefined) return undefined;

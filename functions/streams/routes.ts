@@ -21,7 +21,7 @@ const PAGE_LIMIT = { messages: 2000, bytes: 1_000_000 };
 /** Milliseconds between two keep-alive messages. The runtime may notice a disconnected client only when it writes. */
 const KEEP_ALIVE_MS = 2_000;
 
-/** Accepts any value here, because shared/streams validates it, so that all hosts report the same errors. */
+/** Accepts any value. `shared/streams` validates it, so that the functions and the streams process report the same errors. */
 const parameter = (description: string, example?: string) =>
   z
     .unknown()

@@ -22,7 +22,7 @@ export interface Keys {
 export interface Head {
   /** All headers as one text, for comparison. */
   key: string;
-  /** Header names and values in turn, without those that are different for each request or body. */
+  /** Alternating header names and values. Excludes headers that vary with the request or the body. */
   headers: readonly string[];
   type: string;
   route: string;

@@ -18,7 +18,7 @@ export async function withStore<T>(
   replicas: number,
   act: (store: Store) => Promise<T>,
 ): Promise<T> {
-  // Only a persistent connection reports why the broker rejected it.
+  // The reason why the broker rejects a connection is reported only with `reconnect`.
   const store = openStore({ ...access, replicas, reconnect: true, connectTimeoutMs: 5_000 });
   try {
     return await act(store);

@@ -142,7 +142,7 @@ async function* scanBackwards(
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
-      // The page ended before it reached the newest entries, so start it at a later sequence.
+      // The page ended before it reached the newest entries, so read it again from a higher sequence number.
       const reached = inside.at(-1)?.seq ?? from;
       density = Math.max(density * 2, inside.length / (reached - from + 1));
       continue;

@@ -12,8 +12,8 @@ import type { OrbContext } from "../model/resolve.ts";
 const ATTEMPTS = 24;
 const MEND = 3;
 /**
- * Publishing a new definition blocks writes to the orb for some milliseconds. After this many attempts, about 300 ms,
- * assume that the publication was interrupted, and unblock the writes.
+ * Number of attempts after which a writer assumes that a publication was interrupted, and unblocks writes to the orb.
+ * The attempts take about 300 ms. A publication blocks writes for a few milliseconds only.
  */
 const REOPEN = 11;
 

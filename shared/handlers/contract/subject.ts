@@ -44,8 +44,8 @@ export async function capturingStreams(
 }
 
 /**
- * Rejects a subject whose messages a stream stores: the broker's acknowledgement would look like the service's
- * response.
+ * Rejects a subject that a stream captures. The broker acknowledges each captured message, and the acknowledgement
+ * would be mistaken for the service's response.
  */
 export async function requireUncaptured(store: Pick<Store, "streamNames">, subject: string): Promise<void> {
   const captured = await store.streamNames(subject);

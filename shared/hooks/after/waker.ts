@@ -9,7 +9,7 @@ export class Waker {
     this.#end?.();
   }
 
-  /** Clears earlier calls of `wake`, so that they do not end the next pause. */
+  /** Discards earlier calls to `wake`, so that they do not end the next pause. */
   forget(): void {
     this.#woken = false;
   }

@@ -24,8 +24,8 @@ export interface Source {
 }
 
 /**
- * Maximum number of recorded values per response and stream. Checking more would be slower than making the response
- * again.
+ * Maximum number of values per response and stream that are recorded to check whether a cached response is still
+ * current. Checking more values would be slower than building the response again.
  */
 const MOST = 512;
 

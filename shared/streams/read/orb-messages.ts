@@ -134,7 +134,7 @@ class Heads {
     let most = HEADS;
     for (let at = 0; at < logs.length && this.#bytes < this.#maxBytes; ) {
       const part = logs.slice(at, at + most);
-      // One entry alone may be as large as the broker allows.
+      // A single entry can be as large as the broker allows, so it gets the higher limit.
       const maxBytes = part.length > 1 ? HEAD_BYTES : PAIR_BYTES;
       const done = await this.#take(HEAD_BYTES);
       try {
