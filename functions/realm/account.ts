@@ -76,7 +76,7 @@ export function accountRoutes(scope: Scope) {
     path: `${prefix}/passkeys/{id}`,
     operationId: `remove${name}Passkey`,
     summary: "Remove a passkey",
-    description: "The last one cannot be removed (409).",
+    description: "The last way to sign in cannot be removed (409).",
     request: { params: withId },
     responses: { 204: { description: "Removed" } },
     problems: [401, 403, 404, 409],

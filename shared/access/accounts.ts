@@ -25,6 +25,8 @@ export interface AccountRecord {
    * be used.
    */
   identities?: LinkedIdentity[] | undefined;
+  /** Passkeys and identities that a running request has added and may still take back. */
+  joining?: Joining[] | undefined;
   /** Hash of the account's only valid recovery link. Any other link for this account is invalid. */
   recovery?: string | undefined;
   /** The account's only valid set of recovery codes. Codes of any other set are invalid. */
@@ -38,6 +40,13 @@ export interface AccountRecord {
   service?: boolean | undefined;
   createdAt: string;
   updatedAt: string;
+}
+
+export interface Joining {
+  /** Id of a passkey, or `identity.<id>`. */
+  credential: string;
+  /** Milliseconds since the epoch. The request has ended by then, or was interrupted. */
+  until: number;
 }
 
 /** An entry in an account's list of identities at OpenID Connect providers. */

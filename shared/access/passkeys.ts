@@ -57,13 +57,47 @@ export async function renamePasskey(
   return { id, name, createdAt, lastUsedAt, backedUp, transports };
 }
 
+/** Milliseconds after which a request that adds a passkey or an identity has ended or was interrupted. */
+const JOINING_MS = 60_000;
+
+/** Returns the value of `credential` of an identity, in sessions and in accounts. Ids of passkeys contain no dot. */
+export const credentialOfIdentity = (id: string) => `identity.${id}`;
+
 /**
- * Returns whether the account has an identity at a provider that the orb still offers.
- * @param but id of an identity to ignore
+ * Marks a new passkey or identity of an account. The request that adds it takes it back if its session has ended
+ * meanwhile. Until that is decided, the other ways to sign in must stay.
  */
-export function hasUsableIdentity(realm: Realm, { identities = [] }: AccountRecord, but = ""): boolean {
-  return identities.some(
-    ({ id, issuer }) => id !== but && realm.providers.some((provider) => provider.issuer === issuer),
+export function joining(deps: Deps, account: AccountRecord, credential: string): AccountRecord {
+  const now = deps.clock.now();
+  const others = (account.joining ?? []).filter(({ until }) => until > now);
+  return { ...account, joining: [...others, { credential, until: now + JOINING_MS }] };
+}
+
+/** Removes the mark of a passkey or an identity, which stays in the account or was taken back. */
+export function joined(account: AccountRecord, credential: string): AccountRecord {
+  const others = (account.joining ?? []).filter((other) => other.credential !== credential);
+  return { ...account, joining: others.length === 0 ? undefined : others };
+}
+
+/**
+ * Returns whether the user can still sign in without a passkey or an identity. Counts the passkeys if the orb offers
+ * sign-in with them, and the identities at providers that the orb offers.
+ * @param credential id of the passkey, or `identity.<id>`
+ */
+export function canSignInWithout(
+  deps: Deps,
+  realm: Realm,
+  account: AccountRecord,
+  credential: string,
+): boolean {
+  const now = deps.clock.now();
+  const uncertain = (account.joining ?? []).filter(({ until }) => until > now);
+  const ignored = new Set([credential, ...uncertain.map((one) => one.credential)]);
+  const issuers = new Set(realm.providers.map(({ issuer }) => issuer));
+  const usable = (account.identities ?? []).filter(({ issuer }) => issuers.has(issuer));
+  return (
+    (realm.handlers.has("passkey") && account.credentials.some((id) => !ignored.has(id))) ||
+    usable.some(({ id }) => !ignored.has(credentialOfIdentity(id)))
   );
 }
 
@@ -77,7 +111,7 @@ export async function removePasskey(
   const { sub, sid } = own(actor, realm, "passkeys.write");
   await changeAccount(deps, realm, sub, (account) => {
     if (!account.credentials.includes(id)) throw notFound("passkey");
-    if (account.credentials.length === 1 && !hasUsableIdentity(realm, account)) {
+    if (!canSignInWithout(deps, realm, account, id)) {
       throw new AppError(
         "conflict",
         "last_passkey",

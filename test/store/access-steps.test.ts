@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { generateKeys } from "../../scripts/config/secrets.ts";
+import type { AccountRecord } from "../../shared/access/accounts.ts";
 import { type Actor, actorId, system } from "../../shared/access/actor.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { bootstrapRealm, ensureBootstrap, listInBootstrapMode } from "../../shared/access/bootstrap.ts";
 import { begin, beginAdding } from "../../shared/access/ceremony/begin.ts";
 import { complete } from "../../shared/access/ceremony/complete.ts";
 import { createInvitation, listInvitations } from "../../shared/access/invitations.ts";
+import { unlink } from "../../shared/access/oauth/identities.ts";
+import { removePasskey } from "../../shared/access/passkeys.ts";
 import { keys, platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
 import { checkInvitation } from "../../shared/access/recovery/usable.ts";
 import { type Completed, endSession } from "../../shared/access/sessions.ts";
@@ -194,6 +197,101 @@ describe("a session ends while it adds a passkey", () => {
       expect(await store.kvList(buckets.sessions, `auth.${account.id}.*`, { maxBytes: 1e8 })).toEqual([]);
     },
   );
+});
+
+describe("the last way to sign in", () => {
+  const issuer = "https://idp.example.com";
+  const provider = { id: "main", issuer, clientId: "client" };
+  const club: Realm = {
+    ...sharedRealm,
+    handlers: new Set(["passkey", "invitations", "oauth"]),
+    providers: [provider],
+  };
+  const [first, second] = ["a".repeat(43), "b".repeat(43)];
+
+  /** Registers an account with a passkey, and lists identities in it. */
+  async function member(...identities: { id: string; issuer: string }[]) {
+    const { token } = await createInvitation(deps(), system, { realm: club, role: "user" });
+    const { session, account } = await register(store, club, token, new Authenticator(ORIGIN));
+    const at = new Date().toISOString();
+    for (const { id, issuer: from } of identities) {
+      const record = {
+        v: 1,
+        id,
+        account: account.id,
+        issuer: from,
+        subject: "ann",
+        label: null,
+        createdAt: at,
+      };
+      await store.kvPut(buckets.orbCredentials, `auth.identity.${id}`, JSON.stringify(record));
+    }
+    const listed = { ...account, identities };
+    await store.kvPut(buckets.orbUsers, `auth.${account.id}`, JSON.stringify(listed));
+    const actor = await authenticate(deps(), { bearer: session.token }, { realms: ["auth"] });
+    return { id: account.id, passkey: account.credentials[0] ?? "", actor, session };
+  }
+
+  const ways = async (id: string): Promise<number> => {
+    const record = await store.kvGet(buckets.orbUsers, `auth.${id}`);
+    const { credentials = [], identities = [] } = record?.json<Partial<AccountRecord>>() ?? {};
+    return credentials.length + identities.filter((one) => one.issuer === issuer).length;
+  };
+
+  test("stays when all ways are removed in the same millisecond", async () => {
+    for (let round = 0; round < 10; round++) {
+      const { id, passkey, actor } = await member({ id: first, issuer }, { id: second, issuer });
+      const removals = await Promise.allSettled([
+        removePasskey(deps(), actor, { realm: club, id: passkey }),
+        unlink(deps(), actor, { realm: club, id: first }),
+        unlink(deps(), actor, { realm: club, id: second }),
+      ]);
+      const refused = removals.filter(({ status }) => status === "rejected");
+      expect(refused).toMatchObject([
+        { reason: { code: expect.stringMatching(/^last_(passkey|identity)$/) } },
+      ]);
+      expect(await ways(id)).toBe(1);
+    }
+  });
+
+  test("is not an identity of a provider that the orb no longer offers", async () => {
+    const { passkey, actor } = await member({ id: first, issuer: "https://gone.example.com" });
+    await expect(removePasskey(deps(), actor, { realm: club, id: passkey })).rejects.toMatchObject({
+      code: "last_passkey",
+    });
+    await unlink(deps(), actor, { realm: club, id: first });
+  });
+
+  test("is not a passkey in an orb without sign-in by passkeys", async () => {
+    const { passkey, actor } = await member({ id: first, issuer });
+    const realm = { ...club, handlers: new Set(["oauth"]) };
+    await expect(unlink(deps(), actor, { realm, id: first })).rejects.toMatchObject({
+      code: "last_identity",
+    });
+    await removePasskey(deps(), actor, { realm, id: passkey });
+  });
+
+  test("stays while a request may take back the other one, because its session has ended", async () => {
+    const { id, passkey, actor, session } = await member();
+    const { sessionId, publicKey } = await beginAdding(deps(), actor, { realm: club });
+    const response = new Authenticator(ORIGIN).create(publicKey);
+    let removal: Promise<void> | undefined;
+    // Between the write that lists the new passkey and the check of the session.
+    const racing = {
+      ...store,
+      kvPut: async (...given: Parameters<Store["kvPut"]>) => {
+        const revision = await store.kvPut(...given);
+        if (given[0] !== buckets.orbUsers || removal !== undefined) return revision;
+        removal = removePasskey(deps(), actor, { realm: club, id: passkey });
+        await Promise.allSettled([removal, endSession(deps(), club.name, id, session.sid)]);
+        return revision;
+      },
+    };
+    const adding = complete(deps(racing), { realm: club, sessionId, response });
+    await expect(adding).rejects.toMatchObject({ code: "passkey_refused" });
+    await expect(removal).rejects.toMatchObject({ code: "last_passkey" });
+    expect(await ways(id)).toBe(1);
+  });
 });
 
 test("finishes an interrupted removal of an admin when it is repeated", async () => {

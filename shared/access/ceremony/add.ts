@@ -1,5 +1,6 @@
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
 import {
   type AccountRecord,
   type CredentialRecord,
@@ -9,10 +10,12 @@ import {
 } from "../accounts.ts";
 import { audit } from "../audit.ts";
 import { lastingCredential } from "../authenticate.ts";
+import { joined, joining } from "../passkeys.ts";
 import { keys, type Realm } from "../realms.ts";
 import { type Completed, endSessions, sessionFor, startSession } from "../sessions.ts";
 import { requireRoom } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
+import { CERTAIN } from "./recover.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
@@ -49,24 +52,28 @@ export async function add(
     if (current.recovered !== undefined) throw passkeyRefused();
     if (current.status !== "active" || current.role !== role) throw passkeyRefused();
     requireRoom(current);
-    return { ...current, credentials: [...current.credentials, passkey.id] };
+    return joining(deps, { ...current, credentials: [...current.credentials, passkey.id] }, passkey.id);
   };
-  const unlisted = (current: AccountRecord): AccountRecord => ({
-    ...current,
-    credentials: current.credentials.filter((id) => id !== passkey.id),
-  });
+  const unlisted = (current: AccountRecord): AccountRecord => {
+    const others = current.credentials.filter((id) => id !== passkey.id);
+    return joined({ ...current, credentials: others }, passkey.id);
+  };
   let account: AccountRecord;
   try {
-    account = await changeAccount(deps, realm, sub, listed);
+    await changeAccount(deps, realm, sub, listed);
     // The session ended during the write, so the user may not know about the new passkey. Remove it.
     if ((await lasts()) === null) {
       await changeAccount(deps, realm, sub, unlisted);
       throw passkeyRefused();
     }
+    account = await changeAccount(deps, realm, sub, (current) => joined(current, passkey.id));
   } catch (error) {
-    // Delete passkeys that no account references; they would block the next registration.
-    await endSessions(deps, realm.name, sub, { credential: passkey.id });
-    await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
+    // Delete the passkey only after errors that prove that the account does not list it. The account would otherwise
+    // count a passkey that does not exist as a way to sign in.
+    if (error instanceof AppError && CERTAIN.has(error.kind)) {
+      await endSessions(deps, realm.name, sub, { credential: passkey.id });
+      await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });
+    }
     throw error;
   }
   await audit(deps, { realm: realm.name, action: "passkey", actor: { sub }, target: sub, detail: "added" });

@@ -63,7 +63,7 @@ async function wayOf(deps: Deps, realm: Realm, sub: string, challenge: Challenge
  * Errors that prove that the account does not list the new passkey. After any other error, the account may list it, so
  * the passkey must be kept.
  */
-const CERTAIN: ReadonlySet<string> = new Set(["gone", "conflict", "not_found", "unauthenticated"]);
+export const CERTAIN: ReadonlySet<string> = new Set(["gone", "conflict", "not_found", "unauthenticated"]);
 
 /**
  * Adds a passkey to the account of a recovery link or a recovery code.

@@ -12,12 +12,12 @@ import { registerInvited } from "../ceremony/register.ts";
 import { registerOpen } from "../ceremony/signup.ts";
 import { findInvitation } from "../invitations.ts";
 import { countSignup, enforceRateLimit } from "../limits.ts";
+import { credentialOfIdentity, joined, joining } from "../passkeys.ts";
 import { generatedName, newAccountId, type Realm } from "../realms.ts";
 import { requireOpen } from "../recovery/usable.ts";
 import { type Completed, readSession, type StartedSession } from "../sessions.ts";
 import { requireOpenSignup } from "../settings.ts";
 import {
-  credentialOf,
   type FoundIdentity,
   findIdentity,
   IDENTITY_LIMIT,
@@ -126,7 +126,7 @@ async function signIn(
   const found = await findIdentity(deps, realm, id);
   if (found.account !== null) {
     return enter(deps, realm, found.account, {
-      credential: credentialOf(id),
+      credential: credentialOfIdentity(id),
       lists: (account) => lists(account, id),
       refused: identityRefused,
       detail: `provider_${begun.provider}`,
@@ -164,7 +164,7 @@ async function register(
 function identityMeans(deps: Deps, realm: Realm, found: FoundIdentity, identity: IdentityRecord): Means {
   let remove = async () => {};
   return {
-    credential: credentialOf(identity.id),
+    credential: credentialOfIdentity(identity.id),
     listed: { credentials: [], identities: [listed(identity)] },
     write: async () => {
       remove = await writeIdentity(deps, realm, found, identity);
@@ -193,6 +193,7 @@ async function link(
   if (found.account?.id === sub) return;
   requireFree(deps, found);
   const { role } = account.value;
+  const credential = credentialOfIdentity(identity.id);
   const remove = await writeIdentity(deps, realm, found, identity);
   const linked = (current: AccountRecord): AccountRecord | null => {
     // The identity is already linked: an earlier attempt succeeded, but its response was lost.
@@ -206,18 +207,19 @@ async function link(
       const detail = `An account has at most ${IDENTITY_LIMIT} identities. Unlink one first.`;
       throw new AppError("conflict", "too_many_identities", detail);
     }
-    return { ...current, identities: [...identities, listed(identity)] };
+    return joining(deps, { ...current, identities: [...identities, listed(identity)] }, credential);
   };
   try {
     await changeAccount(deps, realm, sub, linked);
     // The session ended during the write, so the user may not know about the identity. Unlink it.
     if ((await lasts()) === null) {
-      await changeAccount(deps, realm, sub, (current) => ({
-        ...current,
-        identities: current.identities?.filter(({ id }) => id !== identity.id),
-      }));
+      await changeAccount(deps, realm, sub, (current) => {
+        const identities = current.identities?.filter(({ id }) => id !== identity.id);
+        return joined({ ...current, identities }, credential);
+      });
       throw identityRefused();
     }
+    await changeAccount(deps, realm, sub, (current) => joined(current, credential));
   } catch (error) {
     // Remove the identity only after errors that prove that the account does not list it.
     if (error instanceof AppError && AUDITED.has(error.kind)) await remove();

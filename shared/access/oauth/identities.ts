@@ -18,7 +18,7 @@ import type { Actor } from "../actor.ts";
 import { audit } from "../audit.ts";
 import { requireOwn } from "../authorize.ts";
 import { activated } from "../ceremony/login.ts";
-import { hasUsableIdentity } from "../passkeys.ts";
+import { canSignInWithout, credentialOfIdentity } from "../passkeys.ts";
 import { keys, type Realm } from "../realms.ts";
 import { refusal } from "../refusals.ts";
 import { endSessions } from "../sessions.ts";
@@ -44,9 +44,6 @@ export interface IdentityRecord {
 }
 
 export const identityId = (issuer: string, subject: string) => sha256(JSON.stringify([issuer, subject]));
-
-/** Returns the value of `credential` in the records of sessions that the identity started. */
-export const credentialOf = (id: string) => `identity.${id}`;
 
 export const lists = ({ identities = [] }: AccountRecord, id: string) =>
   identities.some((identity) => identity.id === id);
@@ -150,13 +147,13 @@ export async function unlink(deps: Deps, actor: Actor, input: { realm: Realm; id
   if (record?.value.account !== sub) throw notFound("identity");
   await changeAccount(deps, realm, sub, (account) => {
     if (!lists(account, id)) return null;
-    if (account.credentials.length === 0 && !hasUsableIdentity(realm, account, id)) {
+    if (!canSignInWithout(deps, realm, account, credentialOfIdentity(id))) {
       const detail = "The last way to sign in to an account cannot be removed. Add a passkey first.";
       throw new AppError("conflict", "last_identity", detail);
     }
     return { ...account, identities: account.identities?.filter((other) => other.id !== id) };
   });
-  await endSessions(deps, realm.name, sub, { credential: credentialOf(id), but: sid });
+  await endSessions(deps, realm.name, sub, { credential: credentialOfIdentity(id), but: sid });
   // A conflict means that another request has linked the identity again. Keep that request's record.
   const removed = deps.store.kvDelete(credentials, record.key, { expect: record.revision, ttl: 60 });
   await Promise.all([
