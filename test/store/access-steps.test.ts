@@ -181,13 +181,11 @@ describe("a session ends while it adds a passkey", () => {
       const actor = await authenticate(deps(), { bearer: session.token }, { realms: ["auth"] });
       const { sessionId, publicKey } = await beginAdding(deps(), actor, { realm });
       const device = new Authenticator(ORIGIN);
-      let ended: Promise<void> | undefined;
-      const racing = countingStore(store, (_, index) => {
-        if (index === n) ended = endSession(deps(), realm.name, account.id, session.sid);
+      const racing = countingStore(store, async (_, index) => {
+        if (index === n) await endSession(deps(), realm.name, account.id, session.sid);
       });
       const response = device.create(publicKey);
       const added = await complete(deps(racing.store), { realm, sessionId, response }).catch(() => null);
-      await ended;
       const { credentials } = (await accountOf(account.id)) ?? { credentials: [] };
       expect(credentials).toHaveLength(added === null ? 1 : 2);
       // Only a session that ends after the last check is too late.

@@ -274,7 +274,7 @@ describe("round trips", () => {
       list: 2,
       unpublish: 5,
       // One trip finds out whether the bucket of API tokens exists, because an older version provisions none.
-      delete: 13,
+      delete: 15,
     });
   });
 });

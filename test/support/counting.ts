@@ -15,19 +15,30 @@ export interface Counted {
   reset(): void;
 }
 
+/** Calls that run at the same time. */
+interface Round {
+  /** Calls without a response yet. */
+  running: number;
+  /** All calls of the round so far. */
+  joined: number;
+  over: PromiseWithResolvers<void>;
+}
+
 /**
  * Wraps a store and counts its calls.
- * @param before runs before each call; an error that it throws becomes the call's error, and the broker sees nothing
- * @param distance added latency in milliseconds. Code that signs or hashes between two parallel calls needs some, so
- * that the first
- *   response does not arrive before the second call
+ * @param before runs before each call, which waits for its promise; an error that it throws becomes the call's error,
+ *   and the broker sees nothing
+ * @param gather milliseconds for which the responses to parallel calls are held back until all of them can be given
+ *   together. Parallel chains of calls then proceed in step, so `trips` is the length of the longest chain whatever
+ *   each call takes. Code may sign or hash for so long before it makes its parallel call. With 0, each response is
+ *   given at once, and `trips` counts the periods in which any call runs.
  */
 export function countingStore(
   inner: Store,
-  before?: (call: string, index: number) => void,
-  distance = 0,
+  before?: (call: string, index: number) => void | Promise<void>,
+  gather = 0,
 ): Counted {
-  let running = 0;
+  let round: Round | undefined;
   const counted: Counted = {
     store: inner,
     calls: [],
@@ -37,24 +48,40 @@ export function countingStore(
       counted.trips = 0;
     },
   };
+  const join = (): Round => {
+    if (round === undefined) {
+      counted.trips++;
+      round = { running: 0, joined: 0, over: Promise.withResolvers() };
+    }
+    round.running++;
+    round.joined++;
+    return round;
+  };
+  const end = async (mine: Round): Promise<void> => {
+    const { joined } = mine;
+    if (gather > 0) {
+      await setTimeout(gather);
+      // Let pending computations run first.
+      await setImmediate();
+      if (mine.joined > joined) return;
+    }
+    round = undefined;
+    mine.over.resolve();
+  };
   counted.store = new Proxy(inner, {
     get(target, name, receiver) {
       const member: unknown = Reflect.get(target, name, receiver);
       if (typeof member !== "function" || typeof name !== "string" || !ASKING.has(name)) return member;
       return async (...args: unknown[]) => {
-        before?.(name, counted.calls.length);
+        const act = before?.(name, counted.calls.length);
         counted.calls.push(name);
-        if (running++ === 0) counted.trips++;
+        if (act !== undefined) await act;
+        const mine = join();
         try {
-          const answer: unknown = await Reflect.apply(member, target, args);
-          if (distance > 0) {
-            await setTimeout(distance);
-            // Let pending computations run first.
-            await setImmediate();
-          }
-          return answer;
+          return await Reflect.apply(member, target, args);
         } finally {
-          running--;
+          if (--mine.running === 0) void end(mine);
+          if (gather > 0) await mine.over.promise;
         }
       };
     },
