@@ -69,7 +69,7 @@ async function forPeople(c: Context<AppEnv>, answer: () => Promise<Response>): P
   } catch (error) {
     const isPerson = c.req.header("accept")?.includes("text/html") === true;
     if (!(error instanceof AppError) || !isPerson) throw error;
-    return showRefusal(c, c.var.realm, error);
+    return await showRefusal(c, c.var.realm, error);
   }
 }
 

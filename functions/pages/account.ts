@@ -7,7 +7,7 @@ import { type Html, html, nothing } from "./html.ts";
 /**
  * A place in the page for messages about the elements above that place. The script of the page fills in the messages.
  */
-export type Place = "enter" | "token" | "passkeys" | "codes" | "sessions" | "tokens";
+export type Place = "enter" | "token" | "passkeys" | "identities" | "codes" | "sessions" | "tokens";
 
 export function said(place: Place): Html {
   return html`
@@ -32,6 +32,21 @@ const PASSKEYS = html`
         <ul id="passkeys"></ul>
         <button id="add" type="button">Add another passkey</button>${said("passkeys")}
       </section>`;
+
+/** Linked identities, and a button for each provider. The page shows them only if the orb uses the handler `oauth`. */
+function identities({ handlers, providers }: Realm): Html {
+  if (!handlers.has("oauth")) return nothing;
+  const links = providers.map(
+    ({ id, name = id }) => html`
+        <button type="button" data-provider="${id}" data-name="${name}">Link an account at ${name}</button>`,
+  );
+  return html`
+      <section class="part" id="identities-part" aria-labelledby="identities-title">
+        <h2 id="identities-title" tabindex="-1">Linked accounts</h2>
+        <p>Sign in with an account that you have at another provider.</p>
+        <ul id="identities"></ul>${links.reduce((all, one) => html`${all}${one}`, nothing)}${said("identities")}
+      </section>`;
+}
 
 const CODES = html`
       <section class="part" id="codes-part" aria-labelledby="codes-title">
@@ -115,6 +130,7 @@ function tokens(realm: Realm): Html {
 /** @param registered whether the account was registered just now */
 export function accountSection(realm: Realm, registered: boolean): Html {
   const platform = realm.name === "platform";
+  const passkeys = realm.handlers.has("passkey");
   return html`
     <section id="account" hidden aria-labelledby="account-title">
       <p class="realm">${realm.title}</p>
@@ -122,6 +138,6 @@ export function accountSection(realm: Realm, registered: boolean): Html {
       <div class="line">
         <p>as <strong id="who"></strong></p>
         <button class="signout small" type="button">Sign out</button>
-      </div>${platform ? COPY : nothing}${said("token")}${platform && registered ? NEXT : nothing}${PASSKEYS}${CODES}${SESSIONS}${tokens(realm)}
+      </div>${platform ? COPY : nothing}${said("token")}${platform && registered ? NEXT : nothing}${passkeys ? PASSKEYS : nothing}${identities(realm)}${passkeys ? CODES : nothing}${SESSIONS}${tokens(realm)}
     </section>`;
 }

@@ -58,7 +58,7 @@ const CLOSED: PageState = {
   kind: "refused",
   title: "You need an invitation",
   words: "Accounts are created by invitation here. Ask for one.",
-  login: true,
+  next: "signin",
 };
 
 async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promise<PageState> {
@@ -78,7 +78,7 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
     // Browsers show the page as usual, and programs look at the status.
     c.error = error as AppError;
     const [title, words] = told;
-    return { kind: "refused", title, words, login: true };
+    return { kind: "refused", title, words, next: "signin" };
   }
 }
 
@@ -113,18 +113,20 @@ function troubled(error: AppError): PageState {
     error.kind === "too_many"
       ? "Too many attempts. Please wait a minute and load the page again."
       : "The platform is not responding. Please load the page again in a moment.";
-  return { kind: "refused", title: "Please try again", words, login: false };
+  return { kind: "refused", title: "Please try again", words, next: null };
 }
 
-/** Renders an error of a sign-in with a provider as an HTML page. */
-export function showRefusal(c: Context<AppEnv>, realm: Realm, error: AppError): Response {
+/** Renders an error of a sign-in with a provider, or of linking an identity, as an HTML page. */
+export async function showRefusal(c: Context<AppEnv>, realm: Realm, error: AppError): Promise<Response> {
+  const actor = await identify(c, accountsOf(realm)).catch(() => null);
   c.error = error;
   logUpstream(c, error);
+  const signedIn = actor !== null && actor.kind !== "anonymous";
   const state: PageState = {
     kind: "refused",
-    title: "You are not signed in",
+    title: signedIn ? "That did not work" : "You are not signed in",
     words: error.detail,
-    login: true,
+    next: signedIn ? "account" : "signin",
   };
   return page(c, realm, state, STATUS[error.kind], problemHeaders(error));
 }

@@ -21,7 +21,8 @@ export type PageState =
   | { kind: "signup" }
   /** No account exists yet, and the URL contains no invitation. */
   | { kind: "bootstrap" }
-  | { kind: "refused"; title: string; words: string; login: boolean };
+  /** `next` is where the page links to: the form to sign in, the account of a signed-in user, or nowhere. */
+  | { kind: "refused"; title: string; words: string; next: "signin" | "account" | null };
 
 const MARK = html`<svg viewBox="0 0 24 24" width="28" height="28" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="9" cy="8" r="4"/><path d="M2.5 20c.6-3.6 3.2-6 6.5-6 1.1 0 2.1.3 3 .7"/><circle cx="17.5" cy="13.5" r="3"/><path d="M17.5 16.5V22l1.7-1.4M17.5 19.2l-1.4.9"/></svg>`;
 
@@ -61,11 +62,15 @@ function providerLinks({ providers, base }: Realm, query = ""): Html {
 
 /** @param role role that the invitation grants; undefined without an invitation */
 function registerForm(realm: Realm, role?: string, query = ""): Html {
+  const links = providerLinks(realm, query);
   const as =
     realm.name === "platform"
       ? "a platform admin"
       : (ROLE_WORDS[role ?? ""] ?? `a user with the role ${role}`);
   const why = role === undefined ? nothing : html`You are invited as ${as}. `;
+  if (!realm.handlers.has("passkey"))
+    return html`
+      <p>${why}Sign in with an account that you already have.</p>${said("enter")}${links}`;
   return html`
       <p>${why}This device stores your passkey and unlocks it with your fingerprint, your face or your screen lock. There is no password.</p>
       <form id="form" action="" novalidate>
@@ -74,7 +79,7 @@ function registerForm(realm: Realm, role?: string, query = ""): Html {
           <input id="name" name="name" type="text" maxlength="64" autocomplete="nickname" spellcheck="false">
         </div>
         <button class="primary" type="submit" disabled>Create passkey</button>
-      </form>${said("enter")}${providerLinks(realm, query)}
+      </form>${said("enter")}${links}
       <p class="foot">Already have a passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
 }
 
@@ -107,6 +112,9 @@ function recoverForm(realm: Realm, name: string | null): Html {
 function loginForm(realm: Realm, signup: boolean): Html {
   const invited = html`Open the invitation that you were given.`;
   const open = html`<a class="on" href="${realm.base}/signin?signup=true">Create an account</a>`;
+  if (!realm.handlers.has("passkey"))
+    return html`${said("enter")}${providerLinks(realm)}
+      <p class="foot">New here? ${signup ? "Your first sign-in creates an account." : invited}</p>`;
   return html`
       <p>Use the passkey on this device, on your phone or on a security key. You do not need a name or a password.</p>
       <form id="form" action="" novalidate>
@@ -115,16 +123,27 @@ function loginForm(realm: Realm, signup: boolean): Html {
       <p class="foot">New here? ${signup ? open : invited}<br>Lost your passkey? <a class="on" href="${realm.base}/signin?recover=true">Use a recovery code</a></p>`;
 }
 
-/** Asks signed-in users to confirm with their passkey before the page shows the account. */
+/**
+ * Offers signed-in users to go back to where they came from, or to see their account. Platform admins confirm with their
+ * passkey first, because their account shows an access token, which the page gets only from a new session.
+ */
 function knownForm(realm: Realm, name: string): Html {
-  const why = realm.name === "platform" ? "see your account or copy a token" : "see your account";
-  return html`
-      <p>You are signed in as <strong>${name}</strong>. Confirm with your passkey to ${why}.</p>
-      <button id="continue" class="primary" type="button" hidden>Continue</button>
+  const confirm = html`
       <form id="form" action="" novalidate>
         <button class="primary" type="submit" disabled>Confirm with your passkey</button>
-      </form>${said("enter")}
+      </form>`;
+  const open = html`
+      <button id="open" type="button">See your account</button>`;
+  const platform = realm.name === "platform";
+  return html`
+      <p>You are signed in as <strong id="known">${name}</strong>.${platform ? " Confirm with your passkey to see your account or copy a token." : nothing}</p>
+      <button id="continue" class="primary" type="button" hidden>Continue</button>${platform ? confirm : open}${said("enter")}
       <button class="signout" type="button">Sign out</button>`;
+}
+
+function nextWords({ handlers }: Realm, next: "signin" | "account"): string {
+  if (next === "account") return "Back to your account";
+  return handlers.has("passkey") ? "Sign in with a passkey" : "Sign in";
 }
 
 function body(realm: Realm, state: PageState): Html {
@@ -144,10 +163,10 @@ function body(realm: Realm, state: PageState): Html {
     case "refused":
       return html`
       <p>${state.words}</p>${
-        state.login
-          ? html`
-      <p class="foot"><a href="${realm.base}/signin">Sign in with a passkey</a></p>`
-          : nothing
+        state.next === null
+          ? nothing
+          : html`
+      <p class="foot"><a href="${realm.base}/signin">${nextWords(realm, state.next)}</a></p>`
       }`;
     default:
       return nothing;

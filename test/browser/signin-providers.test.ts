@@ -1,13 +1,24 @@
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { type OidcProvider, passProvider, startOidcProvider } from "../support/oidc.ts";
-import { faults, invite, look, open, platform, useSignin } from "../support/signin.ts";
+import {
+  createButton,
+  faults,
+  invite,
+  look,
+  open,
+  platform,
+  signedIn,
+  useSignin,
+} from "../support/signin.ts";
 
 useSignin();
 
 let provider: OidcProvider;
 beforeAll(async () => {
-  provider = await startOidcProvider(`${platform.origin}/api/club/oauth/home/callback`);
+  const callbackOf = (id: string) => `${platform.origin}/api/${id}/oauth/home/callback`;
+  provider = await startOidcProvider(callbackOf("club"), callbackOf("staff"));
   const { issuer, clientId, clientSecret } = provider;
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token: await adminToken(platform),
@@ -43,7 +54,8 @@ test("a person signs up and in with a provider, and comes back to where they wer
   await page.context().clearCookies({ domain: "localhost", name: "session_club" });
   await page.goto(`${platform.origin}/api/club/signin`);
   await page.getByRole("link", link).click();
-  await page.getByText("You are signed in as ann at home").waitFor();
+  await signedIn(page);
+  expect(await page.locator("#who").textContent()).toBe("ann at home");
   await page.goto(`${platform.origin}/api/club/me`);
   expect(JSON.parse((await page.locator("body").textContent()) ?? "").id).toBe(me.id);
 });
@@ -58,6 +70,123 @@ test("an invitation goes through the provider, without a script", async () => {
   await page.waitForURL(`${platform.origin}/api/club/signin`);
   await page.goto(`${platform.origin}/api/club/me`);
   expect(JSON.parse((await page.locator("body").textContent()) ?? "")).toMatchObject({ role: "admin" });
+});
+
+const part = (page: Page, name: string) => page.getByRole("region", { name });
+const said = (page: Page, place: string) => page.locator(`#said-${place}`);
+const signinPage = () => `${platform.origin}/api/club/signin`;
+
+/** Leaves the session at the provider, so that it asks for the person again. */
+const forget = (page: Page) => page.context().clearCookies({ name: /^_/ });
+
+test("an account without a passkey opens, and links, adds and unlinks ways to sign in", async () => {
+  await using opened = await open();
+  const { page, errors } = opened;
+  await page.goto(signinPage());
+  await page.getByRole("link", link).click();
+  await passProvider(page, "cleo");
+  await signedIn(page);
+  expect(await page.locator("#who").textContent()).toBe("cleo at home");
+  const linked = part(page, "Linked accounts");
+  const items = linked.getByRole("listitem");
+  await items.getByText(/^cleo@example.com, linked on /).waitFor();
+  // The only way to sign in cannot be removed.
+  expect(await items.getByRole("button").count()).toBe(0);
+  expect(await part(page, "Your passkeys").getByRole("listitem").count()).toBe(0);
+  expect(await faults(page)).toEqual([]);
+  await look(page, "identities-one");
+
+  await page.getByRole("button", { name: "Add a passkey" }).click();
+  await said(page, "passkeys").getByText("The passkey was added").waitFor();
+  expect(await items.getByRole("button").count()).toBe(1);
+  await part(page, "Your passkeys").getByRole("button", { name: "Remove Passkey 1" }).waitFor();
+
+  // A second account of the same provider, by keyboard.
+  await forget(page);
+  await linked.getByRole("button", { name: "Link an account at Home & Co" }).focus();
+  await page.keyboard.press("Enter");
+  await passProvider(page, "cleo-at-work");
+  await said(page, "identities").getByText("Your account at Home & Co is linked.").waitFor();
+  expect(await page.evaluate("document.activeElement.id")).toBe("identities-title");
+  expect(await items.count()).toBe(2);
+  expect(await faults(page)).toEqual([]);
+  await look(page, "identities-two");
+  await page.reload();
+  await items.nth(1).waitFor();
+  expect(await said(page, "identities").textContent()).toBe("");
+
+  const unlink = async (name: RegExp) => {
+    await linked.getByRole("button", { name }).click();
+    await linked.getByRole("button", { name: /^Unlink now\?/ }).click();
+    await said(page, "identities").getByText("The account at Home & Co is no longer linked.").waitFor();
+  };
+  await unlink(/^Unlink Home & Co, cleo@/);
+  await part(page, "Your passkeys").getByRole("button", { name: "Remove Passkey 1" }).click();
+  await part(page, "Your passkeys").getByRole("button", { name: "Remove for good?" }).click();
+  await said(page, "passkeys").getByText("Passkey 1 was removed.").waitFor();
+  expect(await items.count()).toBe(1);
+  expect(await items.getByRole("button").count()).toBe(0);
+  // The pages of the provider load a font from the web.
+  expect(errors.filter((text) => !text.includes("ERR_NAME_NOT_RESOLVED"))).toEqual([]);
+});
+
+test("another tab may have removed the other way to sign in meanwhile", async () => {
+  await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
+  const { page } = opened;
+  await page.goto((await invite("club")).url);
+  await createButton(page).click();
+  await signedIn(page);
+  await page.getByRole("button", { name: "Link an account at Home & Co" }).click();
+  await passProvider(page, "dora");
+  await said(page, "identities").getByText("is linked.").waitFor();
+  await look(page, "identities-dark-320");
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
+  expect(await faults(page)).toEqual([]);
+  const unlinking = await page.evaluate(async () => {
+    const [{ id }] = (await (await fetch("/api/club/identities")).json()) as [{ id: string }];
+    return (await fetch(`/api/club/identities/${id}`, { method: "DELETE" })).status;
+  });
+  expect(unlinking).toBe(204);
+  await part(page, "Your passkeys").getByRole("button", { name: "Remove Passkey 1" }).click();
+  await part(page, "Your passkeys").getByRole("button", { name: "Remove for good?" }).click();
+  await said(page, "passkeys").getByText("This is your last way to sign in.").waitFor();
+  // A person who cancels stays signed in, and comes back to the account.
+  await forget(page);
+  await page.getByRole("button", { name: "Link an account at Home & Co" }).click();
+  await page.getByRole("link", { name: /cancel/i }).click();
+  await page.getByRole("heading", { name: "That did not work" }).waitFor();
+  await page.getByRole("link", { name: "Back to your account" }).click();
+  await signedIn(page);
+  expect(await said(page, "identities").textContent()).toBe("");
+});
+
+test("an orb without passkeys offers its providers only", async () => {
+  const { issuer, clientId, clientSecret } = provider;
+  const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
+    token: await adminToken(platform),
+    body: {
+      id: "staff",
+      access: { signup: "open", providers: [{ id: "home", name: "Home", issuer, clientId, clientSecret }] },
+      uses: [{ service: "access", handlers: ["oauth"] }],
+      modules: [{ id: "news", type: "CONTENT", schemas: [{ id: "article", fields: [] }] }],
+    },
+  });
+  expect(made.status).toBe(201);
+  await using opened = await open();
+  const { page } = opened;
+  await page.goto(`${platform.origin}/api/staff/signin`);
+  await page.getByText("Your first sign-in creates an account.").waitFor();
+  expect(await page.getByRole("button").count()).toBe(0);
+  expect(await faults(page)).toEqual([]);
+  await page.getByRole("link", { name: "Continue with Home" }).click();
+  await passProvider(page, "eve");
+  await signedIn(page);
+  await part(page, "Linked accounts").getByRole("listitem").waitFor();
+  expect(await page.getByRole("heading", { level: 2 }).allTextContents()).toEqual([
+    "Linked accounts",
+    "Your sessions",
+    "API tokens",
+  ]);
 });
 
 test("a person who cancels at the provider reads why they are not signed in", async () => {

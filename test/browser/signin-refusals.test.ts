@@ -78,7 +78,7 @@ describe("redirect after sign-in", () => {
 
     // With an existing session no passkey is needed.
     await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent("/api/health?from=known")}`);
-    await opened.page.getByText("Confirm with your passkey to see your account.").waitFor();
+    await opened.page.getByRole("button", { name: "See your account" }).waitFor();
     await look(opened.page, "users-known-return");
     expect(await faults(opened.page)).toEqual([]);
     await opened.page.getByRole("button", { name: "Continue" }).click();
@@ -139,7 +139,7 @@ describe("redirect after sign-in", () => {
 
       // With a session the page offers to continue, but not to such a target.
       await opened.page.goto(asked);
-      await opened.page.getByText("Confirm with your passkey to see your account.").waitFor();
+      await signedIn(opened.page);
       expect(await opened.page.getByRole("button", { name: /^Continue/ }).count()).toBe(0);
     }
     expect([...opened.hosts]).toEqual([own.host]);
@@ -176,7 +176,6 @@ describe("redirect after sign-in", () => {
       "https://evil.example",
     ]) {
       await page.goto(`${signin}?return=${encodeURIComponent(target)}`);
-      await signInButton(page).click();
       await signedIn(page);
       expect(page.url()).toBe(signin);
     }

@@ -178,6 +178,7 @@ describe("users", () => {
     await signedIn(page);
     const second = await page.locator("#who").textContent();
     expect(await opened.credentials()).toHaveLength(2);
+    await page.context().clearCookies();
     await page.goto(signinUrl());
     await signInButton(page).click();
     await signedIn(page);
@@ -259,6 +260,7 @@ test("an orb's sign-in page has its own name, realm and passkeys", async () => {
   expect(await faults(page)).toEqual([]);
   await createButton(page).click();
   await signedIn(page);
+  await page.context().clearCookies();
   await page.goto(`${platform.origin}/api/shop/signin`);
   await signInButton(page).click();
   await signedIn(page);

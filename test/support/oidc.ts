@@ -10,15 +10,15 @@ export interface OidcProvider extends AsyncDisposable {
   clientSecret: string;
 }
 
-/** @param redirectUri address of the platform to which the provider may redirect browsers */
-export async function startOidcProvider(redirectUri: string): Promise<OidcProvider> {
+/** @param redirectUris addresses of the platform to which the provider may redirect browsers */
+export async function startOidcProvider(...redirectUris: string[]): Promise<OidcProvider> {
   const { default: Provider } = await import("oidc-provider");
   const port = await freePort();
   const issuer = `http://localhost:${port}`;
   const [clientId, clientSecret] = ["platform", "the secret of the platform"];
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const provider = new Provider(issuer, {
-    clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [redirectUri] }],
+    clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: redirectUris }],
     cookies: { keys: ["a key for the cookies of a test"] },
     jwks: { keys: [{ ...(await exportJWK(privateKey)), use: "sig", alg: "RS256" }] },
     claims: { openid: ["sub"], profile: ["name"], email: ["email", "email_verified"] },

@@ -4,9 +4,11 @@ import { showCodes } from "./codes.ts";
 import { copy, FROM_FIELD } from "./copy.ts";
 import { byId, inputAt, show } from "./dom.ts";
 import { attempt, type Place, say, sayAt, speakAt, WAITING } from "./feedback.ts";
-import { addPasskey, showPasskeys } from "./passkeys.ts";
+import { offerLinks, sayLinked } from "./identities.ts";
+import { addPasskey } from "./passkeys.ts";
 import { showSessions } from "./sessions.ts";
 import { offerTokens, showTokens } from "./tokens.ts";
+import { showWays } from "./ways.ts";
 import { wordsFor } from "./words.ts";
 
 /** Loads one section of the page. An error appears in that section, and the other sections still work. */
@@ -18,10 +20,13 @@ async function load(where: Place, part: () => Promise<void>): Promise<void> {
   }
 }
 
+/** A session whose token the page knows only if the session began on this page. */
+type OpenSession = Pick<Session, "name"> & Partial<Session>;
+
 /** Shows the account section and loads its parts. */
-export function showAccount(api: RealmApi, session: Session, greeting: string): void {
+export function showAccount(api: RealmApi, session: OpenSession, greeting: string): void {
   // Access token of the session in the cookie. Adding a passkey starts a new session, so the token changes.
-  let { token } = session;
+  let { token = "" } = session;
   const title = document.body.dataset.title ?? "";
   const who = byId("who");
   if (who !== null) who.textContent = session.name;
@@ -33,15 +38,21 @@ export function showAccount(api: RealmApi, session: Session, greeting: string): 
     void copy("token", token, inputAt("token"), done, FROM_FIELD);
   });
   offerTokens(api);
+  offerLinks(api);
   byId("add")?.addEventListener("click", () => {
     const add = async () => {
-      ({ token } = await addPasskey(api));
+      const reload = async () => {
+        await Promise.all([showWays(api), showSessions(api)]);
+      };
+      ({ token } = await addPasskey(api, reload));
     };
     void attempt("passkeys", add, WAITING);
   });
   document.title = `Signed in · ${title}`;
   byId("account-title")?.focus();
-  void load("passkeys", () => showPasskeys(api));
+  void load(byId("passkeys") === null ? "identities" : "passkeys", async () =>
+    sayLinked(await showWays(api)),
+  );
   void load("codes", () => showCodes(api));
   void load("sessions", () => showSessions(api));
   void load("tokens", () => showTokens(api));

@@ -23,6 +23,15 @@ export interface Passkey {
   lastUsedAt: string | null;
 }
 
+export interface Identity {
+  id: string;
+  /** Null if the orb no longer offers the provider. Such an identity cannot sign in. */
+  provider: string | null;
+  issuer: string;
+  label: string | null;
+  createdAt: string;
+}
+
 export interface SessionEntry {
   id: string;
   createdAt: string;
@@ -124,6 +133,13 @@ export function realmApi(base: string) {
     listPasskeys: async () => (await get(`${base}/passkeys`)) as Passkey[],
     renamePasskey: (id: string, name: string) => send(`${base}/passkeys/${id}`, { name }, {}, "PUT"),
     removePasskey: (id: string) => remove(`${base}/passkeys/${id}`),
+    listIdentities: () => listAt<Identity>(`${base}/identities`),
+    /** Returns the address at the provider to open next. */
+    linkIdentity: async (provider: string) =>
+      String(
+        (await send(`${base}/oauth/${provider}/link?return=${encodeURIComponent(`${base}/signin`)}`)).url,
+      ),
+    unlinkIdentity: (id: string) => remove(`${base}/identities/${id}`),
     listSessions: () => listAt<SessionEntry>(`${base}/sessions`),
     endSession: (id: string) => remove(`${base}/sessions/${id}`),
     endOtherSessions: () => remove(`${base}/sessions`),

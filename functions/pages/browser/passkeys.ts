@@ -1,24 +1,28 @@
-import { startRegistration } from "@simplewebauthn/browser";
+import { browserSupportsWebAuthn, startRegistration } from "@simplewebauthn/browser";
 import type { Passkey, RealmApi, Session } from "./api.ts";
 import { byId, day, part, twice } from "./dom.ts";
 import { attempt, say } from "./feedback.ts";
-import { showSessions } from "./sessions.ts";
+import { Refused, unlessGone } from "./words.ts";
 
 function told(passkey: Passkey): string {
   const added = `Added ${day(passkey.createdAt)}`;
   return passkey.lastUsedAt === null ? added : `${added}, last used ${day(passkey.lastUsedAt)}`;
 }
 
-function itemOf(api: RealmApi, passkey: Passkey, isLast: boolean): HTMLLIElement {
+function itemOf(
+  api: RealmApi,
+  passkey: Passkey,
+  isLast: boolean,
+  reload: () => Promise<void>,
+): HTMLLIElement {
   const remove = twice(
     "Remove",
     "Remove for good?",
     () => passkey.name,
     () =>
       void attempt("passkeys", async () => {
-        await api.removePasskey(passkey.id);
-        // Removing a passkey ends the sessions that it started, so reload both lists.
-        await Promise.all([showPasskeys(api), showSessions(api)]);
+        await api.removePasskey(passkey.id).catch(unlessGone);
+        await reload();
         byId("passkeys-title")?.focus();
         say("status", `${passkey.name} was removed. Delete it on its device, too.`);
       }),
@@ -43,27 +47,36 @@ function itemOf(api: RealmApi, passkey: Passkey, isLast: boolean): HTMLLIElement
     {},
     part("div", {}, name, part("p", { className: "hint", textContent: told(passkey) })),
   );
-  // Omit the button for the last passkey, because the user could not sign in without it.
+  // Omit the button for the last way to sign in.
   if (!isLast) item.append(remove.button);
   return item;
 }
 
-/** Loads the passkeys of the account and shows them in a list. */
-export async function showPasskeys(api: RealmApi): Promise<void> {
-  const passkeys = await api.listPasskeys();
-  byId("passkeys")?.replaceChildren(
-    ...passkeys.map((passkey) => itemOf(api, passkey, passkeys.length === 1)),
-  );
+/**
+ * Shows the passkeys of the account in a list.
+ * @param isLast whether a passkey is the account's last way to sign in
+ * @param reload loads what changes with a passkey
+ */
+export function showPasskeys(
+  api: RealmApi,
+  passkeys: Passkey[],
+  isLast: boolean,
+  reload: () => Promise<void>,
+): void {
+  const add = byId("add");
+  if (add !== null) add.textContent = passkeys.length === 0 ? "Add a passkey" : "Add another passkey";
+  byId("passkeys")?.replaceChildren(...passkeys.map((passkey) => itemOf(api, passkey, isLast, reload)));
 }
 
 /**
  * Adds a passkey to the account.
  * @returns the new session, which the server started with the passkey
  */
-export async function addPasskey(api: RealmApi): Promise<Session> {
+export async function addPasskey(api: RealmApi, reload: () => Promise<void>): Promise<Session> {
+  if (!browserSupportsWebAuthn()) throw new Refused("unsupported");
   const { sessionId, publicKey } = await api.beginRegistration({ add: true });
   const session = await api.complete(sessionId, await startRegistration({ optionsJSON: publicKey }));
-  await Promise.all([showPasskeys(api), showSessions(api)]);
+  await reload();
   say("status", "The passkey was added to your account.");
   return session;
 }

@@ -5,6 +5,7 @@ import { realmApi, type Session } from "./api.ts";
 import { byId, inputAt, show } from "./dom.ts";
 import { attempt, busy, check, say, WAITING } from "./feedback.ts";
 import { returnAddress, siteOf } from "./return.ts";
+import { Refused, wordsFor } from "./words.ts";
 
 const page = document.body.dataset;
 const api = realmApi(page.base ?? "");
@@ -24,13 +25,13 @@ function signedIn(session: Session): void {
     location.replace(next.href);
     return;
   }
+  openAccount(session, GREETING[code === null ? (page.state ?? "") : "code"] ?? "Your passkey was created.");
+}
+
+function openAccount(session: Parameters<typeof showAccount>[1], greeting: string): void {
   // The invitation in the URL is used up, so a reload must not try it again.
   history.replaceState(null, "", location.pathname);
-  showAccount(
-    api,
-    session,
-    GREETING[code === null ? (page.state ?? "") : "code"] ?? "Your passkey was created.",
-  );
+  showAccount(api, session, greeting);
 }
 
 function beginNew() {
@@ -75,12 +76,9 @@ function keepReturn(): void {
 }
 
 function start(): void {
-  if (!browserSupportsWebAuthn()) {
+  if (byId("form") !== null && !browserSupportsWebAuthn()) {
     busy(true);
-    say(
-      "error",
-      "This browser does not support passkeys, or not at this address. Use a current browser, and open the address that you were given.",
-    );
+    say("error", wordsFor(new Refused("unsupported"), "login"));
     return;
   }
   byId("form")?.addEventListener("submit", (event) => {
@@ -106,6 +104,12 @@ function start(): void {
   show("continue", back !== null);
   keepReturn();
   busy(false);
+  const opening = byId("open");
+  if (opening === null) return;
+  const openKnown = () => openAccount({ name: byId("known")?.textContent ?? "" }, "");
+  opening.addEventListener("click", openKnown);
+  // Without an address to return to, the user came to see the account.
+  if (back === null) openKnown();
 }
 
 start();

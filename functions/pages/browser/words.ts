@@ -34,6 +34,11 @@ const SERVER: Record<string, string> = {
     "Too many accounts were created in a short time. Try again later, or ask for an invitation.",
   too_many_requests: "Too many attempts. Please wait a minute and try again.",
   too_many_passkeys: "This account has the maximum number of passkeys. Remove one first.",
+  last_passkey: "This is your last way to sign in. Add another one first.",
+  last_identity: "This is your last way to sign in. Add a passkey first.",
+  provider_unavailable: "The provider is not responding. Please try again later.",
+  unsupported:
+    "This browser does not support passkeys, or not at this address. Use a current browser, and open the address that you were given.",
   recovery_code_refused:
     "This code was not accepted. Check that you typed it right. A code works once, and new codes replace old ones.",
   too_many_tokens: "You have the maximum number of tokens. Delete one first.",
