@@ -1,5 +1,5 @@
 import type { Log } from "../../shared/deps.ts";
-import { randomBytes, randomToken } from "../../shared/kernel/ids.ts";
+import { randomBytes } from "../../shared/kernel/ids.ts";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 
@@ -38,7 +38,7 @@ export function namesOf(
   given: string | undefined,
   incoming: string | undefined,
 ): { requestId: string; traceparent: string } {
-  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : randomToken(12);
+  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : hex(randomBytes(12));
   return { requestId, traceparent: trace(incoming) };
 }
 

@@ -222,13 +222,22 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
   };
 }
 
+/** Whether a token's header claims a handler's credential. All tokens of one kind and signing key share a header. */
+const decodedHeaders = new BoundedMap<string, boolean>(16);
+
 /** Returns whether a bearer token claims to be a handler's credential. Does not verify the token. */
 export function claimsHandler(token: string): boolean {
+  const header = token.slice(0, token.indexOf("."));
+  const known = decodedHeaders.get(header);
+  if (known !== undefined) return known;
+  let claims = false;
   try {
-    return decodeProtectedHeader(token).typ === HANDLER_TYP;
+    claims = decodeProtectedHeader(token).typ === HANDLER_TYP;
   } catch {
-    return false;
+    // A token that cannot be decoded is rejected when it is verified.
   }
+  decodedHeaders.set(header, claims);
+  return claims;
 }
 
 /**
