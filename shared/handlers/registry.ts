@@ -76,11 +76,34 @@ function actsFaults(uses: readonly Use[], found: ReadonlyMap<string, Handler | F
   });
 }
 
+/** The handler of a hook or a schedule, and its place in the document. */
+export interface CalledHandler {
+  path: string;
+  name: string;
+}
+
+/** Reports hooks and schedules whose handler the platform cannot call over the broker with one JSON message. */
+function kindFaults(
+  called: readonly CalledHandler[],
+  found: ReadonlyMap<string, Handler | FaultyEntry | null>,
+): Fault[] {
+  return called.flatMap(({ path, name }): Fault[] => {
+    const entry = found.get(name) ?? null;
+    if (entry === null || isFaulty(entry) || entry.kind === "nats") return [];
+    const message = `names the handler ${name}, whose registration has the kind ${entry.kind}. Hooks and schedules call handlers of the kind nats only. Register such a handler, or name another one.`;
+    return [{ path, code: "wrong_kind", message }];
+  });
+}
+
 /**
  * Reports handlers that are not registered, have an invalid registration, or use a subject that a stream captures. Also
- * reports granted acts that no handler requests.
+ * reports granted acts that no handler requests, and handlers of hooks and schedules that are of the wrong kind.
  */
-export async function usesFaults(deps: Lookup, uses: readonly Use[]): Promise<Fault[]> {
+export async function usesFaults(
+  deps: Lookup,
+  uses: readonly Use[],
+  called: readonly CalledHandler[],
+): Promise<Fault[]> {
   const wanted = uses.flatMap((use, i) =>
     use.handlers.map((handler, j) => ({
       name: `${use.service}.${handler}`,
@@ -114,7 +137,7 @@ export async function usesFaults(deps: Lookup, uses: readonly Use[]): Promise<Fa
     const stream = captured.get(entry.subject);
     return stream === undefined ? [] : [capturedFault(path, entry, stream)];
   });
-  return [...faults, ...actsFaults(uses, found)];
+  return [...faults, ...actsFaults(uses, found), ...kindFaults(called, found)];
 }
 
 export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): string[] {

@@ -1,10 +1,19 @@
 import type { OrbDocument } from "../definition/document/document.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
-import { usesFaults } from "../handlers/registry.ts";
+import { type CalledHandler, usesFaults } from "../handlers/registry.ts";
 import { invalid } from "../kernel/errors.ts";
 
-/** Throws an error if a handler in the definition is unknown or faulty. */
+/** Returns the handlers of the hooks and schedules of a definition. */
+function calledHandlers({ hooks = [], schedules = [] }: OrbDocument): CalledHandler[] {
+  return Object.entries({ hooks, schedules }).flatMap(([member, list]) =>
+    list.flatMap(({ handler }, index) =>
+      handler === undefined ? [] : [{ path: `/${member}/${index}/handler`, name: handler }],
+    ),
+  );
+}
+
+/** Throws an error if a handler in the definition is unknown or faulty, or if a hook or schedule cannot call it. */
 export async function requireHandlers(deps: HandlerDeps, document: OrbDocument): Promise<void> {
-  const faults = await usesFaults(deps, document.uses);
+  const faults = await usesFaults(deps, document.uses, calledHandlers(document));
   if (faults.length > 0) throw invalid(faults, faults.map(({ message }) => message).join(" "));
 }

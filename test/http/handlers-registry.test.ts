@@ -73,6 +73,47 @@ describe("forbidden subjects", () => {
     expect((await publish("/api/admin/orbs/storing/publish")).status).toBe(200);
   });
 
+  test("refuses to publish hooks and schedules whose handler is of the wrong kind or not used", async () => {
+    await register("kinds.call");
+    await register("kinds.page", { kind: "http" });
+    const body = {
+      id: "kinds",
+      uses: [{ service: "kinds", handlers: ["call", "page"] }],
+      modules: [{ id: "news", type: "CONTENT", schemas: [{ id: "article", fields: [] }] }],
+      hooks: [
+        { id: "good", on: ["entry.created"], handler: "kinds.call", mode: "before" },
+        { id: "bad", on: ["entry.created"], handler: "kinds.page", mode: "before" },
+        { id: "late", on: ["entry.created"], handler: "kinds.page", mode: "after" },
+      ],
+      schedules: [{ id: "nightly", cron: "0 0 3 * * *", handler: "kinds.page" }],
+    };
+    const send = (method: string, path: string, sent?: unknown) =>
+      call(platform, method, path, { token: admin, ...(sent === undefined ? {} : { body: sent }) });
+    const errors = ["/hooks/1/handler", "/hooks/2/handler", "/schedules/0/handler"].map((path) => ({
+      path,
+      code: "wrong_kind",
+    }));
+    const refused = await send("POST", "/api/admin/orbs?publish=true", body);
+    expect(refused).toMatchObject({ status: 422, body: { errors } });
+    expect(refused.body.detail).toContain("Hooks and schedules call handlers of the kind nats only.");
+    // A draft can name a handler that is still to change.
+    expect((await send("POST", "/api/admin/orbs", body)).status).toBe(201);
+    for (const [method, path, sent] of [
+      ["POST", "/api/admin/orbs/kinds/publish"],
+      ["POST", "/api/admin/orbs/kinds/publish?dryRun=true"],
+      ["PUT", "/api/admin/orbs/kinds?publish=true", body],
+    ] as const) {
+      expect(await send(method, path, sent)).toMatchObject({ status: 422, body: { errors } });
+    }
+    const unused = { ...body, uses: [{ service: "kinds", handlers: ["page"] }] };
+    expect(await send("PUT", "/api/admin/orbs/kinds", unused)).toMatchObject({
+      status: 422,
+      body: { errors: [{ path: "/hooks/0/handler", code: "unknown_handler" }] },
+    });
+    await register("kinds.page");
+    expect((await send("POST", "/api/admin/orbs/kinds/publish")).status).toBe(200);
+  });
+
   test("lets an orb whose id was reserved later be read and deleted, which repairs the affected handlers", async () => {
     await register("late.one");
     const token = admin;
