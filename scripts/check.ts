@@ -5,5 +5,7 @@ const lock = runTool("../scripts/complete-lock.mjs", ["--check"]);
 const lint = runTool("@biomejs/biome/bin/biome", ["check", ...process.argv.slice(2)]);
 const types = runTool("typescript/bin/tsc", ["--noEmit", "-p", "."]);
 // Browser code uses a different type library.
-const pages = runTool("typescript/bin/tsc", ["--noEmit", "-p", "functions/pages/browser"]);
-process.exit(Math.max(lock, lint, types, pages));
+const browser = ["functions/pages/browser", "functions/console"].map((folder) =>
+  runTool("typescript/bin/tsc", ["--noEmit", "-p", folder]),
+);
+process.exit(Math.max(lock, lint, types, ...browser));

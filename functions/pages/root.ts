@@ -1,13 +1,14 @@
-/** Redirects browsers from `/` to the documentation. Programs get a list of URLs instead. */
+/** Redirects browsers from `/` to the console. Programs get a list of URLs instead. */
 import { z } from "@hono/zod-openapi";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery, json } from "../http/schemas.ts";
 
-const PAGE = "/api/docs";
+const PAGE = "/console";
 
 const LINKS = {
-  docs: PAGE,
+  console: PAGE,
+  docs: "/api/docs",
   openapi: "/api/openapi",
   discovery: "/api/discovery",
   health: "/api/health",
@@ -20,6 +21,7 @@ const Start = z
     name: z.string(),
     version: z.string().openapi({ description: "Version of the platform", example: VERSION }),
     links: z.object({
+      console: z.string().openapi({ description: "The console, for browsers" }),
       docs: z.string().openapi({ description: "The API as a page" }),
       openapi: z.string().openapi({ description: "The API as OpenAPI 3.0" }),
       discovery: z.string().openapi({ description: "Published orbs" }),

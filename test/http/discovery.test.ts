@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import type { ApiDocument } from "../../functions/discovery/document.ts";
 import { kvSubject } from "../../shared/store/subjects.ts";
-import { adminToken, call } from "../support/auth.ts";
+import { adminToken, call, user } from "../support/auth.ts";
 import { createOrb, shop, small } from "../support/orbs.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
@@ -121,13 +121,13 @@ test("reports a damaged definition to platform admins and still describes the ot
 });
 
 test.each(["/", "/api", "/api/"])(
-  "%s redirects browsers to the API page and answers programs with the addresses to start with",
+  "%s redirects browsers to the console and answers programs with the addresses to start with",
   async (path) => {
     const ask = (method: string, accept: string) => call(platform, method, path, { headers: { accept } });
     const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
     for (const method of ["GET", "HEAD"]) {
       const answer = await ask(method, browser);
-      expect([answer.status, answer.headers.get("location")]).toEqual([302, "/api/docs"]);
+      expect([answer.status, answer.headers.get("location")]).toEqual([302, "/console"]);
       expect(answer.headers.get("vary")).toContain("Accept");
     }
     for (const accept of ["*/*", "application/json"]) {
@@ -143,3 +143,43 @@ test.each(["/", "/api", "/api/"])(
     expect([posted.status, posted.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   },
 );
+
+test("tells callers who they are, and what they may do in an orb", async () => {
+  const me = async (query: string, token?: string) => {
+    const answer = await call(
+      platform,
+      "GET",
+      `/api/discovery/me${query}`,
+      token === undefined ? {} : { token },
+    );
+    expect(answer.status).toBe(200);
+    return answer.body;
+  };
+  expect(await me("")).toEqual({ account: null, orb: null });
+  const schemaIn = (body: Awaited<ReturnType<typeof me>>, module: string, schema: string) =>
+    body.orb.modules
+      .find(({ id }: { id: string }) => id === module)
+      .schemas.find(({ id }: { id: string }) => id === schema);
+  const stranger = await me("?orb=shop");
+  expect([stranger.account, stranger.orb.role, stranger.orb.users]).toEqual([null, "public", "none"]);
+  expect(schemaIn(stranger, "catalog", "product")).toEqual({ id: "product", can: ["read"], own: [] });
+
+  const customer = await user(platform, "shop");
+  const seen = await me("?orb=shop", customer.token);
+  expect([seen.account.id, seen.account.realm, seen.account.role]).toEqual([customer.id, "shop", "user"]);
+  expect(schemaIn(seen, "orders", "order").own).toContain("read");
+  expect(schemaIn(seen, "discounts", "discount").can).toEqual([]);
+
+  const admin = await me("?orb=shop", await adminToken(platform));
+  expect([admin.account.realm, admin.orb.role, admin.orb.users]).toEqual(["platform", "owner", "write"]);
+  expect(schemaIn(admin, "discounts", "discount").can).toEqual([
+    "read",
+    "create",
+    "update",
+    "publish",
+    "delete",
+  ]);
+  // Missing and unpublished orbs answer alike.
+  expect((await me("?orb=nowhere")).orb).toBeNull();
+  expect((await me("?orb=hidden", await adminToken(platform))).orb).toBeNull();
+});

@@ -14,7 +14,7 @@ const WITHOUT_LAYER = ["functions/pages/browser", "scripts/examples"];
 const sources = ["functions", "shared", "scripts"].flatMap((top) =>
   readdirSync(posix.join(root, top), { recursive: true, encoding: "utf8" })
     .map((path) => posix.join(top, path))
-    .filter((path) => /\.(ts|mjs)$/.test(path)),
+    .filter((path) => /\.(tsx?|mjs)$/.test(path)),
 );
 const texts = new Map(sources.map((path) => [path, readFileSync(posix.join(root, path), "utf8")]));
 
@@ -100,7 +100,7 @@ it("has no import cycle between folders", () => {
 it("imports only files that exist", () => {
   const missing = [...texts].flatMap(([path, text]) =>
     specifiersIn(text)
-      .filter((one) => /^\.{1,2}\/.*\.(ts|mjs)$/.test(one) && !texts.has(posix.join(dirname(path), one)))
+      .filter((one) => /^\.{1,2}\/.*\.(tsx?|mjs)$/.test(one) && !texts.has(posix.join(dirname(path), one)))
       .map((one) => `${path}: ${one}`),
   );
   expect(missing).toEqual([]);

@@ -1,0 +1,65 @@
+/** Who the caller is, and what the caller may do. */
+import { get, post } from "./http.ts";
+
+export type Action = "read" | "create" | "update" | "publish" | "delete";
+
+export interface Account {
+  realm: string;
+  id: string;
+  name: string;
+  role: string;
+}
+
+export interface OrbAccess {
+  id: string;
+  name?: string;
+  realm: string;
+  signin: string;
+  role: "public" | "user" | "admin" | "owner";
+  users: "none" | "read" | "write";
+  modules: readonly {
+    id: string;
+    schemas: readonly { id: string; can: readonly Action[]; own: readonly Action[] }[];
+  }[];
+}
+
+export interface Caller {
+  account: Account | null;
+  /** Null if the orb is not published. Platform admins may still manage it. */
+  orb: OrbAccess | null;
+}
+
+export const readCaller = (orb: string | undefined, signal?: AbortSignal): Promise<Caller> =>
+  get("/api/discovery/me", { query: { orb }, signal });
+
+export const isPlatformAdmin = (caller: Caller | undefined): boolean => caller?.account?.realm === "platform";
+
+/**
+ * Returns whether the caller may perform an action on a schema's entries.
+ * @param own whether the caller created the entry
+ */
+export function may(
+  caller: Caller | undefined,
+  action: Action,
+  place: { module: string; schema: string },
+  own = false,
+): boolean {
+  if (isPlatformAdmin(caller)) return true;
+  const schema = caller?.orb?.modules
+    .find(({ id }) => id === place.module)
+    ?.schemas.find(({ id }) => id === place.schema);
+  return schema?.can.includes(action) === true || (own && schema?.own.includes(action) === true);
+}
+
+/** Returns the address of the account page, which is the sign-in page of a realm. */
+export function accountPath(realm: string): string {
+  if (realm === "platform") return "/api/_auth/signin";
+  return realm === "auth" ? "/api/auth/signin" : `/api/${encodeURIComponent(realm)}/signin`;
+}
+
+/** Returns the address of a sign-in page that leads back to a page of the console. */
+export const signinPath = (page: string, back: string): string =>
+  `${page}?return=${encodeURIComponent(back)}`;
+
+export const signOut = (realm: string): Promise<void> =>
+  post(`/api/${realm === "platform" ? "_auth" : encodeURIComponent(realm)}/signout`);

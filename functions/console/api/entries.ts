@@ -1,0 +1,107 @@
+/**
+ * Entries of an orb. Platform admins use the management API, which knows drafts, history and all module types. Users of
+ * an orb use the runtime API of the published orb. Both return values as maps of all languages and markets.
+ */
+import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
+import { orbPath, type Page, type Status } from "./orbs.ts";
+
+export interface EntryItem {
+  id: string;
+  orb: string;
+  module: string;
+  schema: string;
+  status: Status | "DELETED";
+  revision: number;
+  publishedRevision: number | null;
+  validFrom: string | null;
+  validTo: string | null;
+  createdAt: string;
+  createdBy: string;
+  updatedAt: string;
+  updatedBy: string;
+  values: Readonly<Record<string, unknown>>;
+}
+
+export interface EntryChange {
+  values?: Readonly<Record<string, unknown>>;
+  validFrom?: string | null;
+  validTo?: string | null;
+}
+
+/** The entries of one schema. */
+export interface EntryPlace {
+  orb: string;
+  module: string;
+  schema: string;
+  /** Whether the caller is a platform admin. */
+  managed: boolean;
+}
+
+export type EntryMove = "publish" | "unpublish" | "archive" | "restore";
+
+const collectionPath = ({ orb, module, schema, managed }: EntryPlace) =>
+  managed ? `${orbPath(orb)}/entries` : `/api${pathOf(orb, module, schema)}`;
+const entryPath = (place: EntryPlace, id: string) => `${collectionPath(place)}${pathOf(id)}`;
+
+/** The runtime API returns one language unless it is asked for all. */
+const everything = ({ managed }: EntryPlace): Record<string, string> => (managed ? {} : { locale: "*" });
+
+/**
+ * Lists entries, the newest drafts included. `query` takes `filter[name][op]`, `sort`, `limit`, `cursor`, `count`, and
+ * for platform admins `status` and `at`.
+ */
+export function listEntries(
+  place: EntryPlace,
+  { query, signal }: { query?: URLSearchParams; signal?: AbortSignal } = {},
+): Promise<Page<EntryItem>> {
+  const search = new URLSearchParams(query);
+  if (place.managed) {
+    search.set("module", place.module);
+    search.set("schema", place.schema);
+  } else {
+    search.set("locale", "*");
+    search.set("revision", "latest");
+  }
+  return get(collectionPath(place), { query: search, signal });
+}
+
+/** Reads an entry. `query` takes `revision`, `reveal`, and for platform admins `at`. */
+export function readEntry(place: EntryPlace, id: string, options: ReadOptions = {}): Promise<EntryItem> {
+  const query = { revision: "latest", ...everything(place), ...(options.query as Record<string, string>) };
+  return get(entryPath(place, id), { ...options, query });
+}
+
+export function createEntry(place: EntryPlace, change: EntryChange, publish = false): Promise<EntryItem> {
+  const query = { ...everything(place), ...(publish ? { publish } : {}) };
+  const { module, schema } = place;
+  return post(collectionPath(place), place.managed ? { module, schema, ...change } : change, { query });
+}
+
+/** @param entry its revision is the one that the change is based on */
+export function updateEntry(
+  place: EntryPlace,
+  entry: { id: string; revision: number },
+  change: EntryChange,
+  publish = false,
+): Promise<EntryItem> {
+  const query = { ...everything(place), ...(publish ? { publish } : {}) };
+  return put(entryPath(place, entry.id), change, { query, revision: entry.revision });
+}
+
+export function moveEntry(
+  place: EntryPlace,
+  entry: { id: string; revision: number },
+  move: EntryMove,
+  force = false,
+): Promise<EntryItem> {
+  const query = { ...everything(place), ...(force ? { force } : {}) };
+  return post(`${entryPath(place, entry.id)}/${move}`, undefined, { query, revision: entry.revision });
+}
+
+export function removeEntry(
+  place: EntryPlace,
+  entry: { id: string; revision: number },
+  force = false,
+): Promise<void> {
+  return remove(entryPath(place, entry.id), { query: force ? { force } : {}, revision: entry.revision });
+}

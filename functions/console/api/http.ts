@@ -1,0 +1,76 @@
+/** Sends requests to the platform's HTTP API with the session cookie. All requests of the console go through here. */
+import { createTransport, newKey } from "../../../shared/client/transport.ts";
+
+const transport = createTransport({ retries: 2 });
+
+export interface ReadOptions {
+  query?: Readonly<Record<string, string | number | boolean | undefined>> | URLSearchParams | undefined;
+  signal?: AbortSignal | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface WriteOptions extends ReadOptions {
+  /** Revision that the change is based on. The platform answers 412 if another one is the newest. */
+  revision?: number | undefined;
+}
+
+function searchOf(query: ReadOptions["query"] = {}): URLSearchParams {
+  if (query instanceof URLSearchParams) return query;
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  return search;
+}
+
+/** Joins path segments, and escapes each: `pathOf("api", "admin", "orbs", id)`. */
+export const pathOf = (...segments: readonly string[]): string =>
+  `/${segments.map(encodeURIComponent).join("/")}`;
+
+/**
+ * Sends a request.
+ * @throws Problem if the platform responds with an error; TypeError if it cannot be reached
+ */
+export function send(
+  method: "GET" | "POST" | "PUT" | "DELETE",
+  path: string,
+  body: unknown,
+  { query, signal, headers, revision }: WriteOptions = {},
+): Promise<Response> {
+  return transport.send({
+    method,
+    path,
+    query: searchOf(query),
+    body,
+    signal,
+    headers: {
+      ...(revision === undefined ? {} : { "if-match": `"${revision}"` }),
+      // A retried POST takes effect once.
+      ...(method === "POST" ? { "idempotency-key": newKey() } : {}),
+      ...headers,
+    },
+    repeat: method === "POST" ? "refused" : "safe",
+  });
+}
+
+async function bodyOf<T>(response: Response): Promise<T> {
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+/** @throws Problem, TypeError: see {@link send} */
+export async function get<T>(path: string, options?: ReadOptions): Promise<T> {
+  return bodyOf<T>(await send("GET", path, undefined, options));
+}
+
+/** @throws Problem, TypeError: see {@link send} */
+export async function post<T = void>(path: string, body?: unknown, options?: WriteOptions): Promise<T> {
+  return bodyOf<T>(await send("POST", path, body, options));
+}
+
+/** @throws Problem, TypeError: see {@link send} */
+export async function put<T = void>(path: string, body: unknown, options?: WriteOptions): Promise<T> {
+  return bodyOf<T>(await send("PUT", path, body, options));
+}
+
+/** @throws Problem, TypeError: see {@link send} */
+export async function remove(path: string, options?: WriteOptions): Promise<void> {
+  await send("DELETE", path, undefined, options);
+}

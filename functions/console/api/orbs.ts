@@ -1,0 +1,97 @@
+/** Orbs: the list, documents and their state. */
+import type { OrbModel } from "../model/orb.ts";
+import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
+
+export type Status = "SAVED" | "PUBLISHED" | "UNPUBLISHED" | "ARCHIVED";
+
+export interface OrbState {
+  status: Status;
+  revision: number;
+  publishedRevision: number | null;
+  createdAt: string;
+  createdBy: string;
+  updatedAt: string;
+  updatedBy: string;
+}
+
+export interface OrbItem extends OrbState {
+  id: string;
+  name?: string;
+  description?: string;
+}
+
+/** An orb's document with its state, as the management API returns it. */
+export type OrbDocument = OrbModel & OrbState;
+
+export interface Page<T> {
+  items: T[];
+  /** Pass it as `cursor` to get the next page; null on the last page. */
+  nextCursor: string | null;
+  total?: number;
+}
+
+/** Effects of an update or a publication, from a dry run. */
+export interface DryRun {
+  dryRun: true;
+  refused: boolean;
+  changes: readonly { op: string; path: string; from?: string; value?: unknown }[];
+  summary: readonly string[];
+  impact: {
+    changes: readonly {
+      module: string;
+      schema: string;
+      severity: string;
+      code: string;
+      field?: string;
+      message: string;
+      entries: number;
+      values?: number;
+      refused: boolean;
+      forceable: boolean;
+    }[];
+    duplicates: readonly { module: string; schema: string; field: string; ids: readonly string[] }[];
+    invalid: readonly { module: string; schema: string; checked: number; invalid: number }[];
+  };
+}
+
+const ORBS = "/api/admin/orbs";
+export const orbPath = (id: string): string => `${ORBS}${pathOf(id)}`;
+
+/** Platform admins only. */
+export const listOrbs = (options: ReadOptions = {}): Promise<Page<OrbItem>> => get(ORBS, options);
+
+/** Platform admins only. */
+export const readOrb = (id: string, signal?: AbortSignal): Promise<OrbDocument> =>
+  get(orbPath(id), { signal });
+
+export const createOrb = (document: unknown, publish: boolean): Promise<OrbDocument> =>
+  post(ORBS, document, { query: publish ? { publish } : {} });
+
+export const checkNewOrb = (document: unknown, signal?: AbortSignal): Promise<DryRun> =>
+  post(ORBS, document, { query: { dryRun: true }, signal });
+
+export const updateOrb = (
+  id: string,
+  document: unknown,
+  options: { revision: number; publish?: boolean; force?: boolean },
+): Promise<OrbDocument> => {
+  const { revision, ...query } = options;
+  return put(orbPath(id), document, { query, revision });
+};
+
+export const publishOrb = (id: string, revision: number): Promise<OrbDocument> =>
+  post(`${orbPath(id)}/publish`, undefined, { revision });
+
+export const removeOrb = (id: string, revision: number): Promise<void> => remove(orbPath(id), { revision });
+
+interface DiscoveredOrb extends OrbModel {
+  links: { signin: string; openapi: string };
+}
+
+/** The published orbs, which anyone may read. */
+export const discoverOrbs = async (signal?: AbortSignal): Promise<DiscoveredOrb[]> =>
+  (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { signal })).orbs;
+
+/** A published orb, as users of the orb see it. */
+export const discoverOrb = async (id: string, signal?: AbortSignal): Promise<DiscoveredOrb | undefined> =>
+  (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { query: { orb: id }, signal })).orbs[0];

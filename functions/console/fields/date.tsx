@@ -1,0 +1,22 @@
+import { LANGUAGE, t } from "../texts/t.ts";
+import type { FieldKind } from "./kind.ts";
+import { plainText, TextInput } from "./text-input.tsx";
+
+// A date has no time zone, so it is shown as the same day everywhere.
+const shown = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeZone: "UTC" });
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+const parse: FieldKind["parse"] = (text) =>
+  text === "" ? { value: null } : DATE.test(text) ? { value: text } : { message: t("fields.notDate") };
+
+export const dateKind: FieldKind = {
+  Cell: ({ value }) => (
+    <span>
+      {typeof value === "string" && DATE.test(value) ? shown.format(new Date(value)) : plainText(value)}
+    </span>
+  ),
+  Input: (props) => <TextInput {...props} parse={parse} type="date" />,
+  filterOps: ["eq", "gte", "lte", "gt", "lt", "null"],
+  parse,
+  format: plainText,
+};

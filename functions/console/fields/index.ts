@@ -1,0 +1,25 @@
+/** The field types of the console by their names. A new type is one file and one line here. */
+import type { FieldModel, FieldType } from "../model/orb.ts";
+import { booleanKind } from "./boolean.tsx";
+import { dateKind } from "./date.tsx";
+import { datetimeKind } from "./datetime.tsx";
+import { jsonKind } from "./json.tsx";
+import type { FieldKind } from "./kind.ts";
+import { integerKind, numberKind } from "./number.tsx";
+import { referenceKind } from "./reference.tsx";
+import { stringKind } from "./string.tsx";
+import { textKind } from "./text.tsx";
+
+const KINDS: Readonly<Record<FieldType, FieldKind>> = {
+  string: stringKind,
+  text: textKind,
+  number: numberKind,
+  integer: integerKind,
+  boolean: booleanKind,
+  date: dateKind,
+  datetime: datetimeKind,
+  json: jsonKind,
+  reference: referenceKind,
+};
+
+export const kindOf = (field: Pick<FieldModel, "type">): FieldKind => KINDS[field.type];

@@ -1,0 +1,39 @@
+/** What a field type does in the console. Each type has a file that implements this interface. */
+import type { ComponentType } from "preact";
+import type { FieldModel } from "../model/orb.ts";
+import type { InputAttributes } from "../ui/form.tsx";
+
+export type FilterOp = "eq" | "ne" | "in" | "gt" | "gte" | "lt" | "lte" | "contains" | "startsWith" | "null";
+
+export interface CellProps {
+  field: FieldModel;
+  /** One value: never a list, and of one language and market. Null if there is none. */
+  value: unknown;
+}
+
+export interface InputProps extends CellProps {
+  onChange: (value: unknown) => void;
+  /** Connects the input with its label, hint and error. Spread it on the input. */
+  attributes: InputAttributes;
+  disabled?: boolean;
+  /** Id of the orb, for references. */
+  orb: string;
+  /** Whether the caller is a platform admin, who reads other entries by the management API. */
+  managed: boolean;
+}
+
+export type Parsed = { value: unknown } | { message: string };
+
+export interface FieldKind {
+  /** Shows a value where there is little room, such as a table cell. */
+  Cell: ComponentType<CellProps>;
+  Input: ComponentType<InputProps>;
+  /** Operators of filters, in the order of a menu. */
+  filterOps: readonly FilterOp[];
+  /** Reads a value from text, such as that of a filter. Empty text is null. */
+  parse: (text: string, field: FieldModel) => Parsed;
+  /** Returns a value as text that {@link FieldKind.parse} reads. */
+  format: (value: unknown, field: FieldModel) => string;
+  /** Numbers stand at the end of a column. */
+  align?: "end";
+}

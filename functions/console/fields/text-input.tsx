@@ -1,0 +1,46 @@
+/** The input of values that are written as one line of text. */
+import { useEffect, useState } from "preact/hooks";
+import type { FieldKind, InputProps } from "./kind.ts";
+
+const textOf = (value: unknown) => (value === null || value === undefined ? "" : String(value));
+
+/**
+ * Keeps what the user types, also while it is no value yet, such as `-` in a number. What cannot be read is passed on
+ * as text, so that the platform's check names it.
+ */
+export function TextInput({
+  field,
+  value,
+  onChange,
+  attributes,
+  disabled,
+  parse,
+  type = "text",
+  inputMode,
+}: InputProps & { parse: FieldKind["parse"]; type?: string; inputMode?: "numeric" | "decimal" }) {
+  const [text, setText] = useState(textOf(value));
+  useEffect(() => {
+    const parsed = parse(text, field);
+    if (!("value" in parsed) || textOf(parsed.value) !== textOf(value)) setText(textOf(value));
+    // Only a new value from outside replaces the text.
+  }, [value]);
+  return (
+    <input
+      {...attributes}
+      type={type}
+      inputMode={inputMode}
+      autocomplete="off"
+      disabled={disabled}
+      value={text}
+      onInput={(event) => {
+        const written = event.currentTarget.value;
+        setText(written);
+        const parsed = parse(written, field);
+        onChange("value" in parsed ? parsed.value : written);
+      }}
+    />
+  );
+}
+
+/** Shows a value as text; nothing if there is none. */
+export const plainText = (value: unknown): string => textOf(value);

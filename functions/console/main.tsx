@@ -1,0 +1,68 @@
+/** Starts the console. */
+import { render } from "preact";
+import { useMemo } from "preact/hooks";
+import { matchRoute, Router, useLocation, useRouter } from "wouter-preact";
+import { ROUTES } from "./routes.ts";
+import { Boundary } from "./shell/boundary.tsx";
+import { LazyPage } from "./shell/lazy.tsx";
+import type { PageParams, Route } from "./shell/nav.ts";
+import { Shell } from "./shell/shell.tsx";
+import { NotAllowed, SignIn } from "./shell/signin.tsx";
+import { useCaller, useOrb } from "./state/session.ts";
+import { t } from "./texts/t.ts";
+import { Page } from "./ui/page.tsx";
+import { ProblemBox } from "./ui/problem.tsx";
+import { Empty, Loading } from "./ui/states.tsx";
+
+function useMatch(): { route: Route | undefined; params: PageParams; path: string } {
+  const { parser } = useRouter();
+  const [path] = useLocation();
+  return useMemo(() => {
+    for (const route of ROUTES) {
+      const [matches, params] = matchRoute(parser, route.path, path);
+      if (matches) return { route, params: params as PageParams, path };
+    }
+    return { route: undefined, params: {}, path };
+  }, [parser, path]);
+}
+
+function NotFound() {
+  return (
+    <Page title={t("app.notFound")}>
+      <Empty icon="search" title={t("app.notFoundText")} />
+    </Page>
+  );
+}
+
+function App() {
+  const { route, params, path } = useMatch();
+  const orbId = params.orb;
+  const { data: caller, error, reload } = useCaller(orbId);
+  const orb = useOrb(orbId);
+  if (caller === undefined)
+    return error === undefined ? <Loading /> : <ProblemBox error={error} retry={() => void reload()} />;
+  const shown =
+    caller.account === null ? (
+      <SignIn caller={caller} />
+    ) : route === undefined ? (
+      <NotFound />
+    ) : route.visible?.(caller) === false ? (
+      <NotAllowed caller={caller} />
+    ) : (
+      <LazyPage route={route} params={params} />
+    );
+  return (
+    <Shell routes={ROUTES} caller={caller} orbId={orbId} orb={orb.data}>
+      <Boundary path={path}>{shown}</Boundary>
+    </Shell>
+  );
+}
+
+const root = document.getElementById("app");
+if (root !== null)
+  render(
+    <Router base="/console">
+      <App />
+    </Router>,
+    root,
+  );

@@ -1,0 +1,5 @@
+/** The elements of an icon of lucide-static, by name. The bundler resolves this module. */
+declare module "lucide:*" {
+  const nodes: readonly (readonly [name: string, attributes: Readonly<Record<string, string>>])[];
+  export default nodes;
+}

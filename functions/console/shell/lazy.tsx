@@ -1,0 +1,37 @@
+import { useEffect, useState } from "preact/hooks";
+import { ProblemBox } from "../ui/problem.tsx";
+import { Loading } from "../ui/states.tsx";
+import type { PageComponent, PageParams, Route } from "./nav.ts";
+
+const loaded = new Map<Route, PageComponent>();
+const RELOADED = "console.reloaded";
+
+/** After an update of the platform, files of the old version may be gone. Loads the new version, but not in a loop. */
+function reloadOnce(): boolean {
+  const last = Number(sessionStorage.getItem(RELOADED) ?? 0);
+  if (Date.now() - last < 60_000) return false;
+  sessionStorage.setItem(RELOADED, String(Date.now()));
+  location.reload();
+  return true;
+}
+
+/** Shows a page, whose code is loaded at the first visit. */
+export function LazyPage({ route, params }: { route: Route; params: PageParams }) {
+  const [, render] = useState(0);
+  const [error, setError] = useState<unknown>();
+  const Page = loaded.get(route);
+  useEffect(() => {
+    if (Page !== undefined) return;
+    route.load().then(
+      (module) => {
+        loaded.set(route, module.default);
+        render((count) => count + 1);
+      },
+      (reason: unknown) => {
+        if (!reloadOnce()) setError(reason);
+      },
+    );
+  }, [route, Page]);
+  if (Page !== undefined) return <Page params={params} />;
+  return error === undefined ? <Loading /> : <ProblemBox error={error} retry={() => location.reload()} />;
+}

@@ -1,0 +1,102 @@
+/** The frame of every page: header, navigation, the page, and what lies above it. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useLocation } from "wouter-preact";
+import type { Caller } from "../api/caller.ts";
+import type { OrbModel } from "../model/orb.ts";
+import { isMac, shownKey } from "../state/commands.ts";
+import { t } from "../texts/t.ts";
+import { IconButton } from "../ui/button.tsx";
+import { Confirmation } from "../ui/dialog.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Link } from "../ui/link.tsx";
+import { crumbs } from "../ui/page.tsx";
+import { Toasts } from "../ui/toast.tsx";
+import { AccountMenu } from "./account.tsx";
+import type { Route } from "./nav.ts";
+import { openPalette, PaletteHost, useKeys } from "./palette.tsx";
+import { Sidebar } from "./sidebar.tsx";
+
+function Breadcrumb() {
+  const way = crumbs.value;
+  return (
+    <nav class="crumbs" aria-label={t("app.breadcrumb")}>
+      <ol>
+        {way.map(({ label, to }, at) => (
+          <li key={`${to} ${label}`}>
+            {at === way.length - 1 ? <span aria-current="page">{label}</span> : <Link to={to}>{label}</Link>}
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
+}
+
+export function Shell({
+  routes,
+  caller,
+  orb,
+  orbId,
+  children,
+}: {
+  routes: readonly Route[];
+  caller: Caller;
+  orb: OrbModel | undefined;
+  orbId: string | undefined;
+  children: ComponentChildren;
+}) {
+  const [path] = useLocation();
+  const [open, setOpen] = useState(false);
+  useKeys();
+  useEffect(() => setOpen(false), [path]);
+  const signedIn = caller.account !== null;
+  return (
+    <div class={`shell ${open ? "nav-open" : ""} ${signedIn ? "" : "signed-out"}`}>
+      <a class="skip" href="#main">
+        {t("app.skip")}
+      </a>
+      <header class="top">
+        {signedIn ? (
+          <IconButton
+            class="nav-toggle"
+            label={open ? t("app.closeNavigation") : t("app.openNavigation")}
+            icon={open ? "x" : "menu"}
+            aria-expanded={open}
+            onClick={() => setOpen(!open)}
+          />
+        ) : null}
+        <Link to="/" class="brand">
+          <Icon name="boxes" size={20} />
+          <span>{t("app.name")}</span>
+        </Link>
+        {signedIn ? <Breadcrumb /> : null}
+        <div class="top-end">
+          {signedIn ? (
+            <button
+              type="button"
+              class="search"
+              onClick={openPalette}
+              aria-keyshortcuts={isMac ? "Meta+K" : "Control+K"}
+            >
+              <Icon name="search" />
+              <span>{t("app.search")}</span>
+              <kbd>{shownKey("mod+k")}</kbd>
+            </button>
+          ) : null}
+          <AccountMenu caller={caller} />
+        </div>
+      </header>
+      {signedIn ? (
+        <div class="side">
+          <Sidebar {...{ routes, caller, orb, orbId }} />
+        </div>
+      ) : null}
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      <Toasts />
+      <Confirmation />
+      <PaletteHost />
+    </div>
+  );
+}

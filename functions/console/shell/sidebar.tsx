@@ -1,0 +1,108 @@
+import type { ComponentChildren } from "preact";
+import { useLocation } from "wouter-preact";
+import { type Caller, isPlatformAdmin, may } from "../api/caller.ts";
+import { type OrbModel, titleOf } from "../model/orb.ts";
+import { t } from "../texts/t.ts";
+import { Icon, type IconName } from "../ui/icon.tsx";
+import { Link } from "../ui/link.tsx";
+import { orbLink, type Route } from "./nav.ts";
+
+function Item({
+  to,
+  icon,
+  children,
+  exact,
+}: {
+  to: string;
+  icon?: IconName;
+  children: ComponentChildren;
+  exact?: boolean;
+}) {
+  const [path] = useLocation();
+  const current = path === to || (exact !== true && path.startsWith(`${to}/`));
+  return (
+    <li>
+      <Link to={to} class={current ? "current" : ""}>
+        {icon === undefined ? null : <Icon name={icon} size={17} />}
+        <span>{children}</span>
+      </Link>
+    </li>
+  );
+}
+
+const isOfOrb = ({ path }: Route) => path.startsWith("/orbs/:orb");
+
+/** Content of an orb: its schemas by module. */
+function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
+  const modules = orb.modules
+    .map((module) => ({
+      module,
+      schemas: module.schemas.filter((schema) => {
+        const place = { module: module.id, schema: schema.id };
+        if (!isPlatformAdmin(caller) && !["CONTENT", "CONFIG"].includes(module.type)) return false;
+        return may(caller, "read", place, true);
+      }),
+    }))
+    .filter(({ schemas }) => schemas.length > 0);
+  return (
+    <>
+      {modules.map(({ module, schemas }) => (
+        <div class="nav-group" key={module.id}>
+          <h3>{titleOf(module)}</h3>
+          <ul>
+            {schemas.map((schema) => (
+              <Item key={schema.id} to={orbLink(orb.id, "entries", module.id, schema.id)} icon="table">
+                {titleOf(schema)}
+              </Item>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** The navigation: of the platform, and of the orb of the current page. */
+export function Sidebar({
+  routes,
+  caller,
+  orb,
+  orbId,
+}: {
+  routes: readonly Route[];
+  caller: Caller;
+  orb: OrbModel | undefined;
+  orbId: string | undefined;
+}) {
+  const shown = routes.filter(({ nav, visible }) => nav !== undefined && (visible?.(caller) ?? true));
+  const itemsOf = (ofOrb: boolean) =>
+    shown
+      .filter((route) => isOfOrb(route) === ofOrb)
+      .map(({ path, nav }) =>
+        nav === undefined ? null : (
+          <Item
+            key={path}
+            to={path.replace(":orb", orbId ?? "")}
+            icon={nav.icon}
+            exact={path === "/" || path === "/orbs/:orb"}
+          >
+            {t(nav.label)}
+          </Item>
+        ),
+      );
+  return (
+    <nav aria-label={t("app.navigation")}>
+      {orbId === undefined ? null : (
+        <section class="nav-orb">
+          <h2>{orb === undefined ? orbId : titleOf(orb)}</h2>
+          <ul>{itemsOf(true)}</ul>
+          {orb === undefined ? null : <Content orb={orb} caller={caller} />}
+        </section>
+      )}
+      <section>
+        <h2>{t("app.platform")}</h2>
+        <ul>{itemsOf(false)}</ul>
+      </section>
+    </nav>
+  );
+}

@@ -1,0 +1,53 @@
+/** Commands of the palette, and keys. A page registers its own while it is shown. */
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+export interface Command {
+  id: string;
+  /** What it does, as people read it. */
+  title: string;
+  /** Heading in the palette. */
+  group: string;
+  /** Further words that find it. */
+  words?: string;
+  /** Key that runs it, such as `n` or `mod+s` (⌘ on a Mac, Ctrl elsewhere). */
+  key?: string;
+  run: () => void;
+}
+
+/** All commands that can run now. Later ones come first for the same key. */
+export const commands = signal<readonly Command[]>([]);
+
+/** Offers commands while the component is shown. Pass `null` for none. @param on values that the commands depend on */
+export function useCommands(make: () => readonly Command[], on: readonly unknown[]): void {
+  useEffect(() => {
+    const own = make();
+    commands.value = [...commands.peek(), ...own];
+    return () => {
+      commands.value = commands.peek().filter((command) => !own.includes(command));
+    };
+  }, on as unknown[]);
+}
+
+export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** Returns a key as the keyboard shows it: `⌘S` or `Ctrl S`. */
+export const shownKey = (key: string): string =>
+  key
+    .split("+")
+    .map((part) => (part === "mod" ? (isMac ? "⌘" : "Ctrl") : part.length === 1 ? part.toUpperCase() : part))
+    .join(isMac ? "" : " ");
+
+/** Returns the name of a pressed key, in the form of {@link Command.key}. */
+export function pressedKey(event: KeyboardEvent): string {
+  const mod = isMac ? event.metaKey : event.ctrlKey;
+  return `${mod ? "mod+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
+}
+
+/** Returns whether the user is typing text, so that plain letters are no commands. */
+export function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}

@@ -1,0 +1,21 @@
+/** Light or dark colours. `theme.ts` beside `main.tsx` applies the choice before the first paint. */
+import { signal } from "@preact/signals";
+
+export type Theme = "system" | "light" | "dark";
+
+const NAME = "console.theme";
+
+export const theme = signal<Theme>((document.documentElement.dataset.theme as Theme | undefined) ?? "system");
+
+export function setTheme(choice: Theme): void {
+  theme.value = choice;
+  const { dataset } = document.documentElement;
+  if (choice === "system") delete dataset.theme;
+  else dataset.theme = choice;
+  try {
+    if (choice === "system") localStorage.removeItem(NAME);
+    else localStorage.setItem(NAME, choice);
+  } catch {
+    // The browser blocks storage. The choice holds until the page is left.
+  }
+}

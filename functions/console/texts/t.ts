@@ -1,0 +1,42 @@
+/** All texts of the console. `en.json` has a section for each area. */
+import texts from "./en.json" with { type: "json" };
+
+type Texts = typeof texts;
+
+/** The key of a text: `<area>.<name>`. */
+export type TextKey = { [A in keyof Texts & string]: `${A}.${keyof Texts[A] & string}` }[keyof Texts &
+  string];
+
+export type TextValues = Readonly<Record<string, string | number>>;
+
+/** A text, or its forms by number. The value `count` selects the form. */
+type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
+
+export const LANGUAGE = "en";
+
+const plurals = new Intl.PluralRules(LANGUAGE);
+const numbers = new Intl.NumberFormat(LANGUAGE);
+
+/** Returns a number as people write it. */
+export const formatNumber = (value: number): string => numbers.format(value);
+
+/** Returns a text with its values filled in: `t("home.entries", { count: 3 })`. */
+export function t(key: TextKey, values: TextValues = {}): string {
+  const dot = key.indexOf(".");
+  const area = (texts as Readonly<Record<string, Readonly<Record<string, Text>>>>)[key.slice(0, dot)];
+  const found: Text = area?.[key.slice(dot + 1)] ?? key;
+  const form =
+    typeof found === "string"
+      ? found
+      : (found[plurals.select(Number(values.count ?? 0))] ?? found.other ?? key);
+  return form.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = values[name];
+    return value === undefined ? whole : typeof value === "number" ? formatNumber(value) : value;
+  });
+}
+
+/** Returns a key that is known only at run time, such as that of a state. */
+export function has(key: string): key is TextKey {
+  const [area = "", name = ""] = key.split(".", 2);
+  return Object.hasOwn((texts as Readonly<Record<string, object>>)[area] ?? {}, name);
+}

@@ -1,0 +1,107 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { t } from "../texts/t.ts";
+import { Button, IconButton } from "./button.tsx";
+
+/** A modal dialog. Escape and a press beside it close it. The focus returns to where it was. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+  actions,
+  wide,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  actions?: ComponentChildren;
+  wide?: boolean;
+}) {
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes the dialog too.
+    <dialog
+      ref={dialog}
+      class={wide === true ? "wide" : ""}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === dialog.current) onClose();
+      }}
+    >
+      <div class="dialog-body">
+        <header>
+          <h2 id={id}>{title}</h2>
+          <IconButton label={t("ui.close")} icon="x" onClick={onClose} />
+        </header>
+        {children}
+        {actions === undefined ? null : <footer>{actions}</footer>}
+      </div>
+    </dialog>
+  );
+}
+
+interface Question {
+  title: string;
+  text: ComponentChildren;
+  action: string;
+  danger: boolean;
+  answer: (confirmed: boolean) => void;
+}
+
+const question = signal<Question | undefined>(undefined);
+
+/** Asks before something that cannot be undone. Returns whether the user confirmed. */
+export function confirm(asked: {
+  title: string;
+  text: ComponentChildren;
+  /** The text of the button: the verb of what happens. */
+  action: string;
+  danger?: boolean;
+}): Promise<boolean> {
+  return new Promise((resolve) => {
+    question.value = {
+      ...asked,
+      danger: asked.danger ?? false,
+      answer: (confirmed) => {
+        question.value = undefined;
+        resolve(confirmed);
+      },
+    };
+  });
+}
+
+/** Shows the question of {@link confirm}. The shell holds one. */
+export function Confirmation() {
+  const asked = question.value;
+  if (asked === undefined) return null;
+  const { title, text, action, danger, answer } = asked;
+  return (
+    <Dialog
+      title={title}
+      onClose={() => answer(false)}
+      actions={
+        <>
+          <Button onClick={() => answer(false)}>{t("ui.cancel")}</Button>
+          <Button kind={danger ? "danger" : "primary"} onClick={() => answer(true)}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      <div class="dialog-text">{text}</div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,177 @@
+/** Inputs with a label, a hint and an error. */
+import type { ComponentChildren, JSX } from "preact";
+import { useId } from "preact/hooks";
+import { t } from "../texts/t.ts";
+
+export interface FieldProps {
+  label: string;
+  hint?: ComponentChildren;
+  /** What is wrong with the value: `must be at least 5 characters long (is 3)`. */
+  error?: string | undefined;
+  required?: boolean;
+  /** Beside the label, such as a language. */
+  aside?: ComponentChildren;
+}
+
+/** Attributes that connect an input with its label, hint and error. */
+export interface InputAttributes {
+  id: string;
+  "aria-describedby": string | undefined;
+  "aria-invalid": "true" | undefined;
+}
+
+/** A labelled place for any input. */
+export function Field({
+  label,
+  hint,
+  error,
+  required,
+  aside,
+  children,
+}: FieldProps & { children: (attributes: InputAttributes) => ComponentChildren }) {
+  const id = useId();
+  const described = [hint === undefined ? "" : `${id}-hint`, error === undefined ? "" : `${id}-error`];
+  return (
+    <div class={`field ${error === undefined ? "" : "wrong"}`}>
+      <div class="field-label">
+        <label for={id}>
+          {label}
+          {required === true ? <span class="required"> {t("ui.required")}</span> : null}
+        </label>
+        {aside}
+      </div>
+      {children({
+        id,
+        "aria-describedby": described.join(" ").trim() || undefined,
+        "aria-invalid": error === undefined ? undefined : "true",
+      })}
+      {hint === undefined ? null : (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {error === undefined ? null : (
+        <p class="error" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+type Given<E extends EventTarget> = Omit<JSX.HTMLAttributes<E>, "onChange" | "label" | "value"> & {
+  value: string;
+  onChange: (value: string) => void;
+  placeholder?: string;
+  name?: string;
+  disabled?: boolean;
+  autocomplete?: string;
+  type?: string;
+  rows?: number;
+};
+
+export function TextField({
+  label,
+  hint,
+  error,
+  required,
+  aside,
+  onChange,
+  ...rest
+}: FieldProps & Given<HTMLInputElement>) {
+  return (
+    <Field {...{ label, hint, error, aside }} required={required === true}>
+      {(attributes) => (
+        <input
+          type="text"
+          autocomplete="off"
+          {...rest}
+          {...attributes}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+export function TextArea({
+  label,
+  hint,
+  error,
+  required,
+  aside,
+  onChange,
+  ...rest
+}: FieldProps & Given<HTMLTextAreaElement>) {
+  return (
+    <Field {...{ label, hint, error, aside }} required={required === true}>
+      {(attributes) => (
+        <textarea
+          rows={6}
+          {...rest}
+          {...attributes}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+export interface Option {
+  value: string;
+  label: string;
+}
+
+export function SelectField({
+  label,
+  hint,
+  error,
+  required,
+  aside,
+  options,
+  onChange,
+  ...rest
+}: FieldProps & Given<HTMLSelectElement> & { options: readonly Option[] }) {
+  return (
+    <Field {...{ label, hint, error, aside }} required={required === true}>
+      {(attributes) => (
+        <select {...rest} {...attributes} onChange={(event) => onChange(event.currentTarget.value)}>
+          {options.map(({ value, label: text }) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+export function Checkbox({
+  label,
+  checked,
+  onChange,
+  hint,
+  disabled,
+}: {
+  label: ComponentChildren;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+  hint?: string;
+  disabled?: boolean;
+}) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      <span>
+        {label}
+        {hint === undefined ? null : <span class="hint"> {hint}</span>}
+      </span>
+    </label>
+  );
+}

@@ -1,0 +1,134 @@
+/** Icons of lucide-static. To use another one, import it here; the bundle holds only these. */
+
+import activity from "lucide:activity";
+import archive from "lucide:archive";
+import arrowDown from "lucide:arrow-down";
+import arrowUp from "lucide:arrow-up";
+import boxes from "lucide:boxes";
+import braces from "lucide:braces";
+import check from "lucide:check";
+import chevronDown from "lucide:chevron-down";
+import chevronLeft from "lucide:chevron-left";
+import chevronRight from "lucide:chevron-right";
+import circleAlert from "lucide:circle-alert";
+import circleCheck from "lucide:circle-check";
+import circleUser from "lucide:circle-user";
+import clock from "lucide:clock";
+import code from "lucide:code";
+import columns from "lucide:columns-3";
+import copy from "lucide:copy";
+import download from "lucide:download";
+import ellipsis from "lucide:ellipsis";
+import externalLink from "lucide:external-link";
+import eye from "lucide:eye";
+import globe from "lucide:globe";
+import house from "lucide:house";
+import info from "lucide:info";
+import keyRound from "lucide:key-round";
+import languages from "lucide:languages";
+import layers from "lucide:layers";
+import link from "lucide:link";
+import filter from "lucide:list-filter";
+import lock from "lucide:lock";
+import logOut from "lucide:log-out";
+import mail from "lucide:mail";
+import menu from "lucide:menu";
+import moon from "lucide:moon";
+import pencil from "lucide:pencil";
+import plus from "lucide:plus";
+import radio from "lucide:radio";
+import refresh from "lucide:refresh-cw";
+import history from "lucide:rotate-ccw-clock";
+import scroll from "lucide:scroll-text";
+import search from "lucide:search";
+import send from "lucide:send";
+import settings from "lucide:settings";
+import sun from "lucide:sun";
+import table from "lucide:table";
+import trash from "lucide:trash";
+import triangleAlert from "lucide:triangle-alert";
+import undo from "lucide:undo-2";
+import upload from "lucide:upload";
+import users from "lucide:users";
+import webhook from "lucide:webhook";
+import x from "lucide:x";
+import zap from "lucide:zap";
+import { h } from "preact";
+
+const ICONS = {
+  activity,
+  archive,
+  arrowDown,
+  arrowUp,
+  boxes,
+  braces,
+  check,
+  chevronDown,
+  chevronLeft,
+  chevronRight,
+  circleAlert,
+  circleCheck,
+  circleUser,
+  clock,
+  code,
+  columns,
+  copy,
+  download,
+  ellipsis,
+  externalLink,
+  eye,
+  filter,
+  globe,
+  history,
+  house,
+  info,
+  keyRound,
+  languages,
+  layers,
+  link,
+  lock,
+  logOut,
+  mail,
+  menu,
+  moon,
+  pencil,
+  plus,
+  radio,
+  refresh,
+  scroll,
+  search,
+  send,
+  settings,
+  sun,
+  table,
+  trash,
+  triangleAlert,
+  undo,
+  upload,
+  users,
+  webhook,
+  x,
+  zap,
+} as const;
+
+export type IconName = keyof typeof ICONS;
+
+/** An icon beside a text. It is hidden from screen readers, so give a button without text a label. */
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return (
+    <svg
+      class="icon"
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="2"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
+      {ICONS[name].map(([tag, attributes], at) => h(tag, { ...attributes, key: at }))}
+    </svg>
+  );
+}

@@ -1,0 +1,101 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "./icon.tsx";
+
+export interface MenuItem {
+  label: string;
+  icon?: IconName;
+  danger?: boolean;
+  disabled?: boolean;
+  /** Marks the chosen one of several. */
+  checked?: boolean;
+  run: () => void;
+}
+
+/** A button that opens a list of actions. Arrow keys move, Escape closes. */
+export function Menu({
+  label,
+  button,
+  items,
+  class: name = "button quiet",
+}: {
+  /** The name of the button for screen readers, if `button` has no text. */
+  label?: string;
+  button: ComponentChildren;
+  items: readonly MenuItem[];
+  class?: string;
+}) {
+  const id = useId();
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!open) return undefined;
+    list.current?.querySelector<HTMLElement>("[role^=menuitem]:not([disabled])")?.focus();
+    const leave = (event: Event) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", leave);
+    document.addEventListener("focusin", leave);
+    return () => {
+      document.removeEventListener("pointerdown", leave);
+      document.removeEventListener("focusin", leave);
+    };
+  }, [open]);
+  const close = () => {
+    setOpen(false);
+    root.current?.querySelector<HTMLElement>("button")?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      close();
+    }
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const all = [...(list.current?.querySelectorAll<HTMLElement>("[role^=menuitem]:not([disabled])") ?? [])];
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    all.at((at + step + all.length) % all.length)?.focus();
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the menu inside has the role.
+    <div class="menu" ref={root} onKeyDown={open ? onKeyDown : undefined}>
+      <button
+        type="button"
+        class={name}
+        aria-label={label}
+        title={label}
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-controls={open ? id : undefined}
+        onClick={() => setOpen(!open)}
+      >
+        {button}
+      </button>
+      {open ? (
+        <div class="menu-list" role="menu" id={id} ref={list}>
+          {items.map(({ label: text, icon, danger, disabled, checked, run }) => (
+            <button
+              key={text}
+              type="button"
+              {...(checked === undefined
+                ? { role: "menuitem" }
+                : { role: "menuitemradio", "aria-checked": checked })}
+              class={danger === true ? "danger" : ""}
+              disabled={disabled}
+              onClick={() => {
+                close();
+                run();
+              }}
+            >
+              {icon === undefined ? null : <Icon name={icon} />}
+              <span>{text}</span>
+              {checked === true ? <Icon name="check" /> : null}
+            </button>
+          ))}
+        </div>
+      ) : null}
+    </div>
+  );
+}

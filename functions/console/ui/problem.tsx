@@ -1,0 +1,67 @@
+/** Errors of the platform (RFC 9457) in words. */
+import type { ComponentChildren } from "preact";
+import { type Fault, isProblem } from "../../../shared/client/problem.ts";
+import { t } from "../texts/t.ts";
+import { Button } from "./button.tsx";
+import { Icon } from "./icon.tsx";
+
+/** Returns what went wrong, and how to fix it. */
+export function wordsOf(error: unknown): string {
+  if (isProblem(error)) return error.message;
+  if (error instanceof TypeError) return t("problem.unreachable");
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Returns the faults of a rejected input. Their paths are JSON Pointers into the body. */
+export const faultsOf = (error: unknown): readonly Fault[] => (isProblem(error) ? error.errors : []);
+
+/** Returns the message for the value at a path, such as `/values/title`, and for everything in it. */
+export function faultAt(faults: readonly Fault[], path: string): string | undefined {
+  const found = faults.filter((fault) => fault.path === path || fault.path.startsWith(`${path}/`));
+  return found.length === 0 ? undefined : found.map(({ message }) => message).join("; ");
+}
+
+/** Returns the faults that no field of the form shows. @param shown paths that the form shows */
+export function otherFaults(faults: readonly Fault[], shown: readonly string[]): readonly Fault[] {
+  return faults.filter(({ path }) => !shown.some((one) => path === one || path.startsWith(`${one}/`)));
+}
+
+/** Shows an error with its faults, and a way to try again. */
+export function ProblemBox({
+  error,
+  retry,
+  children,
+}: {
+  error: unknown;
+  retry?: (() => void) | undefined;
+  children?: ComponentChildren;
+}) {
+  const faults = faultsOf(error);
+  const request = isProblem(error) ? error.requestId : null;
+  return (
+    <div class="problem" role="alert">
+      <Icon name="circleAlert" size={20} />
+      <div>
+        <p>{wordsOf(error)}</p>
+        {faults.length === 0 ? null : (
+          <ul>
+            {faults.map(({ path, message }) => (
+              <li key={`${path} ${message}`}>
+                <code>{path === "" ? "/" : path}</code> {message}
+              </li>
+            ))}
+          </ul>
+        )}
+        {children}
+        {request === null || (isProblem(error) && error.status < 500) ? null : (
+          <p class="hint">{t("problem.request", { id: request })}</p>
+        )}
+        {retry === undefined ? null : (
+          <Button icon="refresh" onClick={retry}>
+            {t("problem.retry")}
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}

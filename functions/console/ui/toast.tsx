@@ -1,0 +1,62 @@
+import { signal } from "@preact/signals";
+import { t } from "../texts/t.ts";
+import { Button, IconButton } from "./button.tsx";
+import { Icon } from "./icon.tsx";
+import { wordsOf } from "./problem.tsx";
+
+interface Toast {
+  id: number;
+  kind: "done" | "failed";
+  text: string;
+  action: { label: string; run: () => void } | undefined;
+}
+
+const toasts = signal<readonly Toast[]>([]);
+let last = 0;
+
+const dismiss = (id: number) => {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
+};
+
+/** Milliseconds that a message stays. Errors stay until they are closed. */
+const STAY = 6_000;
+
+/** Says that something was done, perhaps with a way to undo it. */
+export function say(text: string, action?: { label: string; run: () => void }): void {
+  const id = ++last;
+  toasts.value = [...toasts.value.slice(-3), { id, kind: "done", text, action }];
+  setTimeout(() => dismiss(id), STAY);
+}
+
+/** Says that something failed, and why. Use it only where no better place shows the error. */
+export function complain(error: unknown): void {
+  toasts.value = [
+    ...toasts.value.slice(-3),
+    { id: ++last, kind: "failed", text: wordsOf(error), action: undefined },
+  ];
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status">
+      {toasts.value.map(({ id, kind, text, action }) => (
+        <div class={`toast ${kind}`} key={id}>
+          <Icon name={kind === "done" ? "circleCheck" : "circleAlert"} />
+          <p>{text}</p>
+          {action === undefined ? null : (
+            <Button
+              size="small"
+              onClick={() => {
+                dismiss(id);
+                action.run();
+              }}
+            >
+              {action.label}
+            </Button>
+          )}
+          <IconButton label={t("ui.close")} icon="x" onClick={() => dismiss(id)} />
+        </div>
+      ))}
+    </div>
+  );
+}

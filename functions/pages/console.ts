@@ -1,0 +1,106 @@
+/** Serves the console: one page for all its addresses, and the page's files. */
+import { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import { AppError, notFound } from "../../shared/kernel/errors.ts";
+import { defineRoute, newRouter } from "../http/router.ts";
+import { AnyQuery } from "../http/schemas.ts";
+import type { AppEnv } from "../request/context.ts";
+import { byName } from "./signin.ts";
+
+/** @param streamsUrl address of the streams process, to which `/api/streams` redirects */
+function policy(streamsUrl: string | undefined): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self'${streamsUrl === undefined ? "" : ` ${new URL(streamsUrl).origin}`}`,
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+};
+
+const page = (path: "/console" | "/console/*", operationId: string) => ({
+  ...defineRoute({
+    method: "get",
+    path,
+    operationId,
+    summary: "Open the console",
+    tags: ["Console"],
+    security: [],
+    request: { query: AnyQuery },
+    responses: {
+      200: { description: "The page", content: { "text/html": { schema: z.string() } } },
+      302: { description: "Redirect to the same page with a host name, which passkeys need" },
+      304: { description: "Not modified" },
+    },
+    problems: [404],
+  }),
+  hide: true,
+});
+
+const file = {
+  ...defineRoute({
+    method: "get",
+    path: "/console/assets/{file}",
+    operationId: "getConsoleFile",
+    summary: "A static file of the console",
+    tags: ["Console"],
+    security: [],
+    request: { params: z.object({ file: z.string() }), query: AnyQuery },
+    responses: { 200: { description: "The file" }, 304: { description: "Not modified" } },
+    problems: [404],
+  }),
+  hide: true,
+};
+
+async function asset(c: Context<AppEnv>, name: string, headers: Record<string, string>): Promise<Response> {
+  const found = await c.var.host.assets?.(`console/${name}`, c.req.header("if-none-match"));
+  if (found === undefined) {
+    throw new AppError(
+      "not_found",
+      "file_not_found",
+      "This server has no files for this page. Check that its host provides the console.",
+    );
+  }
+  const tag = found.headers.get("etag");
+  if (tag !== null) headers.etag = tag;
+  if (found.status === 304) return c.body(null, 304, headers);
+  if (found.status !== 200) {
+    await found.body?.cancel();
+    throw notFound("file");
+  }
+  return c.newResponse(found.body, 200, headers);
+}
+
+export function consoleRoutes() {
+  const router = newRouter();
+  router.openapi(file, (c) => {
+    const name = c.req.valid("param").file;
+    const type = TYPES[/^[A-Za-z0-9_-]+\.(js|css)$/.exec(name)?.[1] ?? ""];
+    if (type === undefined) throw notFound("file");
+    // The file name contains a hash of the content, so caches may keep it forever.
+    return asset(c, name, { "content-type": type, "cache-control": "public, max-age=31536000, immutable" });
+  });
+  for (const route of [page("/console", "getConsole"), page("/console/*", "getConsoleBelow")]) {
+    router.openapi(route, (c) => {
+      const elsewhere = byName(c);
+      if (elsewhere !== null) return elsewhere;
+      return asset(c, "shell.txt", {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": policy(c.var.deps.config.streamsUrl),
+        "content-language": "en",
+        "cache-control": "no-cache",
+      });
+    });
+  }
+  return router;
+}

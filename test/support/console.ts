@@ -1,0 +1,128 @@
+/** The console in a real browser: one platform, one browser and one signed-in admin for all tests of a file. */
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { adminToken, call } from "./auth.ts";
+import { launchChromium, type TestBrowser } from "./browser.ts";
+import { sharedPlatform, type TestPlatform } from "./platform.ts";
+import { faults } from "./signin.ts";
+
+/** Sizes of screens. */
+export const DESKTOP = { width: 1280, height: 860 } as const;
+export const PHONE = { width: 390, height: 844 } as const;
+
+export interface Console {
+  readonly platform: TestPlatform;
+  /** A page of a signed-in admin, at a path below /console. Each has cookies of its own. */
+  open(path?: string, options?: { size?: { width: number; height: number }; dark?: boolean }): Promise<Page>;
+  /** A page of a visitor who is not signed in. */
+  visit(path?: string): Promise<Page>;
+  /** A page of a user of an orb with this role, who was signed in by an invitation. */
+  openAs(orb: string, role: string, path: string): Promise<Page>;
+  /** Creates and publishes an orb. */
+  seedOrb(document: object): Promise<void>;
+  /** Creates an entry by the management API, and returns its id. */
+  seedEntry(orb: string, body: object, publish?: boolean): Promise<string>;
+  /** A bearer token of an admin, for requests of the test itself. */
+  token(): Promise<string>;
+}
+
+/** Starts the parts before the tests of a file. After each test, errors on the console of a page fail the test. */
+export function useConsole(): Console {
+  let platform: TestPlatform;
+  let chromium: TestBrowser;
+  let token: string;
+  /** Cookies of the admin, who signed in with a virtual authenticator. */
+  let admin: Awaited<ReturnType<ReturnType<Page["context"]>["cookies"]>>;
+  const problems: string[] = [];
+  const opened: Page[] = [];
+
+  async function newPage(size: { width: number; height: number }, dark: boolean): Promise<Page> {
+    const { page } = await chromium.page({ viewport: size, colorScheme: dark ? "dark" : "light" });
+    page.setDefaultTimeout(10_000);
+    // A violation of the Content-Security-Policy is an error on the console too.
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
+    });
+    page.on("pageerror", (error) => problems.push(String(error)));
+    opened.push(page);
+    return page;
+  }
+
+  /** Registers a new account with an invitation. The sign-in page leads to the console afterwards. */
+  async function register(page: Page, invitation: string, path: string): Promise<void> {
+    const address = new URL(invitation);
+    address.searchParams.set("return", `/console${path}`);
+    await page.goto(address.href);
+    await page.getByRole("button", { name: "Create passkey" }).click();
+    await page.waitForURL(`${platform.origin}/console${path}`);
+  }
+
+  beforeAll(async () => {
+    [platform, chromium] = await Promise.all([sharedPlatform(), launchChromium()]);
+    token = await adminToken(platform);
+    const made = await call(platform, "POST", "/api/_auth/invitations", { token });
+    const page = await newPage(DESKTOP, false);
+    await register(page, made.body.url, "");
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    admin = await page.context().cookies();
+    await page.context().close();
+  });
+  afterEach(async () => {
+    for (const page of opened.splice(0)) await page.context().close();
+    expect(problems.splice(0)).toEqual([]);
+  });
+  afterAll(() => chromium?.[Symbol.asyncDispose]());
+
+  return {
+    get platform() {
+      return platform;
+    },
+    async open(path = "", { size = DESKTOP, dark = false } = {}) {
+      const page = await newPage(size, dark);
+      await page.context().addCookies(admin);
+      await page.goto(`${platform.origin}/console${path}`);
+      return page;
+    },
+    async visit(path = "") {
+      const page = await newPage(DESKTOP, false);
+      await page.goto(`${platform.origin}/console${path}`);
+      return page;
+    },
+    async openAs(orb, role, path) {
+      const page = await newPage(DESKTOP, false);
+      const made = await call(platform, "POST", `/api/${orb}/invitations`, { token, body: { role } });
+      expect(made.status).toBe(201);
+      await register(page, made.body.url, path);
+      return page;
+    },
+    async seedOrb(document) {
+      const made = await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body: document });
+      expect([made.status, made.body.errors]).toEqual([201, undefined]);
+    },
+    async seedEntry(orb, body, publish = true) {
+      const path = `/api/admin/orbs/${orb}/entries${publish ? "?publish=true" : ""}`;
+      const made = await call(platform, "POST", path, { token, body });
+      expect([made.status, made.body.errors]).toEqual([201, undefined]);
+      return made.body.id;
+    },
+    token: async () => token,
+  };
+}
+
+/**
+ * Checks a page in both colour schemes: no violation that axe knows, and nothing wider than the screen. Takes
+ * screenshots if the variable SCREENSHOTS names a folder.
+ */
+export async function inspect(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  if (folder !== undefined) {
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: `${folder}/${name}-${colorScheme}.png` });
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+  }
+  expect(await faults(page)).toEqual([]);
+  const width = page.viewportSize()?.width ?? 0;
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+}
