@@ -40,6 +40,11 @@ export interface Host {
   client: (c: Context<AppEnv>) => string;
   /** A faster way to read a body than the request's stream. */
   body?: (c: Context<AppEnv>, limit: number) => Promise<Uint8Array>;
+  /**
+   * Closes the connection of a response that cannot be completed. Hosts without it close the connection when the body
+   * fails.
+   */
+  cut?: (c: Context<AppEnv>) => void;
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
   observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
   metrics?: () => Metric[];

@@ -227,7 +227,7 @@ function streamOf(
   rest: ResponseRest,
   release: () => void,
 ): ReadableStream<Uint8Array> {
-  const { log } = c.var.deps;
+  const { deps, host } = c.var;
   const source: UnderlyingDefaultSource<Uint8Array> = {
     start(controller) {
       if (first.length > 0) controller.enqueue(first);
@@ -244,8 +244,12 @@ function streamOf(
         // The status has already been sent. Ending the connection early tells the client that the response is
         // incomplete.
         const code = error instanceof AppError ? error.code : String(error);
-        log.warn("handler stopped within its response", { error: code });
-        controller.error(new Error("the handler's response is incomplete"));
+        deps.log.warn("handler stopped within its response", { error: code });
+        if (host.cut === undefined) controller.error(new Error("the handler's response is incomplete"));
+        else {
+          host.cut(c);
+          controller.close();
+        }
       }
       release();
     },

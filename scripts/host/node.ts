@@ -145,6 +145,8 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     assets: assetResponse,
     body: (c, limit) => readBody(incomingOf(c.env), limit),
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
+    // The server adapter would print the stack of the error of a body that fails.
+    cut: (c) => outgoingOf(c.env).destroy(),
   };
   const listener = appListener(host);
   const server = createServer(

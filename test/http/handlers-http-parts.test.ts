@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import type { NatsConnection } from "nats";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { HTTP_BODY_LIMIT, HTTP_PART_BYTES } from "../../shared/handlers/contract/http-limits.ts";
 import type {
   HttpPartMessage,
@@ -207,10 +207,14 @@ describe("a service that breaks the exchange", () => {
       ],
     ],
   ])("and %s within its response ends the response early", async (_, replies) => {
+    const printed = vi.spyOn(console, "error");
     const response = await (await scripted(replies)).answered;
     expect(response.status).toBe(200);
     expect(response.headers.get("content-length")).toBe("1000");
     await expect(lengthOf(response)).rejects.toThrow();
+    // The log has a line. Nothing prints the stack of the error.
+    expect(printed).not.toHaveBeenCalled();
+    printed.mockRestore();
   });
 
   test.each([undefined, HTTP_BODY_LIMIT + 1, 4, 5.5])("and promises %s bytes gets 502", async (length) => {
