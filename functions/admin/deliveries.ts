@@ -56,7 +56,7 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     operationId: "listDeliveries",
     summary: "List deliveries of hooks after writes and calls of schedules",
     description:
-      "In the order in which they changed last. The list has what waits, the last 100 successful deliveries of each hook, and those that were given up within 30 days. A page may be shorter than `limit`: follow `nextCursor`.",
+      "In the order in which they changed last. The list has what waits, the last 100 successful deliveries of each hook, and those that were given up within 30 days. Without `status`, the platform also reads messages that are no deliveries, so a page may be shorter than `limit`, or empty: follow `nextCursor` until it is null. The waiting deliveries of one hook come on one page, which may then be longer than `limit`.",
     request: {
       params: OrbIdParam,
       query: z.strictObject({
