@@ -1,7 +1,8 @@
 /** Starts the console. */
 import { render } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { matchRoute, Router, useLocation, useRouter } from "wouter-preact";
+import type { Caller } from "./api/caller.ts";
 import { ROUTES } from "./routes.ts";
 import { Boundary } from "./shell/boundary.tsx";
 import { LazyPage } from "./shell/lazy.tsx";
@@ -39,10 +40,21 @@ function App() {
   const orbId = params.orb;
   const { data: caller, error, reload } = useCaller(orbId);
   const orb = useOrb(orbId);
-  if (caller === undefined)
+  // The frame stays while the rights in another orb are loaded.
+  const last = useRef<Caller>();
+  if (caller !== undefined) last.current = caller;
+  const framed =
+    caller ?? (last.current === undefined ? undefined : { account: last.current.account, orb: null });
+  if (framed === undefined)
     return error === undefined ? <Loading /> : <ProblemBox error={error} retry={() => void reload()} />;
   const shown =
-    caller.account === null ? (
+    caller === undefined ? (
+      error === undefined ? (
+        <Loading />
+      ) : (
+        <ProblemBox error={error} retry={() => void reload()} />
+      )
+    ) : caller.account === null ? (
       <SignIn caller={caller} />
     ) : route === undefined ? (
       <NotFound />
@@ -52,7 +64,7 @@ function App() {
       <LazyPage route={route} params={params} />
     );
   return (
-    <Shell routes={ROUTES} caller={caller} orbId={orbId} orb={orb.data}>
+    <Shell routes={ROUTES} caller={framed} orbId={orbId} orb={orb.data}>
       <Boundary path={path}>{shown}</Boundary>
     </Shell>
   );

@@ -76,6 +76,20 @@ test("shows users of an orb only what their role allows", async () => {
   await inspect(page, "console-user");
 });
 
+test("finds pages and orbs in the palette", async () => {
+  const page = await console.open();
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  await page.keyboard.press("Control+k");
+  const palette = page.getByRole("dialog", { name: "Search or run a command" });
+  await palette.getByRole("option", { name: /Shop/ }).waitFor();
+  await inspect(page, "console-palette");
+  await page.keyboard.type("shop");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Shop" }).waitFor();
+  expect(await palette.count()).toBe(0);
+});
+
+// Ends the session of the admin, so this test is the last one.
 test("remembers the chosen colours, and signs out", async () => {
   const page = await console.open();
   await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();

@@ -1,7 +1,12 @@
 /** Sends requests to the platform's HTTP API with the session cookie. All requests of the console go through here. */
+import { signal } from "@preact/signals";
+import { isProblem } from "../../../shared/client/problem.ts";
 import { createTransport, newKey } from "../../../shared/client/transport.ts";
 
 const transport = createTransport({ retries: 2 });
+
+/** Whether a request failed because the session has ended. The shell then offers to sign in again. */
+export const sessionEnded = signal(false);
 
 export interface ReadOptions {
   query?: Readonly<Record<string, string | number | boolean | undefined>> | URLSearchParams | undefined;
@@ -29,13 +34,13 @@ export const pathOf = (...segments: readonly string[]): string =>
  * Sends a request.
  * @throws Problem if the platform responds with an error; TypeError if it cannot be reached
  */
-export function send(
+export async function send(
   method: "GET" | "POST" | "PUT" | "DELETE",
   path: string,
   body: unknown,
   { query, signal, headers, revision }: WriteOptions = {},
 ): Promise<Response> {
-  return transport.send({
+  const request = transport.send({
     method,
     path,
     query: searchOf(query),
@@ -49,6 +54,12 @@ export function send(
     },
     repeat: method === "POST" ? "refused" : "safe",
   });
+  try {
+    return await request;
+  } catch (error) {
+    if (isProblem(error) && error.status === 401) sessionEnded.value = true;
+    throw error;
+  }
 }
 
 async function bodyOf<T>(response: Response): Promise<T> {

@@ -67,9 +67,6 @@ export const readOrb = (id: string, signal?: AbortSignal): Promise<OrbDocument> 
 export const createOrb = (document: unknown, publish: boolean): Promise<OrbDocument> =>
   post(ORBS, document, { query: publish ? { publish } : {} });
 
-export const checkNewOrb = (document: unknown, signal?: AbortSignal): Promise<DryRun> =>
-  post(ORBS, document, { query: { dryRun: true }, signal });
-
 export const updateOrb = (
   id: string,
   document: unknown,

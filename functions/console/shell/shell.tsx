@@ -2,18 +2,21 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
-import type { Caller } from "../api/caller.ts";
+import { accountPath, type Caller } from "../api/caller.ts";
+import { sessionEnded } from "../api/http.ts";
 import type { OrbModel } from "../model/orb.ts";
 import { isMac, shownKey } from "../state/commands.ts";
+import { refresh } from "../state/load.ts";
 import { t } from "../texts/t.ts";
-import { IconButton } from "../ui/button.tsx";
-import { Confirmation } from "../ui/dialog.tsx";
+import { Button, IconButton } from "../ui/button.tsx";
+import { Confirmation, Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Link } from "../ui/link.tsx";
 import { crumbs } from "../ui/page.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { AccountMenu } from "./account.tsx";
 import type { Route } from "./nav.ts";
+import { usePages } from "./pages.ts";
 import { openPalette, PaletteHost, useKeys } from "./palette.tsx";
 import { Sidebar } from "./sidebar.tsx";
 
@@ -29,6 +32,36 @@ function Breadcrumb() {
         ))}
       </ol>
     </nav>
+  );
+}
+
+/** Offers to sign in again in another tab, so that nothing that was typed is lost. */
+function SessionEnded({ caller }: { caller: Caller }) {
+  if (!sessionEnded.value) return null;
+  const close = () => {
+    sessionEnded.value = false;
+    refresh("");
+  };
+  return (
+    <Dialog
+      title={t("signin.ended")}
+      onClose={close}
+      actions={
+        <>
+          <a
+            class="button primary"
+            href={accountPath(caller.account?.realm ?? "platform")}
+            target="_blank"
+            rel="noreferrer"
+          >
+            {t("signin.again")}
+          </a>
+          <Button onClick={close}>{t("signin.continue")}</Button>
+        </>
+      }
+    >
+      <p class="dialog-text">{t("signin.endedText")}</p>
+    </Dialog>
   );
 }
 
@@ -48,6 +81,7 @@ export function Shell({
   const [path] = useLocation();
   const [open, setOpen] = useState(false);
   useKeys();
+  usePages({ routes, caller, orb, orbId });
   useEffect(() => setOpen(false), [path]);
   const signedIn = caller.account !== null;
   return (
@@ -95,6 +129,7 @@ export function Shell({
         {children}
       </main>
       <Toasts />
+      {signedIn ? <SessionEnded caller={caller} /> : null}
       <Confirmation />
       <PaletteHost />
     </div>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useLocation } from "wouter-preact";
 import { type Caller, isPlatformAdmin, may } from "../api/caller.ts";
-import { type OrbModel, titleOf } from "../model/orb.ts";
+import { type ModuleType, type OrbModel, titleOf } from "../model/orb.ts";
 import { t } from "../texts/t.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Link } from "../ui/link.tsx";
@@ -32,6 +32,14 @@ function Item({
 
 const isOfOrb = ({ path }: Route) => path.startsWith("/orbs/:orb");
 
+const ICON: Readonly<Record<ModuleType, IconName>> = {
+  CONTENT: "fileText",
+  CONFIG: "sliders",
+  RULES: "scale",
+  TRANSACTIONS: "receipt",
+  SETTINGS: "toggle",
+};
+
 /** Content of an orb: its schemas by module. */
 function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
   const modules = orb.modules
@@ -44,14 +52,39 @@ function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
       }),
     }))
     .filter(({ schemas }) => schemas.length > 0);
+  // A module with one schema needs no heading of its own.
+  const single = modules.filter(({ schemas }) => schemas.length === 1);
+  const several = modules.filter(({ schemas }) => schemas.length > 1);
   return (
     <>
-      {modules.map(({ module, schemas }) => (
+      {single.length === 0 ? null : (
+        <div class="nav-group">
+          <h3>{t("app.content")}</h3>
+          <ul>
+            {single.map(({ module, schemas: [schema] }) =>
+              schema === undefined ? null : (
+                <Item
+                  key={module.id}
+                  to={orbLink(orb.id, "entries", module.id, schema.id)}
+                  icon={ICON[module.type]}
+                >
+                  {titleOf(schema)}
+                </Item>
+              ),
+            )}
+          </ul>
+        </div>
+      )}
+      {several.map(({ module, schemas }) => (
         <div class="nav-group" key={module.id}>
           <h3>{titleOf(module)}</h3>
           <ul>
             {schemas.map((schema) => (
-              <Item key={schema.id} to={orbLink(orb.id, "entries", module.id, schema.id)} icon="table">
+              <Item
+                key={schema.id}
+                to={orbLink(orb.id, "entries", module.id, schema.id)}
+                icon={ICON[module.type]}
+              >
                 {titleOf(schema)}
               </Item>
             ))}

@@ -1,10 +1,32 @@
 /** Leads to the right sign-in page, and back. */
 import { accountPath, type Caller, signinPath } from "../api/caller.ts";
+import { discoverOrbs } from "../api/orbs.ts";
+import { titleOf } from "../model/orb.ts";
+import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Page } from "../ui/page.tsx";
+import { orbLink } from "./nav.ts";
 
 const here = () => location.pathname + location.search;
+
+/** Sign-in pages of the published orbs, for visitors who come to no orb in particular. */
+function OrbSignIns() {
+  const { data: orbs = [] } = useLoad("published", discoverOrbs);
+  if (orbs.length === 0) return null;
+  return (
+    <section class="signins">
+      <h2>{t("signin.orbs")}</h2>
+      <ul class="rows">
+        {orbs.map((orb) => (
+          <li key={orb.id}>
+            <a href={signinPath(orb.links.signin, `/console${orbLink(orb.id)}`)}>{titleOf(orb)}</a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
 
 /** @param caller of the orb of the page, if the page is about one */
 export function SignIn({ caller }: { caller: Caller }) {
@@ -29,6 +51,7 @@ export function SignIn({ caller }: { caller: Caller }) {
           </span>
         </a>
       </div>
+      {orb === null ? <OrbSignIns /> : null}
     </Page>
   );
 }

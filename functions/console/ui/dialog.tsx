@@ -23,6 +23,11 @@ export function Dialog({
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
+    // Begin at the first input, or at the first answer to a question, rather than at the button that closes.
+    const inputs = ":is(input, select, textarea):not(:disabled)";
+    const first =
+      dialog.current?.querySelector<HTMLElement>(inputs) ?? dialog.current?.querySelector("footer button");
+    if (first instanceof HTMLElement) first.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };

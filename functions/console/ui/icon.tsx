@@ -21,6 +21,7 @@ import download from "lucide:download";
 import ellipsis from "lucide:ellipsis";
 import externalLink from "lucide:external-link";
 import eye from "lucide:eye";
+import fileText from "lucide:file-text";
 import globe from "lucide:globe";
 import house from "lucide:house";
 import info from "lucide:info";
@@ -37,14 +38,18 @@ import moon from "lucide:moon";
 import pencil from "lucide:pencil";
 import plus from "lucide:plus";
 import radio from "lucide:radio";
+import receipt from "lucide:receipt";
 import refresh from "lucide:refresh-cw";
 import history from "lucide:rotate-ccw-clock";
+import scale from "lucide:scale";
 import scroll from "lucide:scroll-text";
 import search from "lucide:search";
 import send from "lucide:send";
 import settings from "lucide:settings";
+import sliders from "lucide:sliders-horizontal";
 import sun from "lucide:sun";
 import table from "lucide:table";
+import toggle from "lucide:toggle-left";
 import trash from "lucide:trash";
 import triangleAlert from "lucide:triangle-alert";
 import undo from "lucide:undo-2";
@@ -77,6 +82,7 @@ const ICONS = {
   ellipsis,
   externalLink,
   eye,
+  fileText,
   filter,
   globe,
   history,
@@ -94,6 +100,10 @@ const ICONS = {
   pencil,
   plus,
   radio,
+  receipt,
+  scale,
+  sliders,
+  toggle,
   refresh,
   scroll,
   search,
