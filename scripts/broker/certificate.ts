@@ -7,7 +7,12 @@ export interface CertificateReport {
   /** Days until the certificate expires; 0 if it cannot be used. */
   days: number;
   /** The problem and how to fix it; undefined if the certificate can be used. */
-  fault?: { says: string; remedy: string };
+  fault?: {
+    says: string;
+    remedy: string;
+    /** Whether the server presented the certificate. Otherwise it may still be starting. */
+    presented: boolean;
+  };
 }
 
 interface Presented {
@@ -41,16 +46,22 @@ function handshake(url: URL): Promise<Presented> {
 function faultOf(host: string, { certificate, code }: Presented): CertificateReport["fault"] {
   if (code === undefined) return undefined;
   if (code === "CERT_HAS_EXPIRED")
-    return { says: `The certificate of ${host} has expired.`, remedy: "Renew it and reload the server." };
+    return {
+      says: `The certificate of ${host} has expired.`,
+      remedy: "Renew it and reload the server.",
+      presented: true,
+    };
   if (code.includes("ERR_TLS_CERT_ALTNAME_INVALID")) {
     return {
       says: `The certificate of ${host} is for other names (${certificate.subjectaltname ?? "none"}).`,
       remedy: "Use one of these names in the address, or issue a certificate for this one.",
+      presented: true,
     };
   }
   return {
     says: `The certificate of ${host} is not trusted (${code}).`,
     remedy: "Set NODE_EXTRA_CA_CERTS to the file of the authority that signed it.",
+    presented: true,
   };
 }
 
@@ -63,10 +74,8 @@ export async function inspectCertificate(address: string): Promise<CertificateRe
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     const says = `${url.host} does not complete a TLS handshake (${why}).`;
-    return {
-      days: 0,
-      fault: { says, remedy: "Check the address and the port, and that the listener has a certificate." },
-    };
+    const remedy = "Check the address and the port, and that the listener has a certificate.";
+    return { days: 0, fault: { says, remedy, presented: false } };
   }
   const fault = faultOf(url.host, presented);
   if (fault !== undefined) return { days: 0, fault };

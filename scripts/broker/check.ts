@@ -18,13 +18,21 @@ function words(error: unknown): string {
   return `${code} ${error.message} ${cause}`;
 }
 
+/** A failure that ends only when the operator changes something, so waiting for the broker does not help. */
+export class LastingFailure extends Failure {}
+
 /** Returns why a connection to the broker failed. The WebSocket error does not say that a certificate was refused. */
-async function unreachable(url: string): Promise<string> {
+async function unreachable(url: string, cause: unknown): Promise<Failure> {
   const encrypted = url.split(",").filter((one) => one.trim().startsWith("wss:"));
   const reports = await Promise.all(encrypted.map((one) => inspectCertificate(one.trim())));
-  const fault = reports.find((report) => report.fault !== undefined)?.fault;
+  const faults = reports.flatMap(({ fault }) => (fault === undefined ? [] : [fault]));
+  const fault = faults.find(({ presented }) => presented) ?? faults[0];
   const certificate = fault === undefined ? "" : ` ${fault.says} ${fault.remedy}`;
-  return `The broker at ${hostsOf(url)} cannot be reached.${certificate || " Check NATS_URL and that its WebSocket listener runs."}`;
+  const message = `The broker at ${hostsOf(url)} cannot be reached.${certificate || " Check NATS_URL and that its WebSocket listener runs."}`;
+  // Servers without a usable certificate do not become usable by waiting. Any other server may still be starting.
+  const servers = url.split(",").length;
+  const lasting = faults.filter(({ presented }) => presented).length === servers;
+  return lasting ? new LastingFailure(message, { cause }) : new Failure(message, { cause });
 }
 
 /** Checks that the broker responds, accepts the credentials, is recent enough and has JetStream. */
@@ -39,7 +47,7 @@ export async function checkBroker(store: Store, url: string): Promise<void> {
         `The broker at ${address} rejects the credentials. Check NATS_USER and NATS_PASS, NATS_TOKEN or NATS_CREDS.`,
       );
     }
-    throw new Failure(await unreachable(url), { cause: error });
+    throw await unreachable(url, error);
   }
   if (!isRecentEnough(server.version)) {
     throw new Failure(

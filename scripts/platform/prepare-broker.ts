@@ -6,7 +6,7 @@ import { provision } from "../../shared/store/broker/provision.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { checkBroker, hostsOf } from "../broker/check.ts";
+import { checkBroker, hostsOf, LastingFailure } from "../broker/check.ts";
 import type { Settings } from "../config/settings.ts";
 import { Failure, why } from "../process/failure.ts";
 import { scriptDeps } from "./deps.ts";
@@ -35,7 +35,7 @@ async function settled(brokers: number, check: () => Promise<void>): Promise<voi
       await check();
       return;
     } catch (error) {
-      if (brokers < 2 || Date.now() > deadline) throw error;
+      if (brokers < 2 || error instanceof LastingFailure || Date.now() > deadline) throw error;
       await delay(200);
     }
   }
