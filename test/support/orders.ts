@@ -1,7 +1,7 @@
 /** The order services of scripts/examples, in TypeScript, Python and Go. */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -83,21 +83,42 @@ export async function placeOrders(
   }
 }
 
+let python: Promise<string> | undefined;
+let go: Promise<string> | undefined;
+
+/** Installs the broker's client for Python, once for each test file. @returns the path of an interpreter that has it */
+export function pythonClient(): Promise<string> {
+  python ??= (async () => {
+    const dir = tempDir("python");
+    await run("python3", ["-m", "venv", "venv"], { cwd: dir });
+    await run("venv/bin/pip", ["install", "--quiet", "nats-py"], { cwd: dir });
+    return join(dir, "venv/bin/python");
+  })();
+  return python;
+}
+
+/** Installs the broker's client for Go, once for each test file. @returns a module whose packages can import it */
+export function goClient(): Promise<string> {
+  go ??= (async () => {
+    const dir = tempDir("go");
+    await run("go", ["mod", "init", "client"], { cwd: dir });
+    await run("go", ["get", "github.com/nats-io/nats.go"], { cwd: dir });
+    return dir;
+  })();
+  return go;
+}
+
 /** Installs the example order services. Returns the language, folder and command of each service. */
 async function orderServices(): Promise<string[][]> {
   const example = (name: string) => fileURLToPath(new URL(`../../scripts/examples/${name}`, import.meta.url));
   const services: string[][] = [["TypeScript", tempDir("orders-ts"), process.execPath, example("orders.ts")]];
   if (has("python3")) {
-    const dir = tempDir("orders-python");
-    await run("python3", ["-m", "venv", "venv"], { cwd: dir });
-    await run("venv/bin/pip", ["install", "--quiet", "nats-py"], { cwd: dir });
-    services.push(["Python", dir, "venv/bin/python", example("orders.py")]);
+    services.push(["Python", tempDir("orders-python"), await pythonClient(), example("orders.py")]);
   }
   if (has("go")) {
-    const dir = tempDir("orders-go");
+    const dir = join(await goClient(), "orders");
+    mkdirSync(dir);
     copyFileSync(example("orders.go"), join(dir, "main.go"));
-    await run("go", ["mod", "init", "orders"], { cwd: dir });
-    await run("go", ["get", "github.com/nats-io/nats.go"], { cwd: dir });
     services.push(["Go", dir, "go", "run", "."]);
   }
   return services;
