@@ -1,11 +1,14 @@
 /**
  * Request bodies that arrive slowly or not at all: the client gets a response, and the request holds its broker
- * connection no longer.
+ * connection no longer. Uploads are read line by line: they may be slow, but not stall. The tests wait for a minute in
+ * real time, all of them at once.
  */
 import { connect } from "node:net";
-import { expect, test } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serveFunctions } from "../../scripts/host/functions.ts";
 import { serveProcess } from "../../scripts/host/process.ts";
+import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { connectionsTo } from "../support/sockets.ts";
 
@@ -89,17 +92,103 @@ async function slowRest(platform: TestPlatform): Promise<void> {
   }
 }
 
-test.concurrent("the functions answer slow bodies within the time limits", async () => {
-  await using platform = await startPlatform();
-  await slowRest(platform);
-  await slowBodies(platform);
-}, 60_000);
+const LINE = `${JSON.stringify({ module: "notes", values: { text: "x" } })}\n`;
 
-test.concurrent("the Node host answers slow bodies within the time limits", async () => {
-  await using platform = await startPlatform({ serve: serveProcess });
-  await slowRest(platform);
-  await slowBodies(platform);
-}, 60_000);
+interface Upload {
+  path: string;
+  token: string;
+  parts: string[];
+  /** Milliseconds after each part. */
+  everyMs: number;
+  /** Whether the body never ends. */
+  stalls?: boolean;
+}
+
+/**
+ * Sends a body in parts.
+ * @returns the lines of the response body after the response is complete or the connection closed
+ */
+async function upload(
+  platform: TestPlatform,
+  { path, token, parts, everyMs, stalls }: Upload,
+): Promise<unknown[]> {
+  const socket = connect(Number(new URL(platform.origin).port), "127.0.0.1");
+  socket.setEncoding("latin1");
+  let got = "";
+  const answered = new Promise<void>((resolve) => {
+    socket.on("data", (text: string) => {
+      got += text;
+      if (/\r\n0\r\n\r\n$|"code":"\w+"\}$/.test(got)) resolve();
+    });
+    socket.on("error", () => undefined);
+    socket.once("close", () => resolve());
+  });
+  const head = [`POST ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${token}`];
+  head.push("Content-Type: application/x-ndjson", "Transfer-Encoding: chunked");
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  for (const part of parts) {
+    if (socket.destroyed) break;
+    socket.write(`${part.length.toString(16)}\r\n${part}\r\n`);
+    await delay(everyMs);
+  }
+  if (stalls !== true) socket.write("0\r\n\r\n");
+  await answered;
+  socket.destroy();
+  const lines = got.slice(got.indexOf("\r\n\r\n")).split(/\r?\n/);
+  return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as unknown);
+}
+
+/** Uploads for longer than a minute, and uploads that send nothing for a minute. */
+async function slowUploads(platform: TestPlatform): Promise<void> {
+  const token = await adminToken(platform);
+  const schemas = [{ id: "note", fields: [{ name: "text", type: "string" }] }];
+  const body = { id: "slow", modules: [{ id: "notes", type: "CONTENT", schemas }] };
+  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
+  const path = "/api/admin/orbs/slow/entries/bulk";
+  const exported = await fetch(`${platform.origin}/api/admin/orbs/slow/export`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const [first = ""] = (await exported.text()).split("\n");
+  const [slow, stalled, imported] = await Promise.all([
+    upload(platform, { path, token, parts: Array<string>(12).fill(LINE), everyMs: 5_500 }),
+    upload(platform, { path, token, parts: [LINE, LINE, LINE.slice(0, 9)], everyMs: 500, stalls: true }),
+    upload(platform, {
+      path: "/api/admin/orbs/import",
+      token,
+      parts: [`${first.replaceAll("slow", "anew")}\n`],
+      everyMs: 500,
+      stalls: true,
+    }),
+  ]);
+  expect(slow.at(-1)).toEqual({ done: true, total: 12, created: 12, failed: 0 });
+  expect(stalled).toMatchObject([
+    { line: 1, status: 201 },
+    { line: 2, status: 201 },
+    { done: false, total: 2, created: 2, failed: 0, status: 400, code: "body_incomplete" },
+  ]);
+  expect(imported).toMatchObject([{ status: 400, code: "body_incomplete" }]);
+  expect(platform.logs.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+}
+
+describe.concurrent.each([
+  ["the functions", {}],
+  ["the Node host", { serve: serveProcess }],
+] as const)("%s", (_, options) => {
+  let platform: TestPlatform;
+  beforeAll(async () => {
+    platform = await startPlatform(options);
+  });
+  afterAll(() => platform?.stop());
+
+  test("answers slow bodies within the time limits", async () => {
+    await slowRest(platform);
+    await slowBodies(platform);
+  }, 60_000);
+
+  test("accepts a slow upload and ends a stalled one with body_incomplete", async () => {
+    await slowUploads(platform);
+  }, 150_000);
+});
 
 test.concurrent("holds no broker connection while a body is still arriving", async () => {
   // The functions open a connection for each request without the link.
