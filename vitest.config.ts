@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/sequencer.ts";
 
 export default defineConfig({
   test: {
@@ -7,6 +8,7 @@ export default defineConfig({
     // on two cores, and then a browser or a reader that should be quick is now and then too late.
     pool: "forks",
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // A busy machine needs longer than the second that is the default.
     expect: { poll: { timeout: 10_000 } },
     testTimeout: 30_000,

@@ -8,16 +8,19 @@ import { installOrb, SHOP } from "../support/entries.ts";
 
 const STREAM = streams.orb("shop");
 
+/** One read of a search returns at most 200 messages. A log of more needs several. */
+const LONG = 250;
+
 /** Messages of others before each message of the log. */
 const LOGS: Record<string, { numbers: number[]; others: (index: number) => number; size?: number }> = {
-  dense: { numbers: upTo(600), others: () => 0 },
-  even: { numbers: upTo(600), others: () => 7 },
-  late: { numbers: upTo(300), others: (index) => (index === 0 ? 4_000 : 1) },
-  bursts: { numbers: upTo(400), others: (index) => (index % 100 === 50 ? 2_000 : 0) },
+  dense: { numbers: upTo(LONG), others: () => 0 },
+  even: { numbers: upTo(LONG), others: () => 7 },
+  late: { numbers: upTo(LONG), others: (index) => (index === 0 ? 4_000 : 1) },
+  bursts: { numbers: upTo(LONG), others: (index) => (index % 100 === 50 ? 2_000 : 0) },
   exponential: { numbers: upTo(14), others: (index) => 2 ** index, size: 300_000 },
   large: { numbers: upTo(90), others: (index) => index % 5, size: 400_000 },
   mixed: { numbers: upTo(120), others: () => 2, size: -500_000 },
-  imported: { numbers: [5, ...upTo(400).map((number) => number + 10_000)], others: () => 1 },
+  imported: { numbers: [5, ...upTo(LONG).map((number) => number + 10_000)], others: () => 1 },
   "imported, large": { numbers: [5, ...upTo(40).map((n) => n + 1_000_000)], others: () => 1, size: 400_000 },
   single: { numbers: [1], others: () => 3 },
 };
