@@ -3,7 +3,7 @@ import { listAudit } from "../../shared/access/audit-log.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, Limit, listOf } from "../http/schemas.ts";
+import { Cursor, json, Limit, listOf } from "../http/schemas.ts";
 
 const AuditSchema = z
   .object({
@@ -41,7 +41,7 @@ const list = defineRoute({
   request: {
     query: z.strictObject({
       limit: Limit,
-      cursor: z.string().optional(),
+      cursor: Cursor,
       sort: z.enum(["at", "-at"]).default("-at"),
       "filter[realm]": z.string().optional(),
       "filter[action]": z.string().optional(),

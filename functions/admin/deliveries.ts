@@ -7,7 +7,7 @@ import { renewSecret } from "../../shared/hooks/after/secrets.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, Limit, OrbIdParam } from "../http/schemas.ts";
+import { Cursor, json, Limit, OrbIdParam } from "../http/schemas.ts";
 
 const DeliverySchema = z
   .object({
@@ -61,7 +61,7 @@ export function deliveryRoutes(prefix: AdminPrefix) {
       params: OrbIdParam,
       query: z.strictObject({
         limit: Limit,
-        cursor: z.string().optional(),
+        cursor: Cursor,
         status: z
           .enum(DELIVERY_STATUS)
           .optional()

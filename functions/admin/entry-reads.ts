@@ -7,7 +7,7 @@ import { getManaged } from "../../shared/entry/read/managed-get.ts";
 import { matchesTag, revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { IfNoneMatch, json, listOf, OrbIdParam } from "../http/schemas.ts";
+import { Cursor, IfNoneMatch, json, listOf, OrbIdParam } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
 /** This schema only documents the parameters. `parseListQuery` validates them and reports all errors at once. */
@@ -20,18 +20,25 @@ const ListQuery = z.looseObject({
   status: z
     .string()
     .optional()
-    .openapi({ description: `One of ${STATUSES.join(", ")}` }),
+    .openapi({ enum: [...STATUSES] }),
   limit: z
     .string()
     .optional()
-    .openapi({ description: `1 to ${PAGE_SIZE.max}; default ${PAGE_SIZE.default}` }),
-  cursor: z.string().optional(),
+    .openapi({ type: "integer", minimum: 1, maximum: PAGE_SIZE.max, default: PAGE_SIZE.default }),
+  cursor: Cursor,
   sort: z.string().optional().openapi({
-    description: "Field names, with a leading `-` for descending order. Default: creation time, oldest first",
+    description:
+      "Up to 5 field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
   }),
-  fields: z.string().optional(),
-  expand: z.string().optional(),
-  count: z.string().optional().openapi({ description: "`true` adds `total`" }),
+  fields: z.string().optional().openapi({ description: "Fields in the response, separated by commas" }),
+  expand: z
+    .string()
+    .optional()
+    .openapi({ description: "Reference fields whose entries are included in `expand`, separated by commas" }),
+  count: z
+    .string()
+    .optional()
+    .openapi({ enum: ["true", "false"], description: "`true` adds `total`" }),
   at: z.string().optional().openapi({ description: "The list at this time (ISO 8601)", format: "date-time" }),
 });
 
@@ -48,7 +55,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     operationId: "listEntries",
     summary: "List entries of an orb, including drafts",
     description:
-      "Further parameters: `filter[field]=value`, `filter[field][operator]=value`. A condition on a translatable or market-specific field matches if any of its values matches.",
+      "Fields of the schema can be filtered too: `filter[field]=value`, `filter[field][operator]=value`. The description of the orb lists them. A condition on a translatable or market-specific field matches if any of its values matches.",
     request: { params: OrbIdParam, query: ListQuery },
     responses: { 200: json("A page", listOf(EntrySchema)) },
     problems: [400, 401, 403, 404, 422],

@@ -8,7 +8,7 @@ import { currentView, requireOrb } from "../../shared/entry/index.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";
 import { ifMatch, revisionTag } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
-import { json, OrbIdParam, RevisionTag } from "../http/schemas.ts";
+import { json, LANGUAGE, MARKET_NAME, OrbIdParam, RevisionTag } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
 
 const moment = z.iso.datetime({ offset: true }).nullable();
@@ -116,11 +116,11 @@ export const WriteQuery = z.strictObject({
   locale: z
     .string()
     .optional()
-    .openapi({ description: "`values` holds translatable values in this language only" }),
+    .openapi({ ...LANGUAGE, description: "`values` holds translatable values in this language only" }),
   market: z
     .string()
     .optional()
-    .openapi({ description: "`values` holds market-specific values of this market only" }),
+    .openapi({ ...MARKET_NAME, description: "`values` holds market-specific values of this market only" }),
 });
 export const ForceQuery = z.strictObject({
   force: flag.openapi({ description: "`true`: even if other entries refer to it" }),

@@ -46,6 +46,15 @@ export interface ApiDocument {
 
 export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
+/** The members of a parameter, which can be a reference. */
+export function resolvedParameter(
+  { components }: Pick<ApiDocument, "components">,
+  parameter: Parameter | { $ref: string },
+): Parameter {
+  const name = String(Reflect.get(parameter, "$ref") ?? "").replace("#/components/parameters/", "");
+  return (components.parameters[name] ?? parameter) as Parameter;
+}
+
 export function operationsOf(
   paths: ApiDocument["paths"],
 ): { path: string; method: Method; operation: Operation }[] {

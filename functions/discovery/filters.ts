@@ -1,32 +1,132 @@
-import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import type { JsonSchema } from "../../shared/definition/fields/index.ts";
-import { PROPERTIES } from "../../shared/entry/query/parameters.ts";
+/** Describes the query parameters of lists: one for each field and operator, so that every tool can send them. */
+import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
+import type { FilterOperator, Json, JsonSchema } from "../../shared/definition/fields/index.ts";
+import {
+  PROPERTIES,
+  PROPERTY_TYPES,
+  QUERY_LIMITS,
+  type Subject,
+} from "../../shared/entry/query/parameters.ts";
 import type { Parameter } from "./document.ts";
 
-/** Describes all filters of a list as one OpenAPI parameter of style `deepObject`. */
-export function filterParameter(schema: CompiledSchema): Parameter {
-  const fields = [...schema.fields.values()].filter((field) => field.operators.length > 0);
-  const told = fields.map((field) => `${field.name} (${field.operators.join(", ")})`);
-  const properties = Object.fromEntries(
-    [
-      ...fields.filter((field) => field.operators.includes("eq")).map((field) => field.name),
-      ...PROPERTIES,
-    ].map((name): [string, JsonSchema] => [name, { type: "string" }]),
-  );
+const MEANINGS: Readonly<Record<FilterOperator, string>> = {
+  eq: "Equals",
+  ne: "Differs, or has no value",
+  in: "Is one of these values, separated by commas. Values that contain commas need a JSON array.",
+  gt: "Greater",
+  gte: "Greater or equal",
+  lt: "Less",
+  lte: "Less or equal",
+  contains: "Contains, ignoring case",
+  startsWith: "Begins with, ignoring case",
+  null: "`true`: has no value; `false`: has one",
+};
+
+/** Operators whose value must be one of those that the field's `enum` allows. */
+const NAMING: readonly FilterOperator[] = ["eq", "ne", "in"];
+
+/** A value that needs no JSON array: it has no comma, and does not begin like an array. */
+const PLAIN = "^([^,\\[][^,]*)?$";
+
+/** Describes a list of values in one query parameter, separated by commas. */
+export function commaSeparated(name: string, description: string, schema: JsonSchema): Parameter {
   return {
-    name: "filter",
+    name,
     in: "query",
     required: false,
-    style: "deepObject",
-    explode: true,
-    schema: { type: "object", properties },
-    example: {},
-    description: [
-      "`filter[field]=value`, or `filter[field][operator]=value`.",
-      told.length === 0 ? "" : `Fields and their operators: ${told.join("; ")}.`,
-      `Also ${PROPERTIES.join(", ")}.`,
-    ]
-      .filter(Boolean)
-      .join(" "),
+    style: "form",
+    explode: false,
+    description,
+    schema: { type: "array", minItems: 1, ...schema },
   };
+}
+
+/** Describes a value that filters compare with. The limits of the field's own values do not apply to it. */
+function comparedValue({ type }: Subject): JsonSchema {
+  const { description: _, ...schema } = type.jsonSchema({ name: "value", type: type.name });
+  return schema.maxLength === undefined ? schema : { ...schema, maxLength: QUERY_LIMITS.text };
+}
+
+function allowedBy(field: CompiledField | undefined, operator: FilterOperator): Json[] | undefined {
+  const isNamed = NAMING.includes(operator) || (operator === "contains" && field?.list === true);
+  return isNamed ? field?.definition.enum : undefined;
+}
+
+function oneFilter(subject: Subject, operator: FilterOperator): Parameter | undefined {
+  const field = subject.kind === "field" ? subject.field : undefined;
+  const name = operator === "eq" ? `filter[${subject.name}]` : `filter[${subject.name}][${operator}]`;
+  const allowed = allowedBy(field, operator);
+  const description =
+    operator === "contains" && field?.list === true ? "The list has this item" : MEANINGS[operator];
+  if (operator === "null")
+    return { name, in: "query", required: false, description, schema: { type: "boolean" } };
+  const value = comparedValue(subject);
+  if (operator !== "in") {
+    const schema = allowed === undefined ? value : { ...value, enum: allowed };
+    return { name, in: "query", required: false, description, schema };
+  }
+  const isText = value.type === "string" && value.format === undefined && value.pattern === undefined;
+  const plain = allowed?.filter((each) => new RegExp(PLAIN).test(String(each)));
+  if (plain?.length === 0) return undefined;
+  const items =
+    plain !== undefined ? { ...value, enum: plain } : isText ? { ...value, pattern: PLAIN } : value;
+  return commaSeparated(name, description, { items, maxItems: QUERY_LIMITS.values });
+}
+
+function filtersOf(subject: Subject, operators: readonly FilterOperator[]): Parameter[] {
+  return operators.flatMap((operator) => oneFilter(subject, operator) ?? []);
+}
+
+/** Describes the filters by properties of every entry, such as `id`, keyed by component name. */
+export function propertyFilters(): { [component: string]: Parameter } {
+  const all = PROPERTIES.flatMap((name) => {
+    const type = PROPERTY_TYPES[name];
+    return filtersOf({ kind: "property", name, type }, type.operators);
+  });
+  return Object.fromEntries(
+    all.map((parameter) => [parameter.name.replaceAll("]", "").replaceAll("[", "."), parameter]),
+  );
+}
+
+export const PROPERTY_FILTERS: readonly { $ref: string }[] = Object.keys(propertyFilters()).map((name) => ({
+  $ref: `#/components/parameters/${name}`,
+}));
+
+/** Describes the filters by the fields of a schema. */
+export function fieldFilters({ fields }: CompiledSchema): Parameter[] {
+  return [...fields.values()].flatMap((field) =>
+    filtersOf({ kind: "field", name: field.name, type: field.type, field }, field.operators),
+  );
+}
+
+export function sortParameter({ fields }: CompiledSchema): Parameter {
+  const names = [
+    ...[...fields.values()].filter(({ sortable }) => sortable).map(({ name }) => name),
+    ...PROPERTIES,
+  ];
+  return commaSeparated(
+    "sort",
+    "A leading `-` sorts in descending order. Each name only once. Default: creation time, oldest first",
+    {
+      items: { type: "string", enum: names.flatMap((name) => [name, `-${name}`]) },
+      maxItems: QUERY_LIMITS.sortKeys,
+    },
+  );
+}
+
+export function fieldsParameter({ fields }: CompiledSchema): Parameter {
+  const names = [...fields.keys(), ...PROPERTIES];
+  return commaSeparated(
+    "fields",
+    "Fields in the response. Then `values` has only these, although its schema requires others.",
+    { items: { type: "string", enum: names }, maxItems: names.length },
+  );
+}
+
+export function expandParameter({ references }: CompiledSchema): Parameter {
+  const names = references.map(({ name }) => name);
+  return commaSeparated("expand", "Reference fields whose entries are included in `expand`", {
+    items: { type: "string", enum: names },
+    maxItems: names.length,
+  });
 }

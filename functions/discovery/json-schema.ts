@@ -3,6 +3,7 @@
  * more values.
  */
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
+import { isPortable } from "../../shared/definition/portable.ts";
 import { definitionOf } from "../../shared/handlers/schema/reference.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 import { freeName } from "./document.ts";
@@ -81,7 +82,7 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   }
   if ("const" in from) out.enum = [from.const as Json];
   if (Array.isArray(out.required)) out.required = [...new Set(out.required)];
-  if (typeof from.pattern === "string" && isEcmaScript(from.pattern)) out.pattern = from.pattern;
+  if (typeof from.pattern === "string" && isPortable(from.pattern)) out.pattern = from.pattern;
   if (Array.isArray(from.examples) && from.examples[0] !== undefined) out.example = from.examples[0] as Json;
   bounds(from, out);
   if (isObject(from.properties)) {
@@ -108,15 +109,6 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
     if (sayable && Object.keys(further).length === 0) out.not = convert(from.not);
   }
   return typed(from.type, out);
-}
-
-function isEcmaScript(pattern: string): boolean {
-  try {
-    new RegExp(pattern, "u");
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Removes Infinity, which `JSON.parse` returns for numbers such as 1e999. */
@@ -166,7 +158,7 @@ function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema
     ...(Object.fromEntries(Object.entries(shared).filter(([, value]) => value !== undefined)) as JsonSchema),
     anyOf: types.map((name) => {
       const its = Object.entries(rules).filter(([keyword]) => SPOKEN_OF.get(keyword)?.includes(name) ?? true);
-      return withItems({ ...Object.fromEntries(its), type: name, ...(nullable ? { nullable } : {}) });
+      return complete({ ...Object.fromEntries(its), type: name, ...(nullable ? { nullable } : {}) });
     }),
   };
 }
@@ -178,10 +170,12 @@ function typed(type: unknown, out: JsonSchema): JsonSchema {
   const [first, ...others] = types.filter((name) => name !== "null");
   if (first === undefined) return nullable ? { ...out, type: "string", nullable: true, enum: [null] } : out;
   if (others.length > 0) return oneOfTypes([first, ...others], nullable, out);
-  return withItems({ ...out, type: first, ...(nullable ? { nullable } : {}) });
+  return complete({ ...out, type: first, ...(nullable ? { nullable } : {}) });
 }
 
-/** OpenAPI 3.0 requires `items` for arrays. */
-function withItems(schema: JsonSchema): JsonSchema {
-  return schema.type === "array" && schema.items === undefined ? { ...schema, items: {} } : schema;
+/** Adds what OpenAPI 3.0 or its generators need. Some generators take an object without properties for an empty one. */
+function complete(schema: JsonSchema): JsonSchema {
+  if (schema.type === "array" && schema.items === undefined) return { ...schema, items: {} };
+  const isOpen = schema.type === "object" && schema.additionalProperties === undefined;
+  return isOpen && schema.properties === undefined ? { ...schema, additionalProperties: true } : schema;
 }

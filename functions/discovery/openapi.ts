@@ -10,8 +10,17 @@ import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import type { AppEnv } from "../request/context.ts";
 import type { Handlers } from "./calls.ts";
-import { type ApiDocument, describeTwins, generated, nameHeaders, shareParts } from "./document.ts";
-import { describeOrb, type OrbPart } from "./orb.ts";
+import {
+  type ApiDocument,
+  describeTwins,
+  generated,
+  nameHeaders,
+  operationsOf,
+  shareParts,
+} from "./document.ts";
+import type { OrbPart } from "./entry-schemas.ts";
+import { PROPERTY_FILTERS, propertyFilters } from "./filters.ts";
+import { describeOrb } from "./orb.ts";
 import { publishedRoutes } from "./published.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
@@ -54,6 +63,10 @@ class Describer {
       ...made,
     });
     const own = wrap(generated(this.#described.own));
+    Object.assign(own.components.parameters, propertyFilters());
+    for (const { operation } of operationsOf(own.paths)) {
+      if (operation.operationId === "listEntries") operation.parameters?.push(...PROPERTY_FILTERS);
+    }
     const generic = wrap(generated(this.#described.runtime));
     own.tags = [...TAGS, ...describeTwins(own.paths)];
     nameHeaders(own.paths);

@@ -10,12 +10,15 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Handler } from "../../shared/handlers/contract/types.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 
+type Use = ValuesForm["use"];
+
 /** The built-in handlers whose input or output contains an entry's values, with the module type that each works on. */
-const TYPED: Readonly<Record<string, { type: ModuleType; complete: boolean }>> = {
-  "transactions.record": { type: "TRANSACTIONS", complete: true },
-  "transactions.list": { type: "TRANSACTIONS", complete: true },
-  "settings.get": { type: "SETTINGS", complete: false },
-  "settings.set": { type: "SETTINGS", complete: false },
+const TYPED: Readonly<Record<string, { type: ModuleType; input: Use; output: Use }>> = {
+  "transactions.record": { type: "TRANSACTIONS", input: "new", output: "answer" },
+  "transactions.list": { type: "TRANSACTIONS", input: "new", output: "answer" },
+  // Settings are set one by one, so required ones may be missing.
+  "settings.get": { type: "SETTINGS", input: "change", output: "partial" },
+  "settings.set": { type: "SETTINGS", input: "change", output: "partial" },
 };
 
 /**
@@ -38,8 +41,8 @@ function toJsonSchema(value: Json): Json {
     : members;
 }
 
-const valuesOf = (schema: CompiledSchema, form: ValuesForm, complete: boolean) =>
-  toJsonSchema(valuesSchema(schema, form, complete, false) as Json) as Described;
+const valuesOf = (schema: CompiledSchema, use: Use) =>
+  toJsonSchema(valuesSchema(schema, { use, locales: "all", named: false }) as Json) as Described;
 
 /**
  * Returns a handler's general schema, narrowed to the fields and the target of one schema of the orb.
@@ -93,14 +96,12 @@ export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
   const input = handler.input as Described;
   const output = (handler.output ?? {}) as Described;
   const answers = (general: Described) =>
-    choice(schemas.map(({ schema }) => forSchema(general, schema, valuesOf(schema, "answer", false), [])));
+    choice(schemas.map(({ schema }) => forSchema(general, schema, valuesOf(schema, typed.output), [])));
   const { items, ...others } = (output.properties ?? {}) as { [name: string]: Described };
   return {
     ...handler,
     input: choice(
-      schemas.map(({ schema, named }) =>
-        forSchema(input, schema, valuesOf(schema, "input", typed.complete), named),
-      ),
+      schemas.map(({ schema, named }) => forSchema(input, schema, valuesOf(schema, typed.input), named)),
     ),
     output:
       items === undefined

@@ -1,5 +1,6 @@
 /** Opaque cursors of paged lists. Each is valid only for one kind of list and order. */
 import { base64url } from "jose";
+import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Place } from "../../shared/store/types.ts";
 
@@ -36,6 +37,7 @@ function encode(kind: string, ...numbers: number[]): string {
 }
 
 function decode(kind: string, cursor: string, count: number): number[] {
+  if (cursor.length > LONGEST_CURSOR || !CURSOR_FORM.test(cursor)) throw invalidCursor();
   let text: string;
   try {
     text = new TextDecoder().decode(base64url.decode(cursor));

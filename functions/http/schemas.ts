@@ -1,4 +1,6 @@
 import { z } from "@hono/zod-openapi";
+import { MARKET } from "../../shared/definition/document/ids.ts";
+import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 
 export const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
@@ -58,11 +60,19 @@ export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items per page", default: PAGE_SIZE.default });
 
+/** The handlers of the routes check the form, so that every invalid cursor gets the same error. */
+export const Cursor = z.string().optional().openapi({
+  description: "The `nextCursor` of the previous page",
+  pattern: CURSOR_FORM.source,
+  minLength: 1,
+  maxLength: LONGEST_CURSOR,
+});
+
 /** Query parameters of a paged list. The first of the orders is the default. */
 export function pageQuery<const O extends readonly [string, string]>(orders: O) {
   return z.strictObject({
     limit: Limit,
-    cursor: z.string().optional(),
+    cursor: Cursor,
     sort: z.enum(orders).default(orders[0]),
     count: z.enum(["true", "false"]).optional(),
   });
@@ -79,11 +89,24 @@ export function listOf<T extends z.ZodType>(item: T) {
   });
 }
 
+/** The common forms of a language tag. Tags with extensions are valid too. */
+const TAG =
+  "([A-Za-z]{2,3}|[A-Za-z]{5,8})(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?(-([0-9A-Za-z]{5,8}|[0-9][0-9A-Za-z]{3}))?";
+/** Describes a parameter with a language tag. */
+export const LANGUAGE = { maxLength: 35, pattern: `^${TAG}$` };
+/** Describes a parameter with a language tag, or `*` for all languages and markets. */
+export const LOCALE = { maxLength: 35, pattern: `^(\\*|${TAG})$` };
+export const MARKET_NAME = { maxLength: 32, pattern: MARKET.source };
+
+/** One ETag of this platform, or `*`. */
+const IF_MATCH = '^(\\*|(W/)?"[1-9][0-9]{0,14}(-[!#-~]*)?")$';
+
 export const IfMatch = z.object({
-  "if-match": z
-    .string()
-    .optional()
-    .openapi({ description: 'ETag of the newest revision, e.g. `"7"`; 412 when it is not' }),
+  "if-match": z.string().optional().openapi({
+    description: 'ETag of the newest revision, e.g. `"7"`; 412 when it is not',
+    pattern: IF_MATCH,
+    example: '"7"',
+  }),
 });
 export const IfNoneMatch = z.object({
   "if-none-match": z

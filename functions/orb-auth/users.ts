@@ -3,7 +3,7 @@ import { createServiceAccount } from "../../shared/access/machines/services.ts";
 import { changeUser, listUsers, removeUser } from "../../shared/access/users.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, jsonRequest, Limit, listOf } from "../http/schemas.ts";
+import { Cursor, json, jsonRequest, Limit, listOf } from "../http/schemas.ts";
 import { newUserSchema, UserSchema, userResponse } from "../realm/schemas.ts";
 import { pathParams, realmRoute, roleSchema, type Scope } from "../realm/scope.ts";
 
@@ -31,7 +31,7 @@ export function userRoutes(scope: Scope) {
       params,
       query: z.strictObject({
         limit: Limit,
-        cursor: z.string().optional(),
+        cursor: Cursor,
         "filter[role]": role,
         "filter[status]": status,
       }),

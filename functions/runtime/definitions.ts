@@ -1,20 +1,24 @@
 /** Defines the routes of entries once for all orbs. The definition of each orb validates values later. */
 import { z } from "@hono/zod-openapi";
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
+import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
 import {
   ANY_SESSION,
+  Cursor,
   header,
   IdempotencyKey,
   IfMatch,
   IfNoneMatch,
   json,
   jsonRequest,
+  LOCALE,
   Location,
   listOf,
+  MARKET_NAME,
   Replayed,
   WriteHeaders,
 } from "../http/schemas.ts";
@@ -23,6 +27,7 @@ const flag = z.enum(["true", "false"]).optional();
 const moment = z.unknown().openapi(MOMENT);
 
 const RuntimeEntry = EntrySchema.extend({
+  status: z.enum(STATUSES),
   values: ValuesSchema,
   expand: z.record(z.string(), z.unknown()).optional().openapi({
     description:
@@ -49,8 +54,8 @@ const RuntimeChange = z
   })
   .openapi("RuntimeEntryChange");
 
-const locale = z.string().optional();
-const market = z.string().optional();
+const locale = z.string().optional().openapi(LOCALE);
+const market = z.string().optional().openapi(MARKET_NAME);
 const Reading = {
   locale: locale.openapi({
     description:
@@ -64,7 +69,10 @@ const Reading = {
     .openapi({ description: "`latest`: the newest draft, for callers with write access" }),
 };
 const Showing = {
-  fields: z.string().optional().openapi({ description: "Fields in the response, separated by commas" }),
+  fields: z.string().optional().openapi({
+    description:
+      "Fields in the response, separated by commas. Then `values` has only these, although its schema requires others.",
+  }),
   expand: z
     .string()
     .optional()
@@ -136,7 +144,7 @@ export const definitions = {
           default: PAGE_SIZE.default,
           description: "Entries per page. A page may be shorter than `limit`: follow `nextCursor`",
         }),
-        cursor: z.string().optional().openapi({ description: "The `nextCursor` of the previous page" }),
+        cursor: Cursor,
         sort: z.string().optional().openapi({
           description:
             "Field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",

@@ -1,13 +1,28 @@
+/** Describes the values of entries in OpenAPI 3.0, as exactly as OpenAPI can. */
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 import type { Json, JsonSchema } from "./fields/index.ts";
+import { isPortable } from "./portable.ts";
 import { MAX_ITEMS } from "./validate.ts";
 
-/** Whether to describe the values of requests (`input`) or of responses (`answer`). */
-export type ValuesForm = "input" | "answer";
+export interface ValuesForm {
+  /**
+   * `new`: the values of a new entry. `change`: values to change. `answer`: the values in a response. `partial`: the
+   * values in a response that may lack required ones.
+   */
+  use: "new" | "change" | "answer" | "partial";
+  /** `one`: values of one language and market. `all`: maps of all languages and markets. */
+  locales: "one" | "all";
+  /** Whether to list every language and market. Otherwise maps may have any key. */
+  named: boolean;
+  /** Whether the response may contain the sensitive values themselves instead of a mask. */
+  revealed?: boolean;
+}
 
 /** Maximum bytes of an OpenAPI description that lists every language and market. */
 const MOST_LISTED = 2 * 1024 * 1024;
+
+const MASKED: JsonSchema = { type: "string", enum: [MASK] };
 
 /**
  * Returns whether the OpenAPI document can list every language and market. With 100 languages and 200 markets, it could
@@ -17,8 +32,8 @@ export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
   let bytes = 0;
   for (const { fields, languages, markets } of schemas) {
     for (const field of fields.values()) {
-      if (!field.translatable && !field.marketSpecific) continue;
-      const each = JSON.stringify(oneValue(field, "input")).length;
+      if (!isLocalized(field)) continue;
+      const each = JSON.stringify(valueSchema(field).schema).length;
       bytes +=
         each * (field.translatable ? languages.length : 1) * (field.marketSpecific ? markets.length : 1);
     }
@@ -26,104 +41,151 @@ export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
   return bytes <= MOST_LISTED;
 }
 
-/**
- * Returns the JSON Schema of an entry's values.
- * @param complete whether all required fields must be present
- * @param listed whether to list languages and markets; otherwise any key is valid
- */
-export function valuesSchema(
-  schema: CompiledSchema,
-  form: ValuesForm,
-  complete: boolean,
-  listed = true,
-): JsonSchema {
-  const properties: { [name: string]: JsonSchema } = {};
-  for (const field of schema.fields.values())
-    properties[field.name] = fieldSchema(schema, field, form, listed);
-  const required = [...schema.fields.values()].filter(isNeeded).map((field) => field.name);
+const isLocalized = (field: CompiledField) => field.translatable || field.marketSpecific;
+
+/** Returns whether the form of an entry's values depends on the language and market of a request. */
+export function isLocalizedSchema({ translatable, marketSpecific }: CompiledSchema): boolean {
+  return translatable.length > 0 || marketSpecific.length > 0;
+}
+
+/** Returns the JSON Schema of an entry's values. */
+export function valuesSchema(schema: CompiledSchema, form: ValuesForm): JsonSchema {
+  const fields = [...schema.fields.values()];
+  const required = fields.filter((field) => isRequired(field, form)).map(({ name }) => name);
   return {
     type: "object",
-    properties,
-    ...(complete && required.length > 0 ? { required } : {}),
+    properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(schema, field, form)])),
+    ...(required.length > 0 ? { required } : {}),
     additionalProperties: false,
   };
 }
 
-function isNeeded(field: CompiledField): boolean {
-  return field.required && field.definition.default === undefined;
+function isRequired({ required, definition, access }: CompiledField, { use }: ValuesForm): boolean {
+  if (!required) return false;
+  return (
+    (use === "new" && definition.default === undefined) || (use === "answer" && access.read === undefined)
+  );
 }
 
-function fieldSchema(
-  schema: CompiledSchema,
-  field: CompiledField,
-  form: ValuesForm,
-  listed: boolean,
-): JsonSchema {
+/** Returns whether null and empty values are excluded. `change` can clear the value of one language. */
+const isFilled = ({ required }: CompiledField, { use }: ValuesForm) =>
+  required && (use === "new" || use === "answer");
+
+function fieldSchema(schema: CompiledSchema, field: CompiledField, form: ValuesForm): JsonSchema {
   const { definition } = field;
+  const { schema: value, note } = shownValue(field, form);
+  const isMap = form.locales === "all" && isLocalized(field);
+  const filled = isFilled(field, form);
   const notes = [
     definition.description ?? definition.label,
+    note,
     field.sensitive ? `Sensitive: responses show ${MASK}. Send it back to keep the value.` : undefined,
     field.unique ? "Unique." : undefined,
     field.target === undefined ? undefined : `Entry of ${definition.ref}.`,
-    field.translatable ? "By language." : undefined,
-    field.marketSpecific ? "By market." : undefined,
+    isMap && field.marketSpecific ? "By market." : undefined,
+    isMap && field.translatable ? "By language." : undefined,
     definition.access?.read === undefined ? undefined : `Only for ${definition.access.read.join(", ")}.`,
     definition.access?.write === undefined ? undefined : `Set by ${definition.access.write.join(", ")}.`,
-  ].filter((note) => note !== undefined);
-  const { default: value } = definition;
+  ].filter((text) => text !== undefined);
+  const { default: standard } = definition;
+  const isInput = form.use === "new" || form.use === "change";
+  const whole = isMap ? mapSchema(schema, field, form, value) : filled ? notEmpty(value) : value;
   return {
-    ...kept(schema, field, form, listed),
+    ...(filled ? whole : orNull(whole)),
     ...(notes.length > 0 ? { description: notes.join(" ") } : {}),
-    ...(value === undefined || form === "answer" ? {} : { default: value as Json }),
+    ...(standard === undefined || !isInput || isMap ? {} : { default: standard as Json }),
   };
 }
 
-function kept(schema: CompiledSchema, field: CompiledField, form: ValuesForm, listed: boolean): JsonSchema {
-  const single = oneValue(field, form);
-  const languages = listed ? schema.languages : undefined;
-  const markets = listed ? schema.markets : undefined;
-  let map = single;
-  if (field.translatable) map = mapOf(map, languages);
-  if (field.marketSpecific) map = mapOf(map, markets);
-  // With ?locale or ?market, requests and responses contain the value itself.
-  const forms: JsonSchema[] = map === single ? [single] : [single, map];
-  if (field.translatable && field.marketSpecific) {
-    forms.push(mapOf(single, languages), mapOf(single, markets));
-  }
-  return anyOf(forms, true);
+/** Describes a value as a map by market, by language, or by both. */
+function mapSchema(
+  schema: CompiledSchema,
+  field: CompiledField,
+  form: ValuesForm,
+  value: JsonSchema,
+): JsonSchema {
+  const markets = field.marketSpecific ? schema.markets : undefined;
+  const languages = field.translatable ? schema.languages : undefined;
+  const filled = isFilled(field, form);
+  const byLanguage = (strict: boolean) =>
+    languages === undefined
+      ? value
+      : mapOf(value, languages, form.named, strict ? notEmpty(value) : undefined);
+  const inner = byLanguage(false);
+  const strict = languages === undefined ? notEmpty(value) : byLanguage(true);
+  const map =
+    markets === undefined
+      ? filled
+        ? strict
+        : inner
+      : mapOf(inner, markets, form.named, filled ? strict : undefined);
+  // A masked value with none of the orb's languages and markets is shown as a single mask.
+  return field.sensitive && form.use !== "new" ? { anyOf: [map, MASKED] } : map;
 }
 
-function oneValue(field: CompiledField, form: ValuesForm): JsonSchema {
-  const { definition } = field;
-  const text: JsonSchema = { type: "string", example: MASK };
-  // Responses show a mask instead of a sensitive value of any type.
-  if (field.sensitive && form === "answer") return text;
-  const value = portable(field.type.jsonSchema(definition));
-  if (definition.enum !== undefined) value.enum = [...definition.enum];
-  const complete: JsonSchema = field.list ? { type: "array", items: value, maxItems: MAX_ITEMS } : value;
-  return field.sensitive ? anyOf([complete, { type: "string", enum: [MASK] }], false) : complete;
+/** @param first schema of the value for the first key, if a value for it must be present */
+function mapOf(
+  value: JsonSchema,
+  keys: readonly string[],
+  named: boolean,
+  first: JsonSchema | undefined,
+): JsonSchema {
+  const [main = ""] = keys;
+  const listed = named ? keys.map((key): [string, JsonSchema] => [key, orNull(value)]) : [];
+  const properties = { ...Object.fromEntries(listed), ...(first === undefined ? {} : { [main]: first }) };
+  return {
+    type: "object",
+    ...(Object.keys(properties).length > 0 ? { properties } : {}),
+    ...(first === undefined ? {} : { required: [main] }),
+    additionalProperties: named ? false : orNull(value),
+  };
 }
 
-/** Patterns use RE2 syntax. One that is no valid JavaScript pattern goes into the description text. */
-function portable({ pattern, ...value }: JsonSchema): JsonSchema {
-  if (typeof pattern !== "string") return value;
-  try {
-    new RegExp(pattern, "u");
-    return { ...value, pattern };
-  } catch {
-    return { ...value, description: `Matches the RE2 pattern ${pattern}` };
-  }
+interface ValueSchema {
+  schema: JsonSchema;
+  /** Describes rules that the schema cannot express. */
+  note: string | undefined;
 }
 
-/** Combines alternatives. In OpenAPI 3.0, `nullable` needs a `type`, and `enum` must list null. */
-function anyOf(forms: JsonSchema[], nullable: boolean): JsonSchema {
-  const each = nullable ? forms.map(orNull) : forms;
-  const [only] = each;
-  return each.length === 1 && only !== undefined ? only : { anyOf: each };
+function shownValue(field: CompiledField, { use, revealed = false }: ValuesForm): ValueSchema {
+  if (!field.sensitive || use === "new") return valueSchema(field);
+  if (use !== "change" && !revealed) return { schema: MASKED, note: undefined };
+  const { schema, note } = valueSchema(field);
+  return { schema: { anyOf: [schema, MASKED] }, note };
 }
 
+/** Describes a field's value in one language and market. */
+function valueSchema({ type, definition, list }: CompiledField): ValueSchema {
+  const { description, pattern, ...rules } = type.jsonSchema(definition);
+  const { maxLength: _, ...others } = rules;
+  const rest = definition.enum === undefined ? rules : others;
+  const portable = typeof pattern === "string" && isPortable(pattern);
+  const single: JsonSchema = {
+    ...rest,
+    ...(portable ? { pattern } : {}),
+    ...(definition.enum === undefined ? {} : { enum: [...definition.enum] }),
+  };
+  const notes = [
+    type.name === "reference" ? undefined : description,
+    pattern === undefined || portable ? undefined : `Matches the RE2 pattern ${String(pattern)}`,
+  ].filter((text) => text !== undefined);
+  return {
+    schema: list ? { type: "array", items: single, maxItems: MAX_ITEMS } : single,
+    note: notes.length === 0 ? undefined : notes.join(" "),
+  };
+}
+
+/** Excludes the empty text and the empty list, which count as no value. */
+function notEmpty(schema: JsonSchema): JsonSchema {
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: (schema.anyOf as JsonSchema[]).map(notEmpty) };
+  if (schema.type === "array") return { ...schema, minItems: 1 };
+  const isText = schema.type === "string" && schema.maxLength !== undefined && schema.enum === undefined;
+  return isText ? { ...schema, minLength: Math.max(1, Number(schema.minLength ?? 0)) } : schema;
+}
+
+/** Allows null. In OpenAPI 3.0, `nullable` needs a `type`, and `enum` must list null. */
 function orNull(schema: JsonSchema): JsonSchema {
-  if (Array.isArray(schema.anyOf)) return { anyOf: (schema.anyOf as JsonSchema[]).map(orNull) };
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: (schema.anyOf as JsonSchema[]).map(orNull) };
   const { enum: allowed } = schema;
   if (schema.type === undefined) return schema; // anything, null too
   return {
@@ -131,78 +193,4 @@ function orNull(schema: JsonSchema): JsonSchema {
     nullable: true,
     ...(Array.isArray(allowed) && !allowed.includes(null) ? { enum: [...allowed, null] } : {}),
   };
-}
-
-function mapOf(value: JsonSchema, keys: readonly string[] | undefined): JsonSchema {
-  if (keys === undefined) return { type: "object", additionalProperties: orNull(value) };
-  return {
-    type: "object",
-    properties: Object.fromEntries(keys.map((key) => [key, orNull(value)])),
-    additionalProperties: false,
-  };
-}
-
-const EXAMPLES: Record<string, Json> = {
-  string: "Example",
-  text: "An example of a longer text.",
-  number: 49.5,
-  integer: 3,
-  boolean: true,
-  date: "2026-01-31",
-  datetime: "2026-01-31T12:00:00.000Z",
-  json: { any: "value" },
-};
-
-/** Maximum length of a generated example text. */
-const MADE_UP = 1_000;
-
-function textOf(length: Json | undefined): string | undefined {
-  return typeof length === "number" && length <= MADE_UP ? "x".repeat(length) : undefined;
-}
-
-/** Returns an example value, or undefined if none can be generated, as for patterns and references. */
-function exampleOf(field: CompiledField): Json | undefined {
-  const { definition } = field;
-  const first = definition.enum?.[0];
-  const { default: standard } = definition;
-  if (standard !== undefined) return standard as Json;
-  const candidates: (Json | undefined)[] = [
-    first,
-    EXAMPLES[definition.type],
-    definition.min,
-    definition.max,
-    // For other types, min and max limit the value, not its length.
-    ...(field.type.bounds === "length" ? [textOf(definition.min), textOf(definition.max)] : []),
-  ];
-  for (const candidate of candidates) {
-    if (candidate === undefined || definition.type === "reference") continue;
-    if (definition.enum !== undefined && candidate !== first) continue;
-    let faults = 0;
-    const report = () => {
-      faults++;
-    };
-    const value = field.type.parse(candidate, report);
-    if (value !== undefined) field.rules(value, report);
-    if (value !== undefined && faults === 0) return field.list ? [value] : value;
-  }
-  return undefined;
-}
-
-/** Returns example values of an entry, or undefined if a required field has no example. */
-export function exampleValues(schema: CompiledSchema): { [name: string]: Json } | undefined {
-  const values: { [name: string]: Json } = {};
-  for (const field of schema.fields.values()) {
-    const single = exampleOf(field);
-    if (single === undefined) {
-      if (isNeeded(field)) return undefined;
-      continue;
-    }
-    let value: Json = single;
-    const [language] = schema.languages;
-    const [market] = schema.markets;
-    if (field.translatable && language !== undefined) value = { [language]: value };
-    if (field.marketSpecific && market !== undefined) value = { [market]: value };
-    values[field.name] = value;
-  }
-  return values;
 }

@@ -13,24 +13,57 @@ const folder = join(root, ".wrangler", `client-${process.pid}`);
 const shop = readFileSync(join(root, "scripts/examples/shop.json"), "utf8");
 
 const CLIENT = `import createClient from "openapi-fetch";
-import type { paths } from "./api.d.ts";
+import type { components, paths } from "./api.d.ts";
+
+type Schemas = components["schemas"];
 
 export async function run(baseUrl: string, token: string) {
-  const api = createClient<paths>({ baseUrl, headers: { authorization: \`Bearer \${token}\` } });
+  const api = createClient<paths>({
+    baseUrl,
+    headers: { authorization: \`Bearer \${token}\` },
+    querySerializer: { array: { style: "form", explode: false } },
+  });
+  const lamps = await api.POST("/api/shop/catalog/category", {
+    params: { query: { publish: "true", locale: "en" } },
+    body: { values: { title: "Chairs", slug: "chairs" } },
+  });
   const made = await api.POST("/api/shop/catalog/product", {
     params: { query: { publish: "true" } },
-    body: { values: { title: { en: "Chair", de: "Stuhl" }, sku: "AB-1234", price: { US: 49.5 }, condition: "new" } },
+    body: { values: { title: { en: "Chair", de: "Stuhl" }, sku: "AB-1234", price: { US: 49.5 }, condition: "new", category: lamps.data?.id } },
   });
   if (made.error !== undefined) throw new Error(made.error.code);
   const list = await api.GET("/api/shop/catalog/product", {
-    params: { query: { locale: "de", filter: { condition: "new" } } },
+    params: {
+      query: {
+        locale: "de",
+        "filter[condition][in]": ["new", "used"],
+        "filter[price][gte]": 10,
+        sort: ["-price", "createdAt"],
+        expand: ["category"],
+      },
+    },
   });
   if (list.error !== undefined) throw new Error(list.error.code);
-  const [first] = list.data.items;
-  const condition: "new" | "used" | "refurbished" | null | undefined = first?.values.condition;
+  const { items } = list.data as Schemas["shop.catalog.product.List"];
+  const [first] = items;
+  if (first === undefined) throw new Error("nothing found");
+  const title: string = first.values.title;
+  const price: number = first.values.price;
+  const condition: "new" | "used" | "refurbished" | null | undefined = first.values.condition;
+  const category = first.expand?.category as Schemas["shop.catalog.category"];
+  const slug: string = category.values.slug;
+  const whole = await api.GET("/api/shop/catalog/product/{id}", {
+    params: { path: { id: first.id }, query: { locale: "*" } },
+  });
+  const german = (whole.data as Schemas["shop.catalog.product.AllLocales"]).values.title.de;
+  const settings = await api.POST("/api/shop/set", { body: { values: { theme: "dark" } } });
+  const theme: "light" | "dark" | "system" | null | undefined = settings.data?.values.theme;
+  const order = await api.POST("/api/shop/record", { body: { values: { total: 5, currency: "EUR", items: ["lamp"] } } });
+  const total: number | undefined = order.data?.values.total;
+  const rules = await api.POST("/api/shop/evaluate", { body: { facts: { cart: { total: 120 } } } });
   const one = await api.GET("/api/shop/catalog/product/{id}", { params: { path: { id: made.data.id } } });
   const missing = await api.GET("/api/shop/catalog/product/{id}", { params: { path: { id: "0" } } });
-  return { id: made.data.id, title: first?.values.title, condition, etag: one.response.headers.get("etag"), code: missing.error?.code };
+  return { id: made.data.id, title, price, condition, slug, german, theme, total, results: rules.data?.results.length, etag: one.response.headers.get("etag"), code: missing.error?.code };
 }
 `;
 
@@ -42,6 +75,18 @@ const api = createClient<paths>({ baseUrl: "" });
 await api.GET("/api/shop/catalog/nothing");
 // @ts-expect-error not one of the allowed values
 await api.POST("/api/shop/catalog/product", { body: { values: { title: null, sku: "", price: null, condition: "broken" } } });
+// @ts-expect-error not one of the allowed values
+await api.GET("/api/shop/catalog/product", { params: { query: { "filter[condition]": "broken" } } });
+// @ts-expect-error no such operator for a number
+await api.GET("/api/shop/catalog/product", { params: { query: { "filter[price][startsWith]": "1" } } });
+// @ts-expect-error sensitive fields cannot be used in filters
+await api.GET("/api/shop/catalog/product", { params: { query: { "filter[supplierNote]": "x" } } });
+// @ts-expect-error not a reference
+await api.GET("/api/shop/catalog/product", { params: { query: { expand: ["sku"] } } });
+// @ts-expect-error no such field
+await api.GET("/api/shop/catalog/product", { params: { query: { sort: ["-weight"] } } });
+// @ts-expect-error no such language
+await api.POST("/api/shop/news", { params: { query: { locale: "fr" } }, body: { values: { headline: "x" } } });
 // @ts-expect-error a number where there is text
 await api.POST("/api/shop/news", { body: { values: { headline: "x", publishedOn: 5 } } });
 `;
@@ -98,7 +143,13 @@ test("generates a typed client from the OpenAPI document that type-checks and wo
   expect(await run(platform.origin, token)).toEqual({
     id: expect.stringMatching(/^\d/),
     title: "Stuhl",
+    price: 49.5,
     condition: "new",
+    slug: "chairs",
+    german: "Stuhl",
+    theme: "dark",
+    total: 5,
+    results: expect.any(Number),
     etag: expect.stringMatching(/^"1-/),
     code: "entry_not_found",
   });

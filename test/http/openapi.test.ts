@@ -2,7 +2,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import type { Msg } from "nats";
 import { beforeAll, expect, test } from "vitest";
-import { type ApiDocument, operationsOf } from "../../functions/discovery/document.ts";
+import { type ApiDocument, operationsOf, resolvedParameter } from "../../functions/discovery/document.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { createOrb, shop, small } from "../support/orbs.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
@@ -287,18 +287,98 @@ test("refuses an unknown query parameter on every described route", async () => 
 
 test("describes an orb's values with their types, under concrete paths", async () => {
   const { components, paths } = await describe("shop");
+  const required = ["title", "sku", "price"];
+  const condition = { enum: ["new", "used", "refurbished", null] };
+  const released = { type: "string", format: "date", nullable: true };
+  const sku = { pattern: "^[A-Z]{2}-[0-9]{4,8}$", minLength: 1 };
+  const text = { type: "string", maxLength: 200, minLength: 1 };
+  const byLanguage = { required: ["en"], properties: { en: text }, additionalProperties: false };
+  const input = { condition: { ...condition, default: "new" }, released, sku };
   expect(components.schemas["shop.catalog.product.New"]).toMatchObject({
     properties: {
       values: {
-        required: expect.arrayContaining(["title", "sku", "price"]),
-        properties: {
-          condition: { enum: ["new", "used", "refurbished", null], default: "new" },
-          released: { type: "string", format: "date", nullable: true },
-          sku: { pattern: "^[A-Z]{2}-[0-9]{4,8}$" },
-        },
+        anyOf: [
+          { required, properties: { ...input, title: byLanguage } },
+          { required, properties: { ...input, title: text } },
+        ],
       },
     },
   });
+  const answer = { condition, released, sku };
+  expect(components.schemas["shop.catalog.product.Values"]).toMatchObject({
+    required,
+    properties: { ...answer, title: text },
+  });
+  expect(components.schemas["shop.catalog.product.AllLocales.Values"]).toMatchObject({
+    required,
+    properties: { ...answer, title: byLanguage },
+  });
   expect(Object.keys(paths)).toContain("/api/shop/news/{id}");
   expect(JSON.stringify(paths)).not.toMatch(/\{(orbId|moduleId|schemaId|handler)\}/);
+});
+
+test("describes every filter of a list as a parameter of its own, and every one is accepted", async () => {
+  const { components, paths } = await describe("shop");
+  const { parameters = [] } = paths["/api/shop/catalog/product"]?.get ?? {};
+  const all = parameters.map((given) => resolvedParameter({ components }, given));
+  const named = (name: string) => all.find((parameter) => parameter.name === name);
+  expect(named("filter[condition]")?.schema).toMatchObject({ enum: ["new", "used", "refurbished"] });
+  expect(named("filter[price][gte]")?.schema).toMatchObject({ type: "number" });
+  expect(named("filter[released][null]")?.schema).toEqual({ type: "boolean" });
+  expect(named("filter[tags][contains]")?.schema).toEqual({ type: "string", maxLength: 1000 });
+  expect(named("filter[price][startsWith]")).toBeUndefined();
+  expect(named("filter[supplierNote]")).toBeUndefined();
+  expect(named("filter[id][in]")).toMatchObject({ style: "form", explode: false });
+  expect(named("sort")?.schema).toMatchObject({
+    maxItems: 5,
+    items: { enum: expect.arrayContaining(["-price"]) },
+  });
+  expect(named("expand")?.schema).toMatchObject({ items: { enum: ["category"] } });
+  const VALUES: Record<string, string> = {
+    number: "1.5",
+    integer: "1",
+    boolean: "true",
+    date: "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+  };
+  type Value = { type: string; format?: string; pattern?: string; enum?: string[]; items?: Value };
+  const sample = ({ type, format, pattern, enum: allowed, items }: Value): string =>
+    items !== undefined
+      ? sample(items)
+      : (allowed?.[0] ??
+        VALUES[format ?? type] ??
+        (pattern?.startsWith("^[0-9]") === true ? "0mwtn3ccrnf6ditmfcw1" : "AB"));
+  const given = all.filter(({ name }) => /^(filter|sort|fields|expand)/.test(name));
+  expect(given.length).toBeGreaterThan(80);
+  const refused = await Promise.all(
+    given.map(async ({ name, schema }) => {
+      const query = new URLSearchParams({ [name]: sample(schema as Value) });
+      const { status, body } = await call(platform, "GET", `/api/shop/catalog/product?${query}`, { token });
+      return status === 200 ? [] : [[name, body.errors]];
+    }),
+  );
+  expect(refused.flat()).toEqual([]);
+});
+
+test("describes the languages and markets that a write accepts, and the form of other parameters", async () => {
+  const { components, paths } = await describe("shop");
+  const schemaOf = (path: string, method: "get" | "post" | "put", name: string) =>
+    paths[path]?.[method]?.parameters
+      ?.map((given) => resolvedParameter({ components }, given))
+      .find((parameter) => parameter.name === name)?.schema as { pattern?: string; enum?: string[] };
+  const [list, one] = ["/api/shop/catalog/product", "/api/shop/catalog/product/{id}"];
+  expect(schemaOf(list, "post", "locale").enum).toEqual(["en", "de", "*"]);
+  expect(schemaOf(one, "put", "market").enum).toEqual(["US", "EU"]);
+  expect(schemaOf(list, "get", "cursor")).toMatchObject({ maxLength: 9000 });
+  const locale = new RegExp(schemaOf(one, "get", "locale").pattern ?? "");
+  for (const text of ["*", "de", "de-CH", "zh-Hant-TW", "de-1996", "_", "deutsch-", "", "d", "de_CH"]) {
+    const { status } = await call(platform, "GET", `${list}?locale=${text}`, { token });
+    expect([text, status]).toEqual([text, locale.test(text) ? 200 : 400]);
+  }
+  const match = new RegExp(schemaOf(one, "put", "If-Match").pattern ?? "");
+  for (const text of ['"1"', 'W/"1"', '"1-ab"', "*", "1", '"0"', '"a"', '"1", "2"']) {
+    const path = "/api/shop/catalog/product/0mwtn3ccrnf6ditmfcw1";
+    const { status } = await call(platform, "DELETE", path, { token, headers: { "if-match": text } });
+    expect([text, status]).toEqual([text, match.test(text) ? 404 : 400]);
+  }
 });

@@ -2,8 +2,9 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, test } from "vitest";
 import { toOpenApi } from "../../functions/discovery/json-schema.ts";
 import { compileSchema } from "../../shared/definition/compile.ts";
-import { exampleValues, valuesSchema } from "../../shared/definition/describe.ts";
+import { type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
 import type { FieldDefinition } from "../../shared/definition/document/document.ts";
+import { exampleValues } from "../../shared/definition/example.ts";
 import { validateValues } from "../../shared/definition/validate.ts";
 import { compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
 
@@ -49,7 +50,10 @@ test.each([
   [true, {}],
   [false, { not: {} }],
   [{ type: "string", pattern: "(?i)abc" }, { type: "string" }],
-  [{ type: "object", required: [], $schema: "x", if: {}, unevaluatedProperties: false }, { type: "object" }],
+  [
+    { type: "object", required: [], $schema: "x", if: {}, unevaluatedProperties: false },
+    { type: "object", additionalProperties: true },
+  ],
   [
     { type: "string", examples: ["a", "b"] },
     { type: "string", example: "a" },
@@ -161,9 +165,12 @@ test("turns oneOf into anyOf if a part had to be widened", () => {
   const told = [{ required: ["card"] }, { required: ["cash"] }];
   expect(toOpenApi({ oneOf }, "x").schema).toEqual({ anyOf: told });
   expect(
-    toOpenApi({ anyOf: [{ type: "object" }], oneOf, allOf: [{ minProperties: 1 }] }, "x").schema,
+    toOpenApi(
+      { anyOf: [{ type: "object", additionalProperties: true }], oneOf, allOf: [{ minProperties: 1 }] },
+      "x",
+    ).schema,
   ).toEqual({
-    anyOf: [{ type: "object" }],
+    anyOf: [{ type: "object", additionalProperties: true }],
     allOf: [{ minProperties: 1 }, { anyOf: told }],
   });
 });
@@ -197,10 +204,77 @@ test("shows only valid example values, or none", () => {
   expect(exampleValues(impossible)).toBeUndefined();
 });
 
-test("describes a sensitive value as its mask in responses, and accepts the mask as input", () => {
-  const schema = schemaOf([{ name: "pin", type: "integer", sensitive: true }]);
-  expect(valuesSchema(schema, "answer", false)).toMatchObject({ properties: { pin: { type: "string" } } });
-  expect(valuesSchema(schema, "input", true)).toMatchObject({
-    properties: { pin: { anyOf: [{ type: "integer" }, { type: "string" }] } },
+const described = (fields: FieldDefinition[], use: ValuesForm["use"], more: Partial<ValuesForm> = {}) =>
+  valuesSchema(schemaOf(fields), { use, locales: "one", named: true, ...more });
+const mask = { type: "string", enum: ["••••••••"] };
+
+test("describes a sensitive value as its mask in responses, and accepts the mask in changes", () => {
+  const pin: FieldDefinition = { name: "pin", type: "integer", sensitive: true, min: 0, required: true };
+  const value = { type: "integer", minimum: 0, maximum: 9007199254740991 };
+  expect(described([pin], "answer")).toMatchObject({ properties: { pin: mask }, required: ["pin"] });
+  expect(described([pin], "answer", { revealed: true })).toMatchObject({
+    properties: { pin: { anyOf: [value, mask] } },
   });
+  expect(described([pin], "change")).toMatchObject({
+    properties: { pin: { anyOf: [{ ...value, nullable: true }, { nullable: true }] } },
+  });
+  expect(described([pin], "new")).toMatchObject({ properties: { pin: value }, required: ["pin"] });
+});
+
+test("requires in responses what new entries need, unless the caller may not see it", () => {
+  const fields: FieldDefinition[] = [
+    { name: "title", type: "string", required: true, translatable: true, marketSpecific: true },
+    { name: "state", type: "string", required: true, default: "new" },
+    { name: "cost", type: "number", required: true, access: { read: ["admin"] } },
+    { name: "tags", type: "string", list: true, required: true },
+    { name: "note", type: "text" },
+  ];
+  expect(described(fields, "answer")).toMatchObject({
+    required: ["title", "state", "tags"],
+    properties: {
+      title: { type: "string", minLength: 1, maxLength: 10_000 },
+      tags: { type: "array", minItems: 1, maxItems: 1_000 },
+      note: { nullable: true },
+    },
+  });
+  expect(described(fields, "new").required).toEqual(["title", "cost", "tags"]);
+  expect(described(fields, "change").required).toBeUndefined();
+  expect(described(fields, "partial").required).toBeUndefined();
+  const { title } = described(fields, "answer", { locales: "all" }).properties as Record<string, object>;
+  expect(title).toMatchObject({
+    type: "object",
+    required: ["US"],
+    additionalProperties: false,
+    properties: { US: { required: ["en"], properties: { en: { minLength: 1 }, de: { nullable: true } } } },
+  });
+});
+
+test("describes maps with any key, if the names would take too much space", () => {
+  const field: FieldDefinition = { name: "title", type: "string", required: true, translatable: true };
+  expect(described([field], "new", { locales: "all", named: false }).properties).toMatchObject({
+    title: {
+      required: ["en"],
+      properties: { en: { minLength: 1 } },
+      additionalProperties: { type: "string" },
+    },
+  });
+});
+
+test.each([
+  ["^[a-z]+$", true],
+  ["\\\\p", true],
+  ["^\\p{L}+$", false],
+  ["^(?i)lamp$", false],
+  ["[[:alpha:]]", false],
+  ["(?P<year>\\d{4})", false],
+  ["(?<year>\\d{4})", false],
+  ["^[🙂]$", false],
+  ["\\Alamp\\z", false],
+])("describes the pattern %s only if every reader understands it: %s", (pattern, portable) => {
+  const { sku } = described([{ name: "sku", type: "string", pattern }], "new").properties as {
+    [name: string]: { pattern?: string; description?: string };
+  };
+  expect(sku?.pattern).toBe(portable ? pattern : undefined);
+  expect(sku?.description ?? "").toBe(portable ? "" : `Matches the RE2 pattern ${pattern}`);
+  expect(toOpenApi({ type: "string", pattern }, "x").schema.pattern).toBe(portable ? pattern : undefined);
 });

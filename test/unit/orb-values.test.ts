@@ -330,10 +330,10 @@ describe("compiled orbs", () => {
   test("describe their values as JSON Schema", () => {
     const article = orb.schema("news");
     if (article === undefined) throw new Error("no schema");
-    const whole = valuesSchema(article, "input", true);
+    const whole = valuesSchema(article, { use: "new", locales: "all", named: true });
     expect(whole).toMatchObject({ type: "object", required: ["headline"], additionalProperties: false });
     expect(Object.keys(whole.properties ?? {})).toEqual(["headline", "body", "products", "publishedOn"]);
-    expect(valuesSchema(article, "answer", false).required).toBeUndefined();
+    expect(valuesSchema(article, { use: "change", locales: "all", named: true }).required).toBeUndefined();
   });
 });
 

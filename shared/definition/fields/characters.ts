@@ -55,11 +55,12 @@ export function characterRules(field: FieldDefinition): Rule {
   };
 }
 
-export function characterSchema(field: FieldDefinition, longest: number): JsonSchema {
+export function characterSchema({ min, max, pattern }: FieldDefinition, longest: number): JsonSchema {
+  const most = pattern === undefined ? longest : Math.min(longest, MAX_MATCHED);
   return {
     type: "string",
-    ...(typeof field.min === "number" ? { minLength: field.min } : {}),
-    maxLength: typeof field.max === "number" ? Math.min(field.max, longest) : longest,
-    ...(field.pattern === undefined ? {} : { pattern: field.pattern }),
+    ...(typeof min === "number" ? { minLength: min } : {}),
+    maxLength: typeof max === "number" ? Math.min(max, most) : most,
+    ...(pattern === undefined ? {} : { pattern }),
   };
 }

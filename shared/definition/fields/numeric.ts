@@ -36,10 +36,11 @@ export function numericToken(value: Json): string | null {
   return typeof value === "number" ? `n:${value}` : null;
 }
 
-export function numericSchema(type: "number" | "integer", field: FieldDefinition): JsonSchema {
+export function numericSchema(type: "number" | "integer", { min, max }: FieldDefinition): JsonSchema {
+  const most = Number.MAX_SAFE_INTEGER;
   return {
     type,
-    ...(typeof field.min === "number" ? { minimum: field.min } : {}),
-    ...(typeof field.max === "number" ? { maximum: field.max } : {}),
+    minimum: typeof min === "number" ? Math.max(min, -most) : -most,
+    maximum: typeof max === "number" ? Math.min(max, most) : most,
   };
 }

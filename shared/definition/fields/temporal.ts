@@ -27,7 +27,16 @@ export function temporalType({ name, format, read, faults }: Temporal): FieldTyp
     fromText: read,
     rules: (field) => bounds(field, read),
     token: (value) => (typeof value === "string" ? `t:${value}` : null),
-    jsonSchema: () => ({ type: "string", format }),
+    jsonSchema: ({ min, max }) => ({
+      type: "string",
+      format,
+      ...(min === undefined && max === undefined
+        ? {}
+        : // OpenAPI has no bounds for dates.
+          {
+            description: [min && `Not before ${min}.`, max && `Not after ${max}.`].filter(Boolean).join(" "),
+          }),
+    }),
   };
 }
 

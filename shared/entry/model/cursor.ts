@@ -59,11 +59,12 @@ export function writeCursor(position: Position, query: string): string {
  * Maximum characters of a cursor. The largest one has five escaped sort keys of 200 characters and an id, together
  * about 8,300.
  */
-const LONGEST = 9000;
+export const LONGEST_CURSOR = 9_000;
+export const CURSOR_FORM = /^[A-Za-z0-9_-]+$/;
 
 /** Decodes a cursor. Rejects it if it was made for another query. */
 export function readCursor(cursor: string, query: string): Position {
-  if (cursor.length > LONGEST || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refusedCursor();
+  if (cursor.length > LONGEST_CURSOR || !CURSOR_FORM.test(cursor)) throw refusedCursor();
   let decoded: string;
   try {
     decoded = decoder.decode(base64url.decode(cursor));

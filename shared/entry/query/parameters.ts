@@ -1,5 +1,6 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../../definition/document/ids.ts";
+import { characters } from "../../definition/fields/characters.ts";
 import {
   FIELD_TYPES,
   type FieldType,
@@ -8,9 +9,15 @@ import {
 } from "../../definition/fields/index.ts";
 import { clip, joinNames } from "../../kernel/faults.ts";
 
-const MAX_SORT_KEYS = 5;
-const MAX_VALUES = 100;
-const MAX_TEXT = 1000;
+/** Limits of the parameters of a list. */
+export const QUERY_LIMITS = {
+  /** Names in `sort`. */
+  sortKeys: 5,
+  /** Values of the operator `in`. */
+  values: 100,
+  /** Characters of a value in a filter. */
+  text: 1_000,
+} as const;
 
 /** Names of the properties that every entry has, such as `id`. Fields cannot have these names. */
 export const PROPERTIES = ENTRY_PROPERTIES;
@@ -132,11 +139,11 @@ export function readCondition(
     return undefined;
   }
   const values = operator === "in" ? texts.flatMap(splitValues) : texts;
-  if (values.length > MAX_VALUES || values.some((text) => text.length > MAX_TEXT)) {
+  if (values.length > QUERY_LIMITS.values || values.some((text) => characters(text) > QUERY_LIMITS.text)) {
     reader.fault(
       parameter,
       "too_many",
-      `must have at most ${MAX_VALUES} values of at most ${MAX_TEXT} characters`,
+      `must have at most ${QUERY_LIMITS.values} values of at most ${QUERY_LIMITS.text} characters`,
     );
     return undefined;
   }
@@ -162,7 +169,7 @@ export function readCondition(
 
 export function readSort(reader: ParameterReader, text: string): SortKey[] {
   const keys: SortKey[] = [];
-  for (const part of reader.parts("sort", text, MAX_SORT_KEYS)) {
+  for (const part of reader.parts("sort", text, QUERY_LIMITS.sortKeys)) {
     const descending = part.startsWith("-");
     const name = descending ? part.slice(1) : part;
     const subject = subjectOf(reader, "sort", name, "sort");

@@ -14,7 +14,8 @@ import {
 
 /** Default and maximum page size of lists. */
 export const PAGE_SIZE = { default: 50, max: 200 } as const;
-const MAX_CONDITIONS = 20;
+/** Maximum filters of a list. */
+export const MAX_CONDITIONS = 20;
 /** Maximum errors in a response, so that a short URL cannot cause a long response. */
 const MAX_FAULTS = 50;
 

@@ -1,0 +1,136 @@
+/** Describes the operations on the entries of one schema of an orb. */
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import { exampleValues } from "../../shared/definition/example.ts";
+import type { JsonSchema } from "../../shared/definition/fields/index.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { MAX_CONDITIONS } from "../../shared/entry/query/query.ts";
+import { entriesPath } from "../../shared/orb/routes.ts";
+import { definitions } from "../runtime/definitions.ts";
+import { namePart, type Operation, type Parameter, resolvedParameter } from "./document.ts";
+import {
+  bodySchemas,
+  contentSchema,
+  describeEntries,
+  type Generic,
+  type Making,
+  responseSchemas,
+} from "./entry-schemas.ts";
+import {
+  expandParameter,
+  fieldFilters,
+  fieldsParameter,
+  PROPERTY_FILTERS,
+  sortParameter,
+} from "./filters.ts";
+import { requiredRole, securityFor } from "./roles.ts";
+
+type Given = Parameter | { $ref: string };
+
+/** Returns the OpenAPI tag of a collection, which is its path without `/api/`. */
+export const entriesTag = ({ compiled }: LiveOrb, schema: CompiledSchema) =>
+  entriesPath(compiled, schema).replace("/api/", "");
+
+/** Describes `locale` or `market` of a write, which must be one of the orb's own. */
+function onlyThese(parameter: Parameter, names: readonly string[]): Parameter[] {
+  return names.length === 0 ? [] : [{ ...parameter, schema: { type: "string", enum: [...names] } }];
+}
+
+/** Describes `locale` of a read, which may be any language. The pattern may not match a language of the orb itself. */
+function anyLanguage(parameter: Parameter, languages: readonly string[]): Parameter {
+  const { pattern, ...schema } = parameter.schema as JsonSchema;
+  const fits = languages.every((language) => new RegExp(String(pattern)).test(language));
+  return fits ? parameter : { ...parameter, schema };
+}
+
+/** Replaces the general description of a parameter by the values that one schema allows. */
+function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: string): Parameter[] {
+  const isWrite = ([definitions.create, definitions.update] as { operationId: string }[]).some(
+    (definition) => definition.operationId === operationId,
+  );
+  switch (parameter.in === "query" ? parameter.name : undefined) {
+    case "sort":
+      return [sortParameter(schema)];
+    case "fields":
+      return [fieldsParameter(schema)];
+    case "expand":
+      return schema.references.length === 0 ? [] : [expandParameter(schema)];
+    case "locale":
+      return isWrite
+        ? onlyThese(parameter, [...schema.languages, "*"])
+        : [anyLanguage(parameter, schema.languages)];
+    case "market":
+      return isWrite ? onlyThese(parameter, schema.markets) : [parameter];
+    default:
+      return [parameter];
+  }
+}
+
+function parametersOf(generic: Generic, schema: CompiledSchema, operation: Operation): Given[] {
+  const { operationId, parameters = [] } = operation;
+  const own = parameters.flatMap((given): Given[] => {
+    const parameter = resolvedParameter(generic, given);
+    const [only, ...others] = narrowed(parameter, schema, operationId);
+    return only === parameter && others.length === 0 ? [given] : only === undefined ? [] : [only, ...others];
+  });
+  if (operationId !== definitions.list.operationId) return own;
+  return [...own, ...fieldFilters(schema), ...PROPERTY_FILTERS];
+}
+
+function answersOf(live: LiveOrb, schema: CompiledSchema, { operationId, responses }: Operation) {
+  const { list, entry, written } = responseSchemas(live.orb, schema);
+  const known: Readonly<Record<string, JsonSchema>> = {
+    [definitions.list.operationId]: list,
+    [definitions.get.operationId]: entry,
+    [definitions.create.operationId]: entry,
+  };
+  const content = { "application/json": { schema: known[operationId] ?? written } };
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, response]) => [
+      status,
+      contentSchema(response) === undefined ? response : { ...response, content },
+    ]),
+  );
+}
+
+export function entryOperation(
+  generic: Generic,
+  live: LiveOrb,
+  schema: CompiledSchema,
+  operation: Operation,
+  part: Making,
+): Operation {
+  describeEntries(generic, live, schema, part);
+  const { operationId, requestBody } = operation;
+  const { text, role } = requiredRole(schema, operationId);
+  const isCreate = operationId === definitions.create.operationId;
+  const isList = operationId === definitions.list.operationId;
+  const example = isCreate ? exampleValues(schema) : undefined;
+  const sent = bodySchemas(live.orb, schema)[isCreate ? "create" : "update"];
+  const title = schema.definition.name ?? `${schema.module}/${schema.id}`;
+  return {
+    ...operation,
+    operationId: `${operationId}_${namePart(live.orb)}_${schema.module}_${schema.id}`,
+    summary: `${operation.summary} (${title})`,
+    description: [operation.description, text, isList ? `At most ${MAX_CONDITIONS} filters.` : ""]
+      .filter(Boolean)
+      .join(" "),
+    tags: [entriesTag(live, schema)],
+    security: securityFor(role, operation.security),
+    parameters: parametersOf(generic, schema, operation),
+    ...(requestBody === undefined
+      ? {}
+      : {
+          requestBody: {
+            ...requestBody,
+            content: {
+              "application/json": {
+                schema: sent,
+                ...(example === undefined ? {} : { example: { values: example } }),
+              },
+            },
+          },
+        }),
+    responses: answersOf(live, schema, operation),
+    "x-role": role,
+  };
+}

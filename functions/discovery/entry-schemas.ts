@@ -1,0 +1,169 @@
+/** The OpenAPI schemas of the entries of one schema of an orb: entries, lists, and the bodies of writes. */
+import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
+import { isLocalizedSchema, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
+import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { definitions } from "../runtime/definitions.ts";
+import { type ApiDocument, ref } from "./document.ts";
+
+export interface OrbPart {
+  tags: ApiDocument["tags"];
+  paths: ApiDocument["paths"];
+  schemas: { [name: string]: JsonSchema };
+  securitySchemes: { [name: string]: Json };
+}
+
+export interface Making extends OrbPart {
+  /** Whether the OpenAPI schemas list every language and market. */
+  named: boolean;
+}
+
+export type Generic = Pick<ApiDocument, "components" | "paths">;
+
+export const COLLECTION = definitions.list.path;
+
+export function textOf(...texts: (string | undefined)[]): string {
+  return texts.filter((text) => text !== undefined).join(": ");
+}
+
+export function contentSchema(node: Json | undefined): JsonSchema | undefined {
+  const content = Reflect.get(Object(node), "content") as
+    | { [type: string]: { schema?: JsonSchema } }
+    | undefined;
+  return content?.["application/json"]?.schema;
+}
+
+/** Resolves a `$ref` and merges the schemas that its target extends with `allOf`. */
+function resolved(generic: Pick<ApiDocument, "components">, schema: JsonSchema | undefined): JsonSchema {
+  const name = String(schema?.$ref ?? "").replace("#/components/schemas/", "");
+  const found = generic.components.schemas[name] ?? schema ?? {};
+  const { allOf, ...rest } = found;
+  if (!Array.isArray(allOf)) return found;
+  const parts = [...(allOf as JsonSchema[]).map((part) => resolved(generic, part)), rest];
+  const properties = Object.assign({}, ...parts.map((part) => part.properties ?? {})) as JsonSchema;
+  const required = [...new Set(parts.flatMap((part) => (part.required as string[] | undefined) ?? []))];
+  return { ...Object.assign({}, ...parts), properties, required };
+}
+
+function withMembers(schema: JsonSchema, members: { [name: string]: JsonSchema }): JsonSchema {
+  const { properties } = schema as { properties?: { [name: string]: JsonSchema } };
+  return { ...schema, properties: { ...properties, ...members } };
+}
+
+export function anyOf(schemas: JsonSchema[]): JsonSchema {
+  const [only] = schemas;
+  return schemas.length === 1 && only !== undefined ? only : { anyOf: schemas };
+}
+
+/** In OpenAPI 3.0, a reference cannot be nullable, so null is an alternative. */
+const NULL: JsonSchema = { type: "string", nullable: true, enum: [null] };
+/** The name of the schema of an entry without its values. */
+const BARE = "EntryWithoutValues";
+
+const baseOf = (orb: string, { module, id }: CompiledSchema) => `${orb}.${module}.${id}`;
+
+/** Names of the schemas for responses with the values of one language and market, and for those with `locale=*`. */
+const FORMS = { one: "", all: ".AllLocales" } as const;
+type Locales = ValuesForm["locales"];
+
+/** Returns the forms of the values of an entry. If nothing is translatable or market-specific, they are the same. */
+const formsOf = (schema: CompiledSchema): readonly Locales[] =>
+  isLocalizedSchema(schema) ? ["one", "all"] : ["one"];
+
+/** Returns references to the schemas of the responses. */
+export function responseSchemas(orb: string, schema: CompiledSchema) {
+  const base = baseOf(orb, schema);
+  const forms = formsOf(schema);
+  const entries = forms.map((form) => ref(base + FORMS[form]));
+  return {
+    entry: anyOf(entries),
+    list: anyOf(forms.map((form) => ref(`${base}${FORMS[form]}.List`))),
+    /** The response has no values if the caller may perform the operation, but not read drafts. */
+    written: anyOf([...entries, ref(BARE)]),
+  };
+}
+
+export const bodySchemas = (orb: string, schema: CompiledSchema) => ({
+  create: ref(`${baseOf(orb, schema)}.New`),
+  update: ref(`${baseOf(orb, schema)}.Change`),
+});
+
+/** Describes the entry that a reference leads to, or null. */
+function targetSchema(live: LiveOrb, { target }: CompiledField, locales: Locales): JsonSchema {
+  const here = target?.orb === live.orb ? live.compiled.schemaNamed(target.module, target.schema) : undefined;
+  const isDescribed = here !== undefined && live.compiled.modules.get(here.module)?.routed === true;
+  if (!isDescribed) return ref("RuntimeEntry");
+  return ref(baseOf(live.orb, here) + FORMS[isLocalizedSchema(here) ? locales : "one"]);
+}
+
+function expandSchema(live: LiveOrb, schema: CompiledSchema, locales: Locales): JsonSchema {
+  const properties = schema.references.map((field): [string, JsonSchema] => {
+    let value = anyOf([targetSchema(live, field, locales), NULL]);
+    if (field.list) value = { type: "array", nullable: true, items: value };
+    const maps = locales === "one" ? 0 : Number(field.translatable) + Number(field.marketSpecific);
+    for (let i = 0; i < maps; i++) value = { type: "object", nullable: true, additionalProperties: value };
+    return [field.name, value];
+  });
+  return {
+    type: "object",
+    description: "With `expand`: referenced entries by field; null if the caller cannot see the entry",
+    properties: Object.fromEntries(properties),
+    additionalProperties: false,
+  };
+}
+
+const NOT_GUARANTEED =
+  "Entries whose newest revision is older than a change of the definition can lack values that it has required since, and hold values that it no longer allows.";
+
+/** Adds the schemas of the entries of one schema to the description. */
+export function describeEntries(generic: Generic, live: LiveOrb, schema: CompiledSchema, part: Making): void {
+  const base = baseOf(live.orb, schema);
+  if (part.schemas[base] !== undefined) return;
+  const { named, schemas } = part;
+  const collection = generic.paths[COLLECTION];
+  const entry = resolved(generic, contentSchema(collection?.post?.responses["201"]));
+  const list = resolved(generic, contentSchema(collection?.get?.responses["200"]));
+  const { expand: _, ...members } = (entry.properties ?? {}) as { [name: string]: JsonSchema };
+  const plain = { ...entry, properties: members };
+  const { name, description } = schema.definition;
+  const about = textOf(name, description);
+  const only = (value: string): JsonSchema => ({ type: "string", enum: [value] });
+  for (const locales of formsOf(schema)) {
+    const its = base + FORMS[locales];
+    schemas[`${its}.Values`] = {
+      ...valuesSchema(schema, { use: "answer", locales, named, revealed: true }),
+      description: NOT_GUARANTEED,
+    };
+    schemas[its] = {
+      ...withMembers(plain, {
+        orb: only(live.orb),
+        module: only(schema.module),
+        schema: only(schema.id),
+        values: ref(`${its}.Values`),
+        ...(schema.references.length === 0 ? {} : { expand: expandSchema(live, schema, locales) }),
+      }),
+      description: [about, locales === "all" ? "With `locale=*`." : ""].filter(Boolean).join(" "),
+    };
+    schemas[`${its}.List`] = withMembers(list, { items: { type: "array", items: ref(its) } });
+  }
+  schemas[BARE] ??= {
+    ...withMembers(plain, { values: { type: "object", maxProperties: 0 } }),
+    description: "The response to a write of a caller who may not read drafts",
+  };
+  const input = (use: "new" | "change") =>
+    anyOf(
+      [...formsOf(schema)].reverse().map((locales) => ({
+        ...valuesSchema(schema, { use, locales, named }),
+        ...(isLocalizedSchema(schema) ? { description: INPUTS[locales] } : {}),
+      })),
+    );
+  const created = contentSchema(collection?.post?.requestBody);
+  const changed = contentSchema(generic.paths[`${COLLECTION}/{id}`]?.put?.requestBody);
+  schemas[`${base}.New`] = withMembers(resolved(generic, created), { values: input("new") });
+  schemas[`${base}.Change`] = withMembers(resolved(generic, changed), { values: input("change") });
+}
+
+const INPUTS: Record<Locales, string> = {
+  all: "Without `locale` and `market`, or with `locale=*`: maps of all languages and markets",
+  one: "With `locale` or `market`: the values of this language and market",
+};
