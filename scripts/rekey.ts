@@ -1,9 +1,14 @@
-/** `npm run rekey` encrypts every entry with the new keys, after a change of ENCRYPTION_KEYS or CLAIM_KEY. */
+/**
+ * `npm run rekey` encrypts every entry and every stored secret with the new keys, after a change of ENCRYPTION_KEYS or
+ * CLAIM_KEY.
+ */
 import { system } from "../shared/access/actor.ts";
+import { resealInvitations } from "../shared/access/invitations.ts";
 import { definitionFor } from "../shared/definition/stored/live.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
 import { resealSecrets } from "../shared/hooks/after/secrets.ts";
 import { listOrbs } from "../shared/orb/read.ts";
+import { resealProviders } from "../shared/orb/reseal.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
 import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
@@ -11,23 +16,35 @@ import { exitWith } from "./process/failure.ts";
 
 const ORBS_PER_PAGE = 200;
 
+export interface RekeyResult extends RekeyProgress {
+  /** Number of client secrets, webhooks' secrets and invitations that were encrypted again. */
+  secrets: number;
+}
+
 /**
- * Encrypts all entries again.
+ * Encrypts all entries and secrets again.
  * @param tell called with the progress after each page
  */
 export async function rekey(
   settings: Settings,
   tell: (orb: string, progress: RekeyProgress) => void,
-): Promise<RekeyProgress> {
-  const total: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
+): Promise<RekeyResult> {
+  const total: RekeyResult = { entries: 0, resealed: 0, secrets: 0, failed: [], conflicts: [] };
   await withRunningPlatform(settings, "fn", async (deps) => {
+    total.secrets += await resealInvitations(deps);
     let after: number | undefined;
     do {
       const page = await listOrbs(deps, system, { limit: ORBS_PER_PAGE, after });
       for (const { id } of page.orbs.map(({ document }) => document)) {
+        const [providers, webhooks] = [
+          await resealProviders(deps, system, id),
+          await resealSecrets(deps, id),
+        ];
+        total.secrets += providers.done.length + webhooks.done.length;
+        total.failed.push(...providers.failed.map((provider) => `${id}: client secret of ${provider}`));
+        total.failed.push(...webhooks.failed.map((hook) => `${id}: secret of ${hook}`));
         const orb = await definitionFor(deps, id);
         if (orb === null) continue;
-        await resealSecrets(deps, id);
         let last: RekeyProgress | undefined;
         for await (const progress of rekeyEntries(deps, system, { orb })) {
           last = progress;
@@ -48,13 +65,15 @@ export async function rekey(
 if (import.meta.main) {
   try {
     readArguments("npm run rekey");
-    const { entries, resealed, failed, conflicts } = await rekey(
+    const { entries, resealed, secrets, failed, conflicts } = await rekey(
       readSettings(process.env),
       (orb, progress) => {
         console.log(`${orb}: ${progress.resealed} of ${progress.entries} entries encrypted again`);
       },
     );
-    console.log(`Done: ${resealed} of ${entries} entries were encrypted again with the current keys.`);
+    console.log(
+      `Done: ${resealed} of ${entries} entries and ${secrets} secrets were encrypted again with the current keys.`,
+    );
     if (failed.length > 0) {
       console.log(
         `No configured key decrypts ${failed.length} of them. Add their key to ENCRYPTION_KEYS: ${failed.slice(0, 20).join(", ")}`,

@@ -6,13 +6,22 @@
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
-import { open, seal } from "../kernel/seal.ts";
+import { isCurrent, open, seal } from "../kernel/seal.ts";
+import { nullOnConflict } from "../store/pages.ts";
 import { isToken } from "../store/subjects.ts";
-import { type AccountRecord, listRecords, readAccount, readRecord, type Versioned } from "./accounts.ts";
+import {
+  type AccountRecord,
+  listRecords,
+  readAccount,
+  readRecord,
+  recordPages,
+  replaceRecord,
+  type Versioned,
+} from "./accounts.ts";
 import { type AccountRole, type Actor, actorId, builtInRole, system } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { mayInRealm, requireInRealm, roleInRealm } from "./authorize.ts";
-import { keys, platformRealm, type Realm, requireRole } from "./realms.ts";
+import { keys, platformRealm, type Realm, requireRole, sharedRealm } from "./realms.ts";
 
 const INVITATION_SECONDS = 7 * 24 * 3600;
 const RECOVERY_SECONDS = 24 * 3600;
@@ -51,7 +60,7 @@ export interface Invitation {
   account: string | null;
 }
 
-const binding = (realm: Realm, hash: string) => `invitation/${realm.name}/${hash}`;
+const binding = (realm: Pick<Realm, "name">, hash: string) => `invitation/${realm.name}/${hash}`;
 
 function invitationUrl(deps: Deps, realm: Realm, token: string): string {
   return `${deps.config.publicUrl}${realm.base}/signin?invite=${token}`;
@@ -87,6 +96,33 @@ export async function newInvitation(
     ...(recovers === undefined ? {} : { recovers }),
   };
   return { token, record };
+}
+
+/**
+ * Encrypts the codes of all invitations with the newest key, so that lists can still show them. Leaves a code unchanged
+ * if no key decrypts it: the invitation works, because its hash is compared.
+ * @returns the number of codes that were encrypted again
+ */
+export async function resealInvitations(deps: Deps): Promise<number> {
+  const { encryptionKeys } = deps.config;
+  let done = 0;
+  for (const { name, buckets } of [platformRealm, sharedRealm]) {
+    const platform = name === platformRealm.name;
+    for await (const page of recordPages<InvitationRecord>(deps, buckets.invitations, ">")) {
+      for (const found of page) {
+        const { sealed, hash } = found.value;
+        if (isCurrent(encryptionKeys, sealed)) continue;
+        // The key of a record is `<realm>.<hash>`, in the realm of platform admins the hash alone.
+        const of = binding({ name: platform ? name : (found.key.split(".")[0] ?? "") }, hash);
+        const token = await open(encryptionKeys, sealed, of);
+        if (token === null) continue;
+        const value = { ...found.value, sealed: await seal(encryptionKeys, token, of) };
+        // A conflict means that the invitation was used or revoked. Its code is of no use then.
+        if ((await nullOnConflict(replaceRecord(deps, buckets.invitations, found, value))) !== null) done++;
+      }
+    }
+  }
+  return done;
 }
 
 /** Converts a record for a response, with its token decrypted. */

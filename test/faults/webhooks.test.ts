@@ -238,10 +238,14 @@ describe("a webhook", () => {
   it("keeps its secret when the encryption keys change", async () => {
     const { id } = await orbWith();
     await renewSecret(deps, admin, id, "notify");
-    const before = await secretsOf(deps, id, "notify");
     const keys = [{ kid: "new", k: key() }, ...JSON.parse(deps.config.encryptionKeys)];
     const rotating = testDeps(store, { ...deps.config, encryptionKeys: JSON.stringify(keys) });
-    await resealSecrets(rotating, id);
+    // The new secret is encrypted with the new key already, the one before is not.
+    await renewSecret(rotating, admin, id, "notify");
+    const before = await secretsOf(rotating, id, "notify");
+    expect(before).toHaveLength(2);
+    expect(await resealSecrets(rotating, id)).toEqual({ done: ["notify"], failed: [] });
+    expect(await resealSecrets(rotating, id)).toEqual({ done: [], failed: [] });
     const onlyNew = testDeps(store, { ...deps.config, encryptionKeys: JSON.stringify(keys.slice(0, 1)) });
     expect(await secretsOf(onlyNew, id, "notify")).toEqual(before);
     await expect(secretsOf(deps, id, "notify")).rejects.toThrow(/ENCRYPTION_KEYS/);

@@ -1,11 +1,15 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { freePort } from "../../scripts/process/ports.ts";
 import { rekey } from "../../scripts/rekey.ts";
 import { loadEntry } from "../../shared/entry/index.ts";
+import { secretsOf } from "../../shared/hooks/after/secrets.ts";
 import { isCurrent } from "../../shared/kernel/seal.ts";
 import { adminToken, call } from "../support/auth.ts";
-import { key } from "../support/entries.ts";
+import { tempDir } from "../support/broker.ts";
+import { key, testDeps } from "../support/entries.ts";
+import { providerOf, signInAt, startIssuer } from "../support/issuer.ts";
 import { startPlatform } from "../support/platform.ts";
 
 it("reseals and re-reserves all values under changed keys while the platform runs", async () => {
@@ -39,7 +43,7 @@ it("reseals and re-reserves all values under changed keys while the platform run
 
   const told: string[] = [];
   const result = await rekey(platform.settings, (orb) => told.push(orb));
-  expect(result).toEqual({ entries: 1, resealed: 1, failed: [], conflicts: [] });
+  expect(result).toMatchObject({ entries: 1, resealed: 1, failed: [], conflicts: [] });
   expect(told).toEqual(["vault"]);
   const entry = await loadEntry({ store: platform.operatorStore() }, "vault", made.body.id);
   const sealed = entry?.head.values.pin as { $sealed: string };
@@ -52,4 +56,71 @@ it("reseals and re-reserves all values under changed keys while the platform run
     status: 200,
     body: { entries: 1, resealed: 0, failed: [made.body.id], conflicts: [] },
   });
+});
+
+it("reseals the secrets of providers, webhooks and invitations, so that the old key can go", async () => {
+  await using issuer = await startIssuer();
+  const env = { DATA_DIR: tempDir("rekey"), PORT: String(await freePort()) };
+  const path = join(env.DATA_DIR, "secrets.json");
+  const change = (turn: (keys: object[]) => object[]): string => {
+    const secrets = JSON.parse(readFileSync(path, "utf8")) as { ENCRYPTION_KEYS: string };
+    secrets.ENCRYPTION_KEYS = JSON.stringify(turn(JSON.parse(secrets.ENCRYPTION_KEYS) as object[]));
+    writeFileSync(path, JSON.stringify(secrets));
+    return secrets.ENCRYPTION_KEYS;
+  };
+  const documentOf = (id: string) => ({
+    id,
+    access: { signup: "open", providers: [providerOf(issuer)] },
+    uses: [{ service: "access", handlers: ["passkey", "invitations", "oauth"] }],
+    modules: [{ id: "news", type: "CONTENT", schemas: [{ id: "article", fields: [] }] }],
+    hooks: [{ id: "notify", on: ["entry.created"], url: "https://example.org/hook" }],
+  });
+  const revisionsOf = (orb: { revision: number; publishedRevision: number | null }) => [
+    orb.revision,
+    orb.publishedRevision,
+  ];
+  let [secret, token] = ["", ""];
+  {
+    await using platform = await startPlatform({ env });
+    token = await adminToken(platform);
+    for (const id of ["plain", "drafted"]) {
+      const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
+        token,
+        body: documentOf(id),
+      });
+      expect(made.status).toBe(201);
+    }
+    const draft = { ...documentOf("drafted"), name: "A draft" };
+    const drafted = await call(platform, "PUT", "/api/admin/orbs/drafted", { token, body: draft });
+    expect(revisionsOf(drafted.body)).toEqual([2, 1]);
+    const renewed = await call(platform, "POST", "/api/admin/orbs/plain/hooks/notify/secret", { token });
+    secret = renewed.body.secret;
+    const invited = await call(platform, "POST", "/api/plain/invitations", { token, body: {} });
+    expect(invited.status).toBe(201);
+    change((keys) => [{ kid: "fresh", k: key() }, ...keys]);
+    // Two at once do no harm.
+    const [first, second] = await Promise.all([
+      rekey(platform.settings, () => undefined),
+      rekey(platform.settings, () => undefined),
+    ]);
+    expect([...first.failed, ...second.failed]).toEqual([]);
+    expect((await rekey(platform.settings, () => undefined)).secrets).toBe(0);
+  }
+  const encryptionKeys = change((keys) => keys.slice(0, 1));
+  await using platform = await startPlatform({ env });
+  for (const id of ["plain", "drafted"]) {
+    expect((await signInAt(platform, issuer, `/api/${id}`)).status).toBe(302);
+  }
+  const orb = async (id: string) => (await call(platform, "GET", `/api/admin/orbs/${id}`, { token })).body;
+  const [plain, drafted] = [await orb("plain"), await orb("drafted")];
+  expect(plain.publishedRevision).toBe(plain.revision);
+  // The draft stays a draft, and its secret can be published.
+  expect(drafted).toMatchObject({ name: "A draft", publishedRevision: 1 });
+  expect((await call(platform, "POST", "/api/admin/orbs/drafted/publish", { token })).status).toBe(200);
+  expect((await signInAt(platform, issuer, "/api/drafted")).status).toBe(302);
+  const deps = testDeps(platform.operatorStore(), { encryptionKeys });
+  const [signing] = await secretsOf(deps, "plain", "notify");
+  expect(Buffer.from(signing ?? []).toString("base64")).toBe(secret.slice("whsec_".length));
+  const listed = await call(platform, "GET", "/api/plain/invitations", { token });
+  expect(listed.body.items?.[0]?.token ?? listed.body[0].token).toMatch(/^[\w-]{32}$/);
 });

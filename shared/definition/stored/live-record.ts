@@ -1,7 +1,7 @@
 /** Stores published definitions. The fencing token changes first, so no write under an older definition can follow. */
 
 import type { Deps } from "../../deps.ts";
-import { nullOnConflict } from "../../store/pages.ts";
+import { nullOnConflict, untilWritten } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import type { OrbDocument } from "../document/document.ts";
@@ -129,6 +129,27 @@ async function put(
   const write = deps.store.kvPut(buckets.orbs, record.orb, JSON.stringify(record), { expect });
   const revision = await nullOnConflict(write);
   return revision === null ? null : { record, revision };
+}
+
+/**
+ * Replaces the stored definition by one with the same meaning, for example with secrets that another key encrypts. Its
+ * revision and its fence stay, so writes and readers under it are not disturbed.
+ * @param rewrite returns the given document if there is nothing to change
+ */
+export async function rewriteLive(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  rewrite: (document: OrbDocument) => Promise<OrbDocument>,
+): Promise<void> {
+  await untilWritten(async () => {
+    const current = await liveRecord(deps, orb);
+    const before = current?.record.document ?? null;
+    if (current === null || before === null) return;
+    const document = await rewrite(before);
+    if (document === before) return;
+    const data = JSON.stringify({ ...current.record, document });
+    await deps.store.kvPut(buckets.orbs, orb, data, { expect: current.revision });
+  });
 }
 
 /** Records that an orb was deleted. Its fencing token need not change, because its stream is deleted next. */

@@ -87,8 +87,10 @@ function decode(secret: string): Uint8Array<ArrayBuffer> {
 
 /**
  * Re-encrypts the secrets of an orb's webhooks with the newest key. Leaves a secret unchanged if no key decrypts it.
+ * @returns ids of hooks, by whether a secret was encrypted again or no configured key decrypts it
  */
-export async function resealSecrets(deps: Deps, orb: string): Promise<void> {
+export async function resealSecrets(deps: Deps, orb: string): Promise<{ done: string[]; failed: string[] }> {
+  const [done, failed] = [new Set<string>(), new Set<string>()];
   const { store, config } = deps;
   const page = await store.scan(streams.hooks, subjects.hookSecrets(orb), {
     fromSeq: 1,
@@ -98,17 +100,22 @@ export async function resealSecrets(deps: Deps, orb: string): Promise<void> {
   for (const message of page.messages) {
     const found = stored(message);
     const hook = message.subject.split(".").at(-1) ?? "";
-    if (found === undefined || isCurrent(config.encryptionKeys, found.sealed)) continue;
+    if (found === undefined) continue;
     const renew = async (text: string) => {
+      if (isCurrent(config.encryptionKeys, text)) return text;
       const secret = await open(config.encryptionKeys, text, binding(orb, hook));
+      (secret === null ? failed : done).add(hook);
       return secret === null ? text : seal(config.encryptionKeys, secret, binding(orb, hook));
     };
-    const { previous } = found;
+    // A replaced secret that no longer signs is of no use.
+    const previous =
+      found.previous !== undefined && found.previous.until > deps.clock.now() ? found.previous : undefined;
     const body: StoredSecret = {
       v: 1,
       sealed: await renew(found.sealed),
       ...(previous === undefined ? {} : { previous: { ...previous, sealed: await renew(previous.sealed) } }),
     };
+    if (body.sealed === found.sealed && body.previous?.sealed === previous?.sealed) continue;
     // On a conflict, an operator has just created a new secret. That secret is already encrypted with the newest key.
     const write = {
       subject: message.subject,
@@ -118,4 +125,5 @@ export async function resealSecrets(deps: Deps, orb: string): Promise<void> {
     };
     await nullOnConflict(store.append(streams.hooks, write));
   }
+  return { done: [...done], failed: [...failed] };
 }
