@@ -103,7 +103,8 @@ test("answers 503 within seconds while the broker is frozen, and 200 right after
   expect(after.status).toBe(200);
 });
 
-test.each(["SIGSTOP", "SIGKILL"] as const)(
+// At the same time, because both mostly wait for elections.
+test.concurrent.each(["SIGSTOP", "SIGKILL"] as const)(
   "reads continue through another broker when the one that serves the link is lost (%s)",
   async (signal) => {
     await using stand = await linked({ NATS_BROKERS: "3", NATS_REPLICAS: "3" });

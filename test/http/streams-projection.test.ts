@@ -163,49 +163,59 @@ const lay = (orb: string, entry: string, data: string) =>
 
 const valuesOf = (got: readonly Delivered[]) => got.map(({ values }) => values);
 
-describe.each(HOSTS)("an orb's stream, served by the %s", (host) => {
-  test("does not deliver a removed field, and changes the page's ETag", async () => {
-    const id = await orbWith([title, salary]);
-    await person(id, { title: "Ann", salary: "90000" });
-    const before = await get(host, `${id}?offset=-1`);
-    expect(valuesOf((await before.json()) as Delivered[])).toEqual([{ title: "Ann", salary: "90000" }]);
-    const etag = before.headers.get("etag") ?? "";
-    expect((await get(host, `${id}?offset=-1`, { "if-none-match": etag })).status).toBe(304);
+/** Runs a test on all hosts at the same time, because it mostly waits. Each run has orbs of its own. */
+async function onEachHost(run: (host: Host) => Promise<void>): Promise<void> {
+  const ended = await Promise.allSettled(HOSTS.map(run));
+  for (const [index, result] of ended.entries()) {
+    if (result.status === "rejected")
+      throw new Error(`served by the ${HOSTS[index]}`, { cause: result.reason });
+  }
+}
 
-    await become(id, documentOf(id, [title]));
-    const after = await get(host, `${id}?offset=-1`, { "if-none-match": etag });
-    expect(after.status).toBe(200);
-    expect(valuesOf((await after.json()) as Delivered[])).toEqual([{ title: "Ann" }]);
-    const next = after.headers.get("etag") ?? "";
-    expect(next).not.toBe(etag);
-    expect((await get(host, `${id}?offset=-1`, { "if-none-match": next })).status).toBe(304);
-    expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "Ann" }]);
-    await person(id, { title: "Zoe" });
-    const grown = await get(host, `${id}?offset=-1`, { "if-none-match": next });
-    expect(valuesOf((await grown.json()) as Delivered[])).toEqual([{ title: "Ann" }, { title: "Zoe" }]);
-    expect(grown.headers.get("etag")).not.toBe(next);
-    expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "Ann" }, { title: "Zoe" }]);
-  });
+describe("an orb's stream, served by each host", () => {
+  test("does not deliver a removed field, and changes the page's ETag", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title, salary]);
+      await person(id, { title: "Ann", salary: "90000" });
+      const before = await get(host, `${id}?offset=-1`);
+      expect(valuesOf((await before.json()) as Delivered[])).toEqual([{ title: "Ann", salary: "90000" }]);
+      const etag = before.headers.get("etag") ?? "";
+      expect((await get(host, `${id}?offset=-1`, { "if-none-match": etag })).status).toBe(304);
 
-  test("masks sensitive values as the runtime API does, whatever is stored", async () => {
-    const secret = [
-      { ...salary, sensitive: true },
-      { name: "note", type: "string", sensitive: true, translatable: true },
-    ];
-    const id = await orbWith([title, ...secret]);
-    const open = { title: "Bob", salary: "80000", note: { en: "late", de: "spät" } };
-    const entry = await person(id, open);
-    await lay(id, entry, await storedCopy(id, entry, { values: open }));
-    const runtime = await call(platform, "GET", `/api/${id}/team/${entry}?locale=*`);
-    const [values, ...others] = valuesOf(await everywhere(host, id));
-    expect(others).toEqual([]);
-    expect(values).toEqual({ title: "Bob", salary: MASK, note: { en: MASK, de: MASK } });
-    expect(runtime.body.values).toEqual(values);
-  });
+      await become(id, documentOf(id, [title]));
+      const after = await get(host, `${id}?offset=-1`, { "if-none-match": etag });
+      expect(after.status).toBe(200);
+      expect(valuesOf((await after.json()) as Delivered[])).toEqual([{ title: "Ann" }]);
+      const next = after.headers.get("etag") ?? "";
+      expect(next).not.toBe(etag);
+      expect((await get(host, `${id}?offset=-1`, { "if-none-match": next })).status).toBe(304);
+      expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "Ann" }]);
+      await person(id, { title: "Zoe" });
+      const grown = await get(host, `${id}?offset=-1`, { "if-none-match": next });
+      expect(valuesOf((await grown.json()) as Delivered[])).toEqual([{ title: "Ann" }, { title: "Zoe" }]);
+      expect(grown.headers.get("etag")).not.toBe(next);
+      expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "Ann" }, { title: "Zoe" }]);
+    }));
 
-  test.each(["user", "own", "admin"])(
-    "does not deliver entries whose access.read became %s",
-    async (read) => {
+  test("masks sensitive values as the runtime API does, whatever is stored", () =>
+    onEachHost(async (host) => {
+      const secret = [
+        { ...salary, sensitive: true },
+        { name: "note", type: "string", sensitive: true, translatable: true },
+      ];
+      const id = await orbWith([title, ...secret]);
+      const open = { title: "Bob", salary: "80000", note: { en: "late", de: "spät" } };
+      const entry = await person(id, open);
+      await lay(id, entry, await storedCopy(id, entry, { values: open }));
+      const runtime = await call(platform, "GET", `/api/${id}/team/${entry}?locale=*`);
+      const [values, ...others] = valuesOf(await everywhere(host, id));
+      expect(others).toEqual([]);
+      expect(values).toEqual({ title: "Bob", salary: MASK, note: { en: MASK, de: MASK } });
+      expect(runtime.body.values).toEqual(values);
+    }));
+
+  test.each(["user", "own", "admin"])("does not deliver entries whose access.read became %s", (read) =>
+    onEachHost(async (host) => {
       const id = await orbWith([title]);
       const entry = await person(id, { title: "Cem" });
       const copy = await storedCopy(id, entry);
@@ -224,24 +234,24 @@ describe.each(HOSTS)("an orb's stream, served by the %s", (host) => {
         const page = await get(host, `${id}?offset=-1`, { authorization: `Bearer ${reader}` });
         expect(await page.json()).toEqual([]);
       }
-    },
+    }),
   );
 
-  test("does not deliver entries of a removed schema", async () => {
-    const id = await orbWith([title]);
-    const entry = await person(id, { title: "Dee" });
-    const copy = await storedCopy(id, entry);
-    const { modules, ...rest } = documentOf(id, [title]);
-    await become(id, { ...rest, modules: modules.slice(1) });
-    expect(await store.get(`ø${id}`, liveSubject(id, entry))).toBeNull();
-    expect(await everywhere(host, id)).toEqual([]);
-    await lay(id, entry, copy);
-    expect(await everywhere(host, id)).toEqual([]);
-  });
+  test("does not deliver entries of a removed schema", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title]);
+      const entry = await person(id, { title: "Dee" });
+      const copy = await storedCopy(id, entry);
+      const { modules, ...rest } = documentOf(id, [title]);
+      await become(id, { ...rest, modules: modules.slice(1) });
+      expect(await store.get(`ø${id}`, liveSubject(id, entry))).toBeNull();
+      expect(await everywhere(host, id)).toEqual([]);
+      await lay(id, entry, copy);
+      expect(await everywhere(host, id)).toEqual([]);
+    }));
 
-  test.each(["unpublish", "archive", "delete"])(
-    "delivers a tombstone without values after %s",
-    async (operation) => {
+  test.each(["unpublish", "archive", "delete"])("delivers a tombstone without values after %s", (operation) =>
+    onEachHost(async (host) => {
       const id = await orbWith([title]);
       const entry = await person(id, { title: "Eve" });
       const copy = await storedCopy(id, entry);
@@ -264,170 +274,183 @@ describe.each(HOSTS)("an orb's stream, served by the %s", (host) => {
       // A schedule that was already due fires late.
       await lay(id, entry, copy);
       expect(await everywhere(host, id)).toEqual([]);
-    },
+    }),
   );
 
-  test("delivers the published revision, and neither an older one nor a draft", async () => {
-    const id = await orbWith([title]);
-    const entry = await person(id, { title: "first" });
-    const copy = await storedCopy(id, entry);
-    const path = `/orbs/${id}/entries/${entry}`;
-    await admin("PUT", `${path}?publish=true`, { values: { title: "second" } });
-    await admin("PUT", path, { values: { title: "draft" } });
-    expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "second" }]);
-    const live = await storedCopy(id, entry);
-    await lay(id, entry, copy);
-    expect(await everywhere(host, id)).toEqual([]);
-    await lay(id, entry, live);
-    expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "second" }]);
-  });
+  test("delivers the published revision, and neither an older one nor a draft", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title]);
+      const entry = await person(id, { title: "first" });
+      const copy = await storedCopy(id, entry);
+      const path = `/orbs/${id}/entries/${entry}`;
+      await admin("PUT", `${path}?publish=true`, { values: { title: "second" } });
+      await admin("PUT", path, { values: { title: "draft" } });
+      expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "second" }]);
+      const live = await storedCopy(id, entry);
+      await lay(id, entry, copy);
+      expect(await everywhere(host, id)).toEqual([]);
+      await lay(id, entry, live);
+      expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "second" }]);
+    }));
 
-  test("does not deliver an entry whose window has closed, also before the scheduler withdraws it", async () => {
-    const id = await orbWith([title]);
-    const validTo = new Date(Date.now() + 2_500).toISOString();
-    const entry = await person(id, { title: "Flo" }, { validTo });
-    // Without its schedule, the broker does not withdraw the entry.
-    await store.purge(`ø${id}`, `${id}._at.${entry}.>`);
-    expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "Flo" }]);
-    const etag = (await get(host, `${id}?offset=-1`)).headers.get("etag") ?? "";
-    await delay(Date.parse(validTo) - Date.now() + 50);
-    expect((await get(host, `${id}?offset=-1`, { "if-none-match": etag })).status).toBe(200);
-    expect(await everywhere(host, id)).toEqual([]);
-  });
+  test("does not deliver an entry whose window has closed, also before the scheduler withdraws it", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title]);
+      const validTo = new Date(Date.now() + 2_500).toISOString();
+      const entry = await person(id, { title: "Flo" }, { validTo });
+      // Without its schedule, the broker does not withdraw the entry.
+      await store.purge(`ø${id}`, `${id}._at.${entry}.>`);
+      expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "Flo" }]);
+      const etag = (await get(host, `${id}?offset=-1`)).headers.get("etag") ?? "";
+      await delay(Date.parse(validTo) - Date.now() + 50);
+      expect((await get(host, `${id}?offset=-1`, { "if-none-match": etag })).status).toBe(200);
+      expect(await everywhere(host, id)).toEqual([]);
+    }));
 
-  test("skips messages that are neither live copies nor tombstones", async () => {
-    const id = await orbWith([title]);
-    const entry = await person(id, { title: "Gus" });
-    const damaged = await person(id, { title: "damaged" });
-    await store.append(`ø${id}`, { subject: `${id}.content.owner.person.${damaged}`, data: "no JSON" });
-    for (const [subject, data] of [
-      [`${id}.content.public.person.x`, "salary 90000"],
-      [`${id}.content.public.person.y`, ""],
-      [`${id}.content.public.person.z`, await storedCopy(id, entry)],
-      [`${id}.content.public.person.${entry}.more`, await storedCopy(id, entry)],
-      [`${id}.content.public.person.ü`, await storedCopy(id, entry, { id: "ü" })],
-    ] as const)
-      await store.append(`ø${id}`, { subject, data });
-    expect((await everywhere(host, id)).map((got) => got.id)).toEqual([entry]);
-  });
+  test("skips messages that are neither live copies nor tombstones", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title]);
+      const entry = await person(id, { title: "Gus" });
+      const damaged = await person(id, { title: "damaged" });
+      await store.append(`ø${id}`, { subject: `${id}.content.owner.person.${damaged}`, data: "no JSON" });
+      for (const [subject, data] of [
+        [`${id}.content.public.person.x`, "salary 90000"],
+        [`${id}.content.public.person.y`, ""],
+        [`${id}.content.public.person.z`, await storedCopy(id, entry)],
+        [`${id}.content.public.person.${entry}.more`, await storedCopy(id, entry)],
+        [`${id}.content.public.person.ü`, await storedCopy(id, entry, { id: "ü" })],
+      ] as const)
+        await store.append(`ø${id}`, { subject, data });
+      expect((await everywhere(host, id)).map((got) => got.id)).toEqual([entry]);
+    }));
 
   test.each([
     ["plain events", ""],
     ["live events", "?offset=now&live=sse"],
-  ])("applies a new definition from the next event on, to %s", async (_, query) => {
-    const id = await orbWith([title, salary]);
-    const entry = await person(id, { title: "Hal", salary: "70000" });
-    const response = await get(host, `${id}${query}`);
-    const got: Delivered[] = [];
-    let end = "";
-    const reading = (async () => {
-      for await (const { type, data } of sentEvents(response)) {
-        if (type === "data") got.push(...[JSON.parse(data) as Delivered | Delivered[]].flat());
-        if (type === "control") end = (JSON.parse(data) as { streamNextOffset: string }).streamNextOffset;
-        if (got.some(({ values }) => values?.title === "last")) return;
+  ])("applies a new definition from the next event on, to %s", (_, query) =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title, salary]);
+      const entry = await person(id, { title: "Hal", salary: "70000" });
+      const response = await get(host, `${id}${query}`);
+      const got: Delivered[] = [];
+      let end = "";
+      const reading = (async () => {
+        for await (const { type, data } of sentEvents(response)) {
+          if (type === "data") got.push(...[JSON.parse(data) as Delivered | Delivered[]].flat());
+          if (type === "control") end = (JSON.parse(data) as { streamNextOffset: string }).streamNextOffset;
+          if (got.some(({ values }) => values?.title === "last")) return;
+        }
+      })();
+      await delay(500);
+      const already = got.length;
+      await become(id, documentOf(id, [title]));
+      const copy = await storedCopy(id, entry);
+      const soon = async (done: () => boolean) => {
+        for (let i = 0; !done() && i < 100; i++) await delay(50);
+        expect(done()).toBe(true);
+      };
+      const reached = (seq: number) => soon(() => Number(end) >= seq);
+      await reached(await lay(id, entry, copy));
+      await become(id, documentOf(id, [title], { access: { read: "admin" } }));
+      // The next copy replaces the tombstone, so wait until the reader has received it.
+      await soon(() => got.some(({ tombstone }) => tombstone === true));
+      // A hidden message advances the offset too.
+      await reached(await lay(id, entry, copy));
+      await admin("POST", `/orbs/${id}/entries?publish=true`, {
+        module: "news",
+        schema: "post",
+        values: { title: "last" },
+      });
+      await reading;
+      expect(got.slice(already).map(({ values, tombstone }) => values ?? tombstone)).toEqual([
+        { title: "Hal" },
+        true,
+        { title: "last" },
+      ]);
+    }),
+  );
+
+  test("applies a new definition to a waiting long-poll, which a hidden message does not end", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title, salary]);
+      const entry = await person(id, { title: "Ida", salary: "60000" });
+      await become(id, documentOf(id, [title]));
+      const waiting = get(host, `${id}?offset=now&live=long-poll`);
+      await delay(300);
+      await lay(id, entry, await storedCopy(id, entry));
+      expect(valuesOf((await (await waiting).json()) as Delivered[])).toEqual([{ title: "Ida" }]);
+
+      // A hidden message does not end a long-poll, and the next request begins behind it.
+      const idle = get(host, `${id}?offset=now&live=long-poll`);
+      await delay(300);
+      const hidden = await store.append(`ø${id}`, {
+        subject: liveSubject(id, "none"),
+        data: '{"id":"none"}',
+      });
+      const answer = await idle;
+      expect(answer.status).toBe(204);
+      expect(Number(answer.headers.get("stream-next-offset"))).toBeGreaterThanOrEqual(hidden);
+    }));
+
+  test("waits for an entry's head that the broker stores after its live copy", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title]);
+      const entry = await person(id, { title: "first" });
+      const log = `${id}.content.owner.person.${entry}`;
+      const head = await store.get(`ø${id}`, log);
+      const more = { revision: 2, publishedRevision: 2, values: { title: "second" } };
+      const response = await get(host, `${id}?offset=now&live=sse`);
+      const reading = readUntil(response, ({ data }) => data.includes("second"));
+      await delay(300);
+      await lay(id, entry, await storedCopy(id, entry, more));
+      await delay(30);
+      const data = JSON.stringify({ ...head?.json<object>(), ...more });
+      await store.append(`ø${id}`, { subject: log, data });
+      expect(JSON.stringify(await reading)).toContain("second");
+      expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "second" }]);
+    }));
+
+  test("delivers entries whose drafts are far larger than their published revision", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([{ name: "title", type: "text" }]);
+      // The drafts take more than the 16 MiB that one request may read.
+      const titles = Array.from({ length: 45 }, (_, n) => `short ${n}`);
+      for (const short of titles) {
+        const entry = await person(id, { title: short });
+        await admin("PUT", `/orbs/${id}/entries/${entry}`, { values: { title: "x".repeat(450_000) } });
       }
-    })();
-    await delay(500);
-    const already = got.length;
-    await become(id, documentOf(id, [title]));
-    const copy = await storedCopy(id, entry);
-    const soon = async (done: () => boolean) => {
-      for (let i = 0; !done() && i < 100; i++) await delay(50);
-      expect(done()).toBe(true);
-    };
-    const reached = (seq: number) => soon(() => Number(end) >= seq);
-    await reached(await lay(id, entry, copy));
-    await become(id, documentOf(id, [title], { access: { read: "admin" } }));
-    // The next copy replaces the tombstone, so wait until the reader has received it.
-    await soon(() => got.some(({ tombstone }) => tombstone === true));
-    // A hidden message advances the offset too.
-    await reached(await lay(id, entry, copy));
-    await admin("POST", `/orbs/${id}/entries?publish=true`, {
-      module: "news",
-      schema: "post",
-      values: { title: "last" },
-    });
-    await reading;
-    expect(got.slice(already).map(({ values, tombstone }) => values ?? tombstone)).toEqual([
-      { title: "Hal" },
-      true,
-      { title: "last" },
-    ]);
-  });
+      const first = await get(host, `${id}?offset=-1`);
+      expect(first.headers.get("stream-up-to-date")).toBe(null);
+      const { length } = (await first.json()) as Delivered[];
+      expect(length).toBeGreaterThan(20);
+      expect(length).toBeLessThan(45);
+      expect(valuesOf(await everywhere(host, id))).toEqual(titles.map((short) => ({ title: short })));
+    }));
 
-  test("applies a new definition to a waiting long-poll, which a hidden message does not end", async () => {
-    const id = await orbWith([title, salary]);
-    const entry = await person(id, { title: "Ida", salary: "60000" });
-    await become(id, documentOf(id, [title]));
-    const waiting = get(host, `${id}?offset=now&live=long-poll`);
-    await delay(300);
-    await lay(id, entry, await storedCopy(id, entry));
-    expect(valuesOf((await (await waiting).json()) as Delivered[])).toEqual([{ title: "Ida" }]);
+  test("applies the definition to a filter with the caller's id", () =>
+    onEachHost(async (host) => {
+      const id = await orbWith([title, salary]);
+      const own = await person(id, { title: "Jo", salary: "50000" });
+      await person(id, { title: "Kim", salary: "40000" });
+      const body = { stream: `ø${id}`, subjectFilter: `${id}.*.public.*.{userID}` };
+      await admin("PUT", `/streams/${id}-own`, body);
+      await become(id, documentOf(id, [title]));
+      const reader = await signIn(platform, { realm: "elsewhere", sub: own });
+      const page = await get(host, `${id}-own?offset=-1`, { authorization: `Bearer ${reader}` });
+      expect(valuesOf((await page.json()) as Delivered[])).toEqual([{ title: "Jo" }]);
+    }));
 
-    // A hidden message does not end a long-poll, and the next request begins behind it.
-    const idle = get(host, `${id}?offset=now&live=long-poll`);
-    await delay(300);
-    const hidden = await store.append(`ø${id}`, { subject: liveSubject(id, "none"), data: '{"id":"none"}' });
-    const answer = await idle;
-    expect(answer.status).toBe(204);
-    expect(Number(answer.headers.get("stream-next-offset"))).toBeGreaterThanOrEqual(hidden);
-  });
-
-  test("waits for an entry's head that the broker stores after its live copy", async () => {
-    const id = await orbWith([title]);
-    const entry = await person(id, { title: "first" });
-    const log = `${id}.content.owner.person.${entry}`;
-    const head = await store.get(`ø${id}`, log);
-    const more = { revision: 2, publishedRevision: 2, values: { title: "second" } };
-    const response = await get(host, `${id}?offset=now&live=sse`);
-    const reading = readUntil(response, ({ data }) => data.includes("second"));
-    await delay(300);
-    await lay(id, entry, await storedCopy(id, entry, more));
-    await delay(30);
-    const data = JSON.stringify({ ...head?.json<object>(), ...more });
-    await store.append(`ø${id}`, { subject: log, data });
-    expect(JSON.stringify(await reading)).toContain("second");
-    expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "second" }]);
-  });
-
-  test("delivers entries whose drafts are far larger than their published revision", async () => {
-    const id = await orbWith([{ name: "title", type: "text" }]);
-    // The drafts take more than the 16 MiB that one request may read.
-    const titles = Array.from({ length: 45 }, (_, n) => `short ${n}`);
-    for (const short of titles) {
-      const entry = await person(id, { title: short });
-      await admin("PUT", `/orbs/${id}/entries/${entry}`, { values: { title: "x".repeat(450_000) } });
-    }
-    const first = await get(host, `${id}?offset=-1`);
-    expect(first.headers.get("stream-up-to-date")).toBe(null);
-    const { length } = (await first.json()) as Delivered[];
-    expect(length).toBeGreaterThan(20);
-    expect(length).toBeLessThan(45);
-    expect(valuesOf(await everywhere(host, id))).toEqual(titles.map((short) => ({ title: short })));
-  });
-
-  test("applies the definition to a filter with the caller's id", async () => {
-    const id = await orbWith([title, salary]);
-    const own = await person(id, { title: "Jo", salary: "50000" });
-    await person(id, { title: "Kim", salary: "40000" });
-    const body = { stream: `ø${id}`, subjectFilter: `${id}.*.public.*.{userID}` };
-    await admin("PUT", `/streams/${id}-own`, body);
-    await become(id, documentOf(id, [title]));
-    const reader = await signIn(platform, { realm: "elsewhere", sub: own });
-    const page = await get(host, `${id}-own?offset=-1`, { authorization: `Bearer ${reader}` });
-    expect(valuesOf((await page.json()) as Delivered[])).toEqual([{ title: "Jo" }]);
-  });
-
-  test("leaves the messages of other streams unchanged", async () => {
-    await using broker = await publisher(platform);
-    const manager = await broker.connection.jetstreamManager();
-    const name = `people-${host}`;
-    await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true });
-    await admin("PUT", `/streams/${name}`, { stream: name, subjectFilter: `${name}.>` });
-    const bodies = [{ id: "a", salary: "1" }, { tombstone: true, values: { salary: "2" } }, null];
-    for (const body of bodies) await broker.js.publish(`${name}.public.person.a`, JSON.stringify(body));
-    expect(await everywhere(host, name)).toEqual(bodies);
-  });
+  test("leaves the messages of other streams unchanged", () =>
+    onEachHost(async (host) => {
+      await using broker = await publisher(platform);
+      const manager = await broker.connection.jetstreamManager();
+      const name = `people-${host}`;
+      await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true });
+      await admin("PUT", `/streams/${name}`, { stream: name, subjectFilter: `${name}.>` });
+      const bodies = [{ id: "a", salary: "1" }, { tombstone: true, values: { salary: "2" } }, null];
+      for (const body of bodies) await broker.js.publish(`${name}.public.person.a`, JSON.stringify(body));
+      expect(await everywhere(host, name)).toEqual(bodies);
+    }));
 });
 
 test("ends the response of a reader whose session was deleted within STREAMS_ROTATE_MS", async () => {
