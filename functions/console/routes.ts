@@ -1,5 +1,5 @@
 /** All pages. A section adds a line, and its code is loaded at the first visit. The first match wins. */
-import type { Route } from "./shell/nav.ts";
+import { forAdmins, forManagers, type Route } from "./shell/nav.ts";
 
 export const ROUTES: readonly Route[] = [
   { path: "/", load: () => import("./home/home.tsx"), nav: { label: "nav.home", icon: "house" } },
@@ -7,5 +7,23 @@ export const ROUTES: readonly Route[] = [
     path: "/orbs/:orb",
     load: () => import("./orb/overview.tsx"),
     nav: { label: "nav.overview", icon: "layers" },
+  },
+  {
+    path: "/orbs/:orb/people",
+    load: () => import("./people/users.tsx"),
+    visible: forManagers,
+    nav: { label: "nav.people", icon: "users" },
+  },
+  {
+    path: "/admins",
+    load: () => import("./people/admins.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.admins", icon: "users" },
+  },
+  {
+    path: "/audit",
+    load: () => import("./audit/audit.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.audit", icon: "scroll" },
   },
 ];

@@ -62,6 +62,8 @@ export interface OrbModel {
   /** The first market is the default. */
   markets: readonly string[];
   modules: readonly ModuleModel[];
+  /** Roles of the orb's own. Their holders also have the rights of the role that they extend. */
+  roles?: readonly { id: string; name: string; extends?: "user" | "admin" }[];
 }
 
 /** The name that people read: its own name, or its id. */

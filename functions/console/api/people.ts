@@ -1,0 +1,128 @@
+/** Accounts, invitations and API tokens of a realm. */
+import { type Caller, isPlatformAdmin } from "./caller.ts";
+import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
+import type { Page } from "./orbs.ts";
+
+/** A set of accounts: the platform admins, or the users of one orb or of several. */
+export interface PeoplePlace {
+  /** Start of the addresses of the realm's routes. */
+  base: string;
+  platform: boolean;
+}
+
+export const ADMINS: PeoplePlace = { base: "/api/_auth", platform: true };
+
+/** Returns the place of a realm's users. `auth` is the realm of the users that several orbs share. */
+export const usersOf = (realm: string): PeoplePlace => ({ base: `/api${pathOf(realm)}`, platform: false });
+
+export interface Person {
+  id: string;
+  name: string;
+  email?: string;
+  /** Platform admins have no role. */
+  role?: string;
+  status?: "active" | "disabled";
+  createdAt: string;
+  passkeys: number;
+  /** Whether only API tokens act for the account. */
+  service?: true;
+}
+
+export interface Invitation {
+  token: string;
+  status: "active" | "used" | "expired" | "revoked";
+  purpose: "register" | "recover";
+  role: string;
+  url: string;
+  createdAt: string;
+  expiresAt: string;
+}
+
+export type Can = "read" | "write" | "publish" | "manage";
+export const CANS: readonly Can[] = ["read", "write", "publish", "manage"];
+
+export interface Token {
+  id: string;
+  name: string;
+  scopes: readonly { orb: string; can: readonly Can[] }[];
+  expiresAt: string;
+  createdAt: string;
+  lastUsedAt: string | null;
+}
+
+/** Platform admins come in one page. */
+export async function listPeople(
+  { base, platform }: PeoplePlace,
+  options: ReadOptions = {},
+): Promise<Page<Person>> {
+  if (!platform) return get(`${base}/users`, options);
+  return { items: await get<Person[]>(`${base}/admins`, { signal: options.signal }), nextCursor: null };
+}
+
+const personPath = ({ base, platform }: PeoplePlace, id: string) =>
+  `${base}/${platform ? "admins" : "users"}${pathOf(id)}`;
+
+export const changePerson = (
+  place: PeoplePlace,
+  id: string,
+  change: { role?: string; status?: "active" | "disabled" },
+): Promise<Person> => put(personPath(place, id), change);
+
+export const removePerson = (place: PeoplePlace, id: string): Promise<void> => remove(personPath(place, id));
+
+/** Creates a link with which a person who lost all passkeys registers a new one. */
+export const recoverPerson = (place: PeoplePlace, id: string): Promise<Invitation> =>
+  post(`${personPath(place, id)}/recovery`);
+
+/** Creates an account for a program. Platform admins only. */
+export const createService = (place: PeoplePlace, name: string, role: string): Promise<Person> =>
+  post(`${place.base}/${place.platform ? "admins" : "users"}`, {
+    name,
+    service: true,
+    ...(place.platform ? {} : { role }),
+  });
+
+export const listInvitations = ({ base }: PeoplePlace, signal?: AbortSignal): Promise<Invitation[]> =>
+  get(`${base}/invitations`, { signal });
+
+export const invite = ({ base, platform }: PeoplePlace, role: string): Promise<Invitation> =>
+  post(`${base}/invitations`, platform ? undefined : { role });
+
+export const revokeInvitation = ({ base }: PeoplePlace, token: string): Promise<void> =>
+  remove(`${base}/invitations${pathOf(token)}`);
+
+export const listTokens = ({ base }: PeoplePlace, account: string, signal?: AbortSignal): Promise<Token[]> =>
+  get(`${base}/tokens`, { query: { account }, signal });
+
+/** Returns the token with its text, which no other answer contains. */
+export const createToken = (
+  { base }: PeoplePlace,
+  token: { account: string; name: string; expiresAt: string; scopes: readonly { orb: string; can: Can[] }[] },
+): Promise<Token & { token: string }> => post(`${base}/tokens`, token);
+
+export const revokeToken = ({ base }: PeoplePlace, account: string, id: string): Promise<void> =>
+  remove(`${base}/tokens${pathOf(id)}`, { query: { account } });
+
+/** Returns the built-in roles that the caller may grant. A holder of a higher role may grant every role. */
+export function grantable(caller: Caller | undefined): readonly ("user" | "admin" | "owner")[] {
+  return isPlatformAdmin(caller) || caller?.orb?.role === "owner" ? ["user", "admin", "owner"] : ["user"];
+}
+
+export interface AuditRecord {
+  id: string;
+  at: string;
+  realm: string;
+  action: string;
+  actor: string;
+  through?: string;
+  target: string | null;
+  outcome: "ok" | "refused";
+  detail: string | null;
+  requestId: string;
+  client: string;
+  token?: string;
+}
+
+/** Platform admins only. `query` takes `filter[…]`, `limit` and `cursor`. */
+export const listAudit = (query: URLSearchParams, signal?: AbortSignal): Promise<Page<AuditRecord>> =>
+  get("/api/admin/audit", { query, signal });

@@ -1,0 +1,147 @@
+/** The audit log, with filters in the address. */
+import { useState } from "preact/hooks";
+import { useSearchParams } from "wouter-preact";
+import { type AuditRecord, listAudit } from "../api/people.ts";
+import { useLoad } from "../state/load.ts";
+import { t } from "../texts/t.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { SelectField, TextField } from "../ui/form.tsx";
+import { Page } from "../ui/page.tsx";
+import { Empty, Shows } from "../ui/states.tsx";
+import { type Column, Pager, Table } from "../ui/table.tsx";
+import { Time } from "../ui/time.tsx";
+
+const TEXTS = ["realm", "action", "actor", "target"] as const;
+const TIMES = ["gte", "lte"] as const;
+
+const COLUMNS: readonly Column<AuditRecord>[] = [
+  { id: "at", label: t("audit.at"), cell: ({ at }) => <Time at={at} /> },
+  {
+    id: "action",
+    label: t("audit.action"),
+    cell: ({ action, outcome, detail }) => (
+      <>
+        <code>{action}</code> {outcome === "refused" ? <Badge tone="bad">{t("audit.refused")}</Badge> : null}
+        {detail === null ? null : <div class="hint">{detail}</div>}
+      </>
+    ),
+  },
+  {
+    id: "actor",
+    label: t("audit.actor"),
+    cell: ({ actor, through, token }) => (
+      <>
+        <code class="id">{actor}</code>
+        {through === undefined ? null : <div class="hint">{t("audit.through", { handler: through })}</div>}
+        {token === undefined ? null : <div class="hint">{t("audit.token", { token })}</div>}
+      </>
+    ),
+  },
+  {
+    id: "target",
+    label: t("audit.target"),
+    cell: ({ target, realm }) => (
+      <>
+        <code class="id">{target ?? ""}</code>
+        <div class="hint">{realm}</div>
+      </>
+    ),
+    wide: true,
+  },
+  { id: "client", label: t("audit.client"), cell: ({ client }) => client, wide: true },
+];
+
+/** Returns the text of an input of type `datetime-local` as a time with its zone; undefined without one. */
+function instant(text: string | null): string | undefined {
+  const at = text === null || text === "" ? Number.NaN : new Date(text).getTime();
+  return Number.isNaN(at) ? undefined : new Date(at).toISOString();
+}
+
+export default function Audit() {
+  const [given, setGiven] = useSearchParams();
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const set = (name: string, value: string) => {
+    setCursors([]);
+    setGiven(
+      (old) => {
+        const next = new URLSearchParams(old);
+        if (value === "") next.delete(name);
+        else next.set(name, value);
+        return next;
+      },
+      { replace: true },
+    );
+  };
+  const query = new URLSearchParams({ limit: "50" });
+  for (const name of [...TEXTS, "outcome"] as const) {
+    const value = given.get(name)?.trim() ?? "";
+    if (value !== "") query.set(`filter[${name}]`, value);
+  }
+  for (const name of TIMES) {
+    const at = instant(given.get(name));
+    if (at !== undefined) query.set(`filter[at][${name}]`, at);
+  }
+  const cursor = cursors.at(-1);
+  if (cursor !== undefined) query.set("cursor", cursor);
+  const records = useLoad(`audit?${query}`, (signal) => listAudit(query, signal));
+  const filtered = [...given.keys()].length > 0;
+  return (
+    <Page
+      title={t("audit.title")}
+      lead={t("audit.lead")}
+      wide
+      actions={
+        <Button icon="refresh" onClick={() => void records.reload()}>
+          {t("audit.refresh")}
+        </Button>
+      }
+    >
+      <div class="filters">
+        {TEXTS.map((name) => (
+          <TextField
+            key={name}
+            label={t(`audit.${name}`)}
+            value={given.get(name) ?? ""}
+            onChange={(value) => set(name, value)}
+          />
+        ))}
+        <SelectField
+          label={t("audit.outcome")}
+          value={given.get("outcome") ?? ""}
+          options={[
+            { value: "", label: t("audit.all") },
+            { value: "ok", label: t("audit.ok") },
+            { value: "refused", label: t("audit.refused") },
+          ]}
+          onChange={(value) => set("outcome", value)}
+        />
+        {TIMES.map((name) => (
+          <TextField
+            key={name}
+            type="datetime-local"
+            label={t(`audit.${name}`)}
+            value={given.get(name) ?? ""}
+            onChange={(value) => set(name, value)}
+          />
+        ))}
+      </div>
+      <Shows of={records}>
+        {({ items, nextCursor }) =>
+          items.length === 0 && nextCursor === null ? (
+            <Empty icon="scroll" title={t("audit.nothing")}>
+              {filtered ? (
+                <Button onClick={() => setGiven({}, { replace: true })}>{t("audit.clear")}</Button>
+              ) : null}
+            </Empty>
+          ) : (
+            <>
+              <Table label={t("audit.title")} columns={COLUMNS} rows={items} keyOf={({ id }) => id} />
+              <Pager cursors={cursors} next={nextCursor} onChange={setCursors} />
+            </>
+          )
+        }
+      </Shows>
+    </Page>
+  );
+}

@@ -1,0 +1,67 @@
+/** Shows a link to pass on: as text, to copy, and as a code for a phone's camera. */
+import { useEffect, useState } from "preact/hooks";
+import { t } from "../texts/t.ts";
+import { Button, CopyButton } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+
+/** Modules of empty space that readers of QR codes need around a code. */
+const QUIET = 4;
+
+function QrCode({ text, label }: { text: string; label: string }) {
+  const [code, setCode] = useState<{ path: string; size: number }>();
+  useEffect(() => {
+    let current = true;
+    void import("lean-qr").then(({ generate }) => {
+      const { size, get } = generate(text);
+      let path = "";
+      for (let y = 0; y < size; y++)
+        for (let x = 0; x < size; x++) if (get(x, y)) path += `M${x + QUIET} ${y + QUIET}h1v1h-1z`;
+      if (current) setCode({ path, size: size + 2 * QUIET });
+    });
+    return () => {
+      current = false;
+    };
+  }, [text]);
+  if (code === undefined) return <div class="qr" />;
+  return (
+    <svg class="qr" viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={label}>
+      <path d={code.path} shape-rendering="crispEdges" />
+    </svg>
+  );
+}
+
+export function LinkDialog({
+  title,
+  text,
+  url,
+  onClose,
+}: {
+  title: string;
+  text: string;
+  url: string;
+  onClose: () => void;
+}) {
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      actions={
+        <Button kind="primary" onClick={onClose}>
+          {t("people.done")}
+        </Button>
+      }
+    >
+      <p class="dialog-text">{text}</p>
+      <div class="copy-line">
+        <input
+          readOnly
+          aria-label={t("people.link")}
+          value={url}
+          onFocus={(event) => event.currentTarget.select()}
+        />
+        <CopyButton text={url} label={t("people.copyLink")} />
+      </div>
+      <QrCode text={url} label={t("people.qr")} />
+    </Dialog>
+  );
+}
