@@ -2,7 +2,8 @@
 import { forAdmins, forManagers, type Route } from "./shell/nav.ts";
 
 export const ROUTES: readonly Route[] = [
-  { path: "/", load: () => import("./home/home.tsx"), nav: { label: "nav.home", icon: "house" } },
+  { path: "/", load: () => import("./home/home.tsx"), nav: { label: "nav.home", icon: "boxes" } },
+  { path: "/orbs/new", load: () => import("./home/create.tsx"), visible: forAdmins },
   {
     path: "/orbs/:orb",
     load: () => import("./orb/overview.tsx"),

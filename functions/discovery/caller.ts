@@ -13,6 +13,8 @@ import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { ACTIONS } from "../../shared/definition/document/access.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
+import type { Deps } from "../../shared/deps.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { ANY_SESSION, json } from "../http/schemas.ts";
 import { identify } from "../middleware/session.ts";
@@ -106,6 +108,16 @@ function orbOf({ orb, document, compiled }: LiveOrb, actor: Actor) {
   };
 }
 
+/** Returns a published orb; null if its definition is damaged, because admins must still learn who they are. */
+async function usable(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb | null> {
+  try {
+    return await liveOrb(deps, orb, "cached");
+  } catch (error) {
+    if (error instanceof AppError && error.code === "definition_damaged") return null;
+    throw error;
+  }
+}
+
 function accountOf(actor: Actor) {
   if (actor.kind === "platform") return { realm: "platform", id: actor.sub, name: actor.name, role: "owner" };
   if (actor.kind === "orb") return { realm: actor.realm, id: actor.sub, name: actor.name, role: actor.role };
@@ -115,7 +127,7 @@ function accountOf(actor: Actor) {
 export function callerRoutes() {
   return newRouter().openapi(route, async (c) => {
     const { orb } = c.req.valid("query");
-    const live = orb === undefined ? null : await liveOrb(c.var.deps, orb, "cached");
+    const live = orb === undefined ? null : await usable(c.var.deps, orb);
     const realms = live === null ? [SHARED_REALM] : [realmOf(live.orb, live.compiled.usesAccess)];
     const actor = await identify(c, { platform: true, realms });
     return c.json({ account: accountOf(actor), orb: live === null ? null : orbOf(live, actor) }, 200);

@@ -1,5 +1,7 @@
 /** The frame of the console: who sees what, navigation, keys, and the answers that serve it. */
 import { expect, test } from "vitest";
+import { kvSubject } from "../../shared/store/subjects.ts";
+import { call } from "../support/auth.ts";
 import { inspect, PHONE, useConsole } from "../support/console.ts";
 import { shop } from "../support/orbs.ts";
 
@@ -38,9 +40,75 @@ test("leads visitors to the sign-in page, and back to where they were", async ()
   await inspect(page, "console-signin");
 });
 
+test("leads from an empty platform to a published orb", async () => {
+  const page = await console.open();
+  await page.getByRole("heading", { name: "Create your first orb" }).waitFor();
+  await inspect(page, "console-empty");
+  await page.getByRole("link", { name: /^Blank/ }).click();
+  await page.getByLabel("Name").fill("My blog");
+  expect(await page.getByLabel("Id").inputValue()).toBe("my-blog");
+  // A fault appears at its field.
+  await page.getByLabel("Languages").fill("en, de, xx_yy");
+  await page.getByRole("button", { name: "Create orb" }).click();
+  await page.getByText(/must be a BCP 47 language tag/).waitFor();
+  expect(await page.getByLabel("Languages").getAttribute("aria-invalid")).toBe("true");
+  await inspect(page, "console-create-fault");
+  await page.getByLabel("Languages").fill("en, de");
+  await page.getByLabel("First kind of content").fill("Article");
+  await page.getByRole("button", { name: "Create orb" }).click();
+  await page.getByRole("heading", { level: 1, name: "My blog" }).waitFor();
+  await page.getByRole("heading", { name: "Next steps" }).waitFor();
+  await page.getByRole("main").getByText("Published", { exact: true }).waitFor();
+  await inspect(page, "console-new-orb");
+  const made = await fetch(`${console.platform.origin}/api/my-blog/content`);
+  expect(made.status).toBe(200);
+});
+
+test("creates an orb from JSON, and leads to the place of each fault", async () => {
+  const page = await console.open("/orbs/new?from=paste");
+  const area = page.getByLabel("Document");
+  const selected = () =>
+    area.evaluate((element: { selectionStart: number; selectionEnd: number; value: string }) =>
+      element.value.slice(element.selectionStart, element.selectionEnd),
+    );
+  await area.fill('{ "id": "pasted",\n "modules": [ }');
+  await page.getByRole("button", { name: "Line 2" }).click();
+  expect(await selected()).toBe("}");
+  const modules = (type: string) =>
+    `[{ "id": "news", "type": "CONTENT",\n "schemas": [{ "id": "post",\n "fields": [{ "name": "title", "type": "${type}" }] }] }]`;
+  await area.fill(`{ "id": "pasted",\n "modules": ${modules("strin")} }`);
+  await page.getByRole("button", { name: "Create orb" }).click();
+  await page.getByRole("button", { name: "Line 4" }).click();
+  expect(await selected()).toBe('"strin"');
+  await inspect(page, "console-paste-fault");
+  await area.fill(`{ "id": "pasted",\n "modules": ${modules("string")} }`);
+  await page.getByLabel("Publish at once").uncheck();
+  await page.getByRole("button", { name: "Create orb" }).click();
+  await page.getByRole("heading", { level: 1, name: "pasted" }).waitFor();
+  await page.getByRole("main").getByText("Draft", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Publish" }).click();
+  await page.getByRole("main").getByText("Published", { exact: true }).waitFor();
+  // Deleting asks first.
+  await page.getByRole("button", { name: "More actions" }).click();
+  await page.getByRole("menuitem", { name: "Delete for good" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete pasted?" });
+  await inspect(page, "console-confirm");
+  await dialog.getByRole("button", { name: "Delete for good" }).click();
+  await page.getByRole("table").getByRole("link", { name: "My blog" }).waitFor();
+  expect(await page.getByRole("link", { name: "pasted" }).count()).toBe(0);
+});
+
 test("shows admins all orbs, and moves between pages by keyboard", async () => {
   await console.seedOrb(shop);
+  await console.seedEntry("shop", {
+    module: "news",
+    schema: "article",
+    values: { headline: { en: "We are open", de: "Wir haben offen" } },
+  });
   const page = await console.open();
+  await page.getByRole("row", { name: /Shop.*Published.*1/ }).waitFor();
+  await page.getByText(/^Everything works/).waitFor();
+  await inspect(page, "console-home");
   await page.getByRole("table").getByRole("link", { name: "Shop" }).click();
   const heading = page.getByRole("heading", { level: 1, name: "Shop" });
   await heading.waitFor();
@@ -61,8 +129,8 @@ test("fits a phone, where the navigation opens on demand", async () => {
   await page.getByRole("button", { name: "Open navigation" }).click();
   expect(await navigation.isVisible()).toBe(true);
   await inspect(page, "console-phone-navigation");
-  await navigation.getByRole("link", { name: "Home" }).click();
-  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  await navigation.getByRole("link", { name: "Orbs" }).click();
+  await page.getByRole("heading", { level: 1, name: "Orbs" }).waitFor();
   expect(await navigation.isVisible()).toBe(false);
   await inspect(page, "console-phone-home");
 });
@@ -78,7 +146,7 @@ test("shows users of an orb only what their role allows", async () => {
 
 test("finds pages and orbs in the palette", async () => {
   const page = await console.open();
-  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Orbs" }).waitFor();
   await page.keyboard.press("Control+k");
   const palette = page.getByRole("dialog", { name: "Search or run a command" });
   await palette.getByRole("option", { name: /Shop/ }).waitFor();
@@ -89,10 +157,46 @@ test("finds pages and orbs in the palette", async () => {
   expect(await palette.count()).toBe(0);
 });
 
+test("names what needs attention, and repairs a damaged definition", async () => {
+  const { platform, token } = console;
+  const store = platform.operatorStore();
+  await store.append("KV_orbs", { subject: kvSubject("orbs", "my-blog"), data: "{" });
+  const { body } = await call(platform, "GET", "/api/admin/orbs/shop", { token });
+  // The number of its entries cannot be read.
+  console.allow(/status of 503 /);
+  const changed = { ...body, description: "Another shop." };
+  expect((await call(platform, "PUT", "/api/admin/orbs/shop", { token, body: changed })).status).toBe(200);
+  const page = await console.open();
+  const concerns = page.getByRole("region", { name: "Needs attention" });
+  await concerns.getByText(/^The published definition of my-blog is damaged/).waitFor();
+  await concerns.getByText("Shop has changes that are not published.").waitFor();
+  await inspect(page, "console-attention");
+  await concerns.getByRole("button", { name: "Repair" }).click();
+  await page.getByText("my-blog is repaired.").waitFor();
+  await concerns.getByText(/is damaged/).waitFor({ state: "detached" });
+  expect((await call(platform, "GET", "/api/my-blog/content")).status).toBe(200);
+});
+
+test("keeps what was typed when the session ends", async () => {
+  const page = await console.open("/orbs/new");
+  await page.getByLabel("Name").fill("Late");
+  const cookies = await page.context().cookies();
+  await page.context().clearCookies();
+  console.allow(/status of 401 /);
+  await page.getByRole("button", { name: "Create orb" }).click();
+  const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+  await inspect(page, "console-session-ended");
+  await page.context().addCookies(cookies);
+  await dialog.getByRole("button", { name: "Continue" }).click();
+  expect(await page.getByLabel("Name").inputValue()).toBe("Late");
+  await page.getByRole("button", { name: "Create orb" }).click();
+  await page.getByRole("heading", { level: 1, name: "Late" }).waitFor();
+});
+
 // Ends the session of the admin, so this test is the last one.
 test("remembers the chosen colours, and signs out", async () => {
   const page = await console.open();
-  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Orbs" }).waitFor();
   const account = page.getByRole("button", { name: /^Account/ });
   await account.click();
   await page.getByRole("menuitemradio", { name: "Dark" }).click();

@@ -79,6 +79,24 @@ export const updateOrb = (
 export const publishOrb = (id: string, revision: number): Promise<OrbDocument> =>
   post(`${orbPath(id)}/publish`, undefined, { revision });
 
+export const moveOrb = (
+  id: string,
+  revision: number,
+  move: "unpublish" | "archive" | "restore",
+): Promise<OrbDocument> => post(`${orbPath(id)}/${move}`, undefined, { revision });
+
+export interface OrbRevision {
+  revision: number;
+  operation: string;
+  by: string;
+  at: string;
+  summary: readonly string[];
+}
+
+/** The history of an orb, the newest revision first. Platform admins only. */
+export const listRevisions = (id: string, options: ReadOptions = {}): Promise<Page<OrbRevision>> =>
+  get(`${orbPath(id)}/revisions`, options);
+
 export const removeOrb = (id: string, revision: number): Promise<void> => remove(orbPath(id), { revision });
 
 interface DiscoveredOrb extends OrbModel {

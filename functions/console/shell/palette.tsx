@@ -81,7 +81,7 @@ function Palette({ onClose }: { onClose: () => void }) {
     }
   };
   return (
-    <Dialog title={t("palette.title")} onClose={onClose}>
+    <Dialog title={t("palette.title")} onClose={onClose} bare>
       <div class="palette">
         <div class="palette-input">
           <Icon name="search" />

@@ -11,12 +11,15 @@ export function Dialog({
   children,
   actions,
   wide,
+  bare,
 }: {
   title: string;
   onClose: () => void;
   children: ComponentChildren;
   actions?: ComponentChildren;
   wide?: boolean;
+  /** Stands near the top without a visible heading, as the palette does. */
+  bare?: boolean;
 }) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
@@ -36,7 +39,7 @@ export function Dialog({
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes the dialog too.
     <dialog
       ref={dialog}
-      class={wide === true ? "wide" : ""}
+      class={`${wide === true ? "wide" : ""} ${bare === true ? "bare" : ""}`}
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();

@@ -68,6 +68,7 @@ type Given<E extends EventTarget> = Omit<JSX.HTMLAttributes<E>, "onChange" | "la
   autocomplete?: string;
   type?: string;
   rows?: number;
+  wrap?: string;
 };
 
 export function TextField({

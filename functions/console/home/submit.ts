@@ -1,0 +1,39 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "wouter-preact";
+import { createOrb } from "../api/orbs.ts";
+import { orbLink } from "../shell/nav.ts";
+import { refresh } from "../state/load.ts";
+import { t } from "../texts/t.ts";
+import { say } from "../ui/toast.tsx";
+
+export interface Submit {
+  busy: boolean;
+  error: unknown;
+  /** Creates the orb, and shows it. */
+  submit: (document: unknown, publish: boolean) => Promise<void>;
+}
+
+export function useSubmit(): Submit {
+  const [, go] = useLocation();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  return {
+    busy,
+    error,
+    async submit(document, publish) {
+      setBusy(true);
+      setError(undefined);
+      try {
+        const { id, name = id } = await createOrb(document, publish);
+        refresh("orbs");
+        refresh("palette");
+        say(t(publish ? "create.published" : "create.created", { name }));
+        go(orbLink(id));
+      } catch (failure) {
+        setError(failure);
+      } finally {
+        setBusy(false);
+      }
+    },
+  };
+}

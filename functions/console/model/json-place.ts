@@ -1,0 +1,72 @@
+/** Finds places in a JSON text: of a syntax error, and of the value that a JSON Pointer names. */
+import { malformedAt } from "../../../shared/kernel/json-fault.ts";
+
+/** A range of characters in a text. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** Returns the line of a character, beginning with 1. */
+export const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n").length;
+
+/** Returns the place of the first syntax error; undefined if the text is valid JSON. */
+export function syntaxFault(text: string): Span | undefined {
+  const at = malformedAt(text);
+  return at === undefined ? undefined : { from: at, to: Math.min(at + 1, text.length) };
+}
+
+const STRING = /"(?:[^"\\]|\\.)*"/y;
+const SCALAR = /[^\s,[\]{}"]+/y;
+const SPACE = /\s*/y;
+
+/** Returns the places of all values in a valid JSON text, by JSON Pointer. The first one is "" for the whole. */
+export function placesIn(text: string): Map<string, Span> {
+  const places = new Map<string, Span>();
+  let at = 0;
+  const skip = (pattern: RegExp): string => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text)?.[0] ?? "";
+    at += found.length;
+    return found;
+  };
+  const value = (pointer: string): void => {
+    skip(SPACE);
+    const from = at;
+    const opened = text[at];
+    if (opened === "{" || opened === "[") {
+      at++;
+      members(pointer, opened === "{");
+      at++;
+    } else if (skip(STRING) === "") skip(SCALAR);
+    places.set(pointer, { from, to: at });
+  };
+  /** Reads members until the closing bracket. The text is valid, so anything else is a comma. */
+  const members = (pointer: string, named: boolean): void => {
+    for (let index = 0; ; ) {
+      skip(SPACE);
+      if (at >= text.length || text[at] === "}" || text[at] === "]") return;
+      if (text[at] === ",") {
+        at++;
+        continue;
+      }
+      let key = String(index++);
+      if (named) {
+        key = JSON.parse(skip(STRING)) as string;
+        skip(SPACE);
+        at++;
+      }
+      value(`${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+    }
+  };
+  value("");
+  return places;
+}
+
+/** Returns the place of a value. If it is missing in the text, that of the closest value around it. */
+export function placeOf(places: ReadonlyMap<string, Span>, pointer: string): Span | undefined {
+  for (let path = pointer; ; path = path.slice(0, path.lastIndexOf("/"))) {
+    const found = places.get(path);
+    if (found !== undefined || path === "") return found;
+  }
+}

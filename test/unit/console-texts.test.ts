@@ -1,0 +1,32 @@
+/** The texts of the console: each is used, and each value that a text needs is named in it. */
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import texts from "../../functions/console/texts/en.json" with { type: "json" };
+
+const folder = new URL("../../functions/console/", import.meta.url);
+const sources = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  .filter((path) => /\.tsx?$/.test(path))
+  .map((path) => readFileSync(new URL(path, folder), "utf8"))
+  .join("\n");
+
+const keys = Object.entries(texts).flatMap(([area, names]) =>
+  Object.keys(names).map((name) => `${area}.${name}`),
+);
+
+/** Patterns of keys that are put together, such as `create.${way}Hint`. */
+const patterns = [...sources.matchAll(/`([a-z]+\.[^`\s]*\$\{[^`\s]*)`/g)].map(
+  ([, template = ""]) =>
+    new RegExp(`^${template.replaceAll(".", "\\.").replaceAll(/\$\{[^}]*\}/g, "\\w+")}$`),
+);
+
+test("uses every text", () => {
+  const used = (key: string) => sources.includes(`"${key}"`) || patterns.some((pattern) => pattern.test(key));
+  expect(keys.filter((key) => !used(key))).toEqual([]);
+});
+
+test("keeps areas and texts in alphabetical order, so that additions rarely meet", () => {
+  const sorted = (names: string[]) =>
+    names.toSorted((a, b) => a.toLowerCase().localeCompare(b.toLowerCase()));
+  for (const names of [texts, ...Object.values(texts)].map((part) => Object.keys(part)))
+    expect(names).toEqual(sorted(names));
+});
