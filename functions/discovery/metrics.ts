@@ -1,7 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/gauges.ts";
+import { readHookFigures } from "../../shared/hooks/after/figures.ts";
 import { sameSecret } from "../../shared/kernel/ids.ts";
 import {
   METRICS_TYPE,
@@ -34,6 +36,38 @@ const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) =
   ["platform_orb_consumers", "Consumers of an orb's stream.", ({ info }) => info.state.consumer_count],
 ];
 
+/** Returns the metrics of deliveries; none if no orb has hooks after writes or schedules. */
+async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric[]> {
+  const figures = await readHookFigures(deps, orbs.slice(0, MAX_ORBS));
+  if (figures === null) return [];
+  const { lanes, deadLetters, worker } = figures;
+  const outcomes = lanes.flatMap(({ orb, hook, delivered, failed }): Sample[] => [
+    [{ orb, hook, outcome: "delivered" }, delivered],
+    [{ orb, hook, outcome: "failed" }, failed],
+  ]);
+  return [
+    metric("gauge", "platform_hooks_running", "Whether a process delivers.", worker === "running" ? 1 : 0),
+    metric(
+      "counter",
+      "platform_hook_deliveries_total",
+      "Deliveries that ended, by hook or schedule, without those repeated on request.",
+      outcomes,
+    ),
+    metric(
+      "gauge",
+      "platform_hook_waiting",
+      "Deliveries that wait for another attempt, by hook or schedule.",
+      lanes.map(({ orb, hook, waiting }): Sample => [{ orb, hook }, waiting]),
+    ),
+    metric(
+      "gauge",
+      "platform_hook_dead_letters",
+      "Deliveries of an orb that were given up within 30 days.",
+      deadLetters.map(({ orb, count }): Sample => [{ orb }, count]),
+    ),
+  ];
+}
+
 async function brokerMetrics(deps: Deps): Promise<Metric[]> {
   const { orbs, damaged, platform, sessions, roundTripMs, server, figures } = await readFigures(deps);
   const gauge = (name: string, help: string, value: Parameters<typeof metric>[3]) =>
@@ -65,6 +99,7 @@ async function brokerMetrics(deps: Deps): Promise<Metric[]> {
       "Sessions, including those that ended within the last minute.",
       sessions?.state.messages,
     ),
+    ...(await hookMetrics(deps, orbs)),
   ];
 }
 

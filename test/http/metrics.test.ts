@@ -39,11 +39,36 @@ test("serves metrics to platform admins and the scrape token, and logs requests 
     expect(text).toContain('platform_orb_entries{orb="shop"} 2');
     expect(text).toMatch(/platform_orb_bytes\{orb="shop"\} [1-9]/);
     expect(text).toContain("platform_orbs_published 1");
+    expect(text).not.toContain("platform_hook");
     expect(text).toMatch(
       /platform_sessions Sessions, including those that ended within the last minute\.\n(?:#.*\n)*platform_sessions [1-9]/,
     );
     // At the edge no process lives long enough to count requests.
     expect(text.includes("http_requests_total")).toBe(process.env.TEST_HOST === "node");
+  }
+
+  const hooked = {
+    id: "hooked",
+    modules: [{ id: "news", type: "CONTENT", schemas: [{ id: "article", fields: [] }] }],
+    hooks: [{ id: "notify", on: ["entry.created"], url: "https://example.org/hook" }],
+  };
+  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body: hooked })).status).toBe(
+    201,
+  );
+  const { text: hooks } = await scrape(platform.url, SCRAPE);
+  expect(
+    hooks
+      .trimEnd()
+      .split("\n")
+      .filter((line) => !LINE.test(line)),
+  ).toEqual([]);
+  for (const line of [
+    "platform_hooks_running 0",
+    'platform_hook_deliveries_total{orb="hooked",hook="notify",outcome="delivered"} 0',
+    'platform_hook_waiting{orb="hooked",hook="notify"} 0',
+    'platform_hook_dead_letters{orb="hooked"} 0',
+  ]) {
+    expect(hooks.split("\n")).toContain(line);
   }
 
   const log: string[] = [];

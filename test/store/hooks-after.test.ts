@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkHooks } from "../../scripts/doctor/hooks.ts";
-import { definitionFor } from "../../shared/definition/stored/live.ts";
+import { definitionFor, requireLive } from "../../shared/definition/stored/live.ts";
 import {
   createEntry,
   deleteEntry,
@@ -10,6 +10,7 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
+import { readHookFigures } from "../../shared/hooks/after/figures.ts";
 import { pauseAfter } from "../../shared/hooks/after/lane.ts";
 import { TAKEOVER_MS } from "../../shared/hooks/after/lease.ts";
 import { listDeliveries, redeliver, workerState } from "../../shared/hooks/after/list.ts";
@@ -254,6 +255,16 @@ describe("a delivery that fails", () => {
       error: expect.stringContaining("No."),
     });
     await until(heard, (all) => all.length === 4);
+    const figures = async () => {
+      const live = await requireLive(deps, id);
+      return readHookFigures(deps, [live]);
+    };
+    await until(figures, (all) => all?.lanes[0]?.delivered === 1);
+    expect(await figures()).toEqual({
+      lanes: [{ orb: id, hook: "hear", waiting: 0, delivered: 1, failed: 1 }],
+      deadLetters: [{ orb: id, count: 1 }],
+      worker: "running",
+    });
     expect(heard()).toEqual([1, 1, 1, 2].map((revision) => `${entry}.${revision}`));
     service.answer = () => null;
     await redeliver(deps, admin, id, failed?.id ?? "");

@@ -110,8 +110,12 @@ export class Lane {
     const cursor = page.at(-1)?.seq ?? state.cursor;
     this.#skipped += page.length - revisions.size;
     const waiting = outcome.left.toSorted((a, b) => a.seq - b.seq);
-    if (chains.size > 0 || this.#skipped >= SKIPPED)
-      await this.#store({ v: 1, origin: source.origin, cursor, waiting }, outcome.over);
+    if (chains.size > 0 || this.#skipped >= SKIPPED) {
+      const lost = outcome.over.filter(({ error }) => error !== undefined).length;
+      const delivered = (state.delivered ?? 0) + outcome.over.length - lost;
+      const failed = (state.failed ?? 0) + lost;
+      await this.#store({ v: 1, origin: source.origin, cursor, waiting, delivered, failed }, outcome.over);
+    }
     // No delivery was attempted, so the progress stays in memory. After a crash, a process reads these revisions again.
     else this.#state = { ...state, cursor, waiting };
     return page.length > 0 && waiting.length < WAITING_LIMIT;
@@ -133,6 +137,8 @@ export class Lane {
       origin,
       cursor: Math.max(Math.min(stored?.cursor ?? 0, end), since),
       waiting: (stored?.waiting ?? []).filter(({ seq }) => seq > since && seq <= end),
+      delivered: stored?.delivered,
+      failed: stored?.failed,
       seq: message?.seq ?? 0,
     };
   }

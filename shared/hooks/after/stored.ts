@@ -29,6 +29,10 @@ export interface HookState {
   cursor: number;
   /** Ordered by sequence. */
   waiting: Waiting[];
+  /** Deliveries that have succeeded, without those that were repeated on request. */
+  delivered?: number | undefined;
+  /** Deliveries that were given up after the last attempt. */
+  failed?: number | undefined;
 }
 
 /** A delivery that has succeeded, or that has failed on its last attempt. */
