@@ -2,7 +2,7 @@
 import { cookieName } from "../../shared/access/authenticate.ts";
 import { orbRealm } from "../../shared/access/realms.ts";
 import { listsNames } from "../../shared/definition/describe.ts";
-import { accessHandler, hidesRealmSegment } from "../../shared/definition/document/ids.ts";
+import { accessHandler, hidesRealmSegment, isSigninPage } from "../../shared/definition/document/ids.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Config } from "../../shared/deps.ts";
 import { HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
@@ -107,6 +107,7 @@ function isServed(live: LiveOrb, path: string): boolean {
   if (tail === `/${MCP_SEGMENT}`) return !hidesMcp(live.compiled);
   const realm = orbRealm(live.document);
   const segment = tail.split("/")[1] ?? "";
+  if (isSigninPage(segment)) return realm !== null;
   if (realm === null || hidesRealmSegment(live.document, segment)) return false;
   const handler = HTTP_HANDLERS.find(({ paths }) =>
     (paths as readonly string[]).some((known) => known.split("/")[1] === segment),

@@ -29,3 +29,12 @@ export function refuseForeignOrigin(c: Context<AppEnv>): void {
   const origin = c.req.header("origin");
   if (origin !== undefined && !isTrustedOrigin(c.get("deps").config, origin)) throw refused();
 }
+
+/**
+ * Rejects requests of pages that are not the platform's own. Pages of `ALLOWED_ORIGINS` may use the session cookie, but
+ * they cannot confirm in place of the person.
+ */
+export function requireOwnPage(c: Context<AppEnv>): void {
+  const origin = c.req.header("origin");
+  if (origin !== undefined && origin !== c.get("deps").config.publicUrl) throw refused();
+}

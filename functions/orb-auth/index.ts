@@ -3,6 +3,7 @@ import { sharedRealm } from "../../shared/access/realms.ts";
 import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
 import { invitationRoutes } from "../realm/invitations.ts";
+import { programRoutes } from "../realm/programs.ts";
 import { recoveryRoutes } from "../realm/recovery.ts";
 import type { Scope } from "../realm/scope.ts";
 import { sessionRoutes } from "../realm/sessions.ts";
@@ -43,6 +44,7 @@ export function realmRoutes(mounted: Pick<Scope, "prefix" | "name" | "realm">) {
   router.route("/", accountRoutes(scope));
   router.route("/", sessionRoutes(scope));
   router.route("/", tokenRoutes(scope));
+  router.route("/", programRoutes(scope));
   if (mounted.name === "Orb") router.route("/", oauthRoutes(scope));
   return router;
 }

@@ -18,7 +18,8 @@ import { notFound } from "../../shared/kernel/errors.ts";
 import { onError, wrongMethod } from "../http/problem.ts";
 import { answerUnmatched, defineRoute, newRouter } from "../http/router.ts";
 import { receiveEarly } from "../middleware/session.ts";
-import { PageQuery, pageResponses } from "../pages/index.ts";
+import { PageQuery, pageResponses, programPage } from "../pages/index.ts";
+import { showProgram } from "../pages/program.ts";
 import { showSignin } from "../pages/signin.ts";
 import { pathParams } from "../realm/scope.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -77,6 +78,19 @@ export function orbAuth() {
     }),
     (c) => showSignin(c, handedTo(c).realm),
   );
+  inner.openapi(
+    defineRoute({
+      ...programPage,
+      method: "get",
+      path: `${PREFIX}/signin/program`,
+      operationId: "orbProgramPage",
+      summary: "Page on which a user of an orb allows a program",
+      tags: ["sign-in"],
+      request: { ...programPage.request, params: z.object(pathParams(PREFIX)) },
+      problems: [404],
+    }),
+    (c) => showProgram(c, handedTo(c).realm),
+  );
 
   /**
    * Serves account routes and the sign-in page. Passes all other requests on.
@@ -99,7 +113,8 @@ export function orbAuth() {
       called === undefined ? hidesRealmSegment(live.document, segment) : named !== accessHandler(called);
     if (isSigninPage(segment) && realm === null) {
       if (!PAGE_METHODS.includes(c.req.method)) return wrongMethod(c, PAGE_METHODS);
-      return c.redirect(`/api/auth/signin${new URL(c.req.url).search}`, 302);
+      const { pathname, search } = new URL(c.req.url);
+      return c.redirect(`/api/auth${pathname.slice(`/api/${orbId}`.length)}${search}`, 302);
     }
     // If the orb has no user accounts, the path may belong to a module or handler.
     if (realm === null || foreign) {

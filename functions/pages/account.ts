@@ -7,7 +7,15 @@ import { type Html, html, nothing } from "./html.ts";
 /**
  * A place in the page for messages about the elements above that place. The script of the page fills in the messages.
  */
-export type Place = "enter" | "token" | "passkeys" | "identities" | "codes" | "sessions" | "tokens";
+export type Place =
+  | "enter"
+  | "program"
+  | "token"
+  | "passkeys"
+  | "identities"
+  | "codes"
+  | "sessions"
+  | "tokens";
 
 export function said(place: Place): Html {
   return html`
@@ -70,7 +78,8 @@ const SESSIONS = html`
         <button id="end-others" type="button" hidden>Sign out everywhere else</button>${said("sessions")}
       </section>`;
 
-const CANS = [
+/** The rights of a scope, with their names and explanations. */
+export const RIGHTS = [
   ["read", "Read", "see what you can see"],
   ["write", "Write", "create, change and delete"],
   ["publish", "Publish", "make drafts public and withdraw them"],
@@ -84,7 +93,7 @@ function tokens(realm: Realm): Html {
               <label for="api-orb">Application <span class="hint">(its id; empty for all)</span></label>
               <input id="api-orb" type="text" maxlength="63" autocapitalize="none" autocomplete="off" spellcheck="false">
             </div>`;
-  const checks = CANS.map(
+  const checks = RIGHTS.map(
     ([value, name, words]) => html`
               <label class="check"><input type="checkbox" name="can" value="${value}"${value === "read" ? html` checked` : nothing}> <span>${name} <span class="hint">${words}</span></span></label>`,
   );

@@ -4,8 +4,10 @@ import { notFound } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery } from "../http/schemas.ts";
 import { bootstrapAccess } from "../platform-auth/bootstrap.ts";
+import { ProgramSchema } from "../realm/programs.ts";
 import { assets } from "./assets.generated.ts";
 import { accentStyle } from "./branding.ts";
+import { showProgram } from "./program.ts";
 import { showSignin } from "./signin.ts";
 
 export const PageQuery = z.object({
@@ -55,6 +57,41 @@ const sharedSignin = defineRoute({
   responses: pageResponses,
 });
 
+export const programPage = {
+  security: [],
+  description:
+    "A program opens this page in a browser. The person signs in, and allows or refuses what the parameters ask for, which are those of `POST`. The browser then goes to `redirect` with `code`, `state` and `iss`, or with `error=access_denied`. Without `redirect` the page shows the code.",
+  request: {
+    query: z.object({
+      ...Object.fromEntries(
+        Object.keys(ProgramSchema.shape).map((name) => [name, z.string().optional()] as const),
+      ),
+      result: z.string().optional().openapi({
+        description: "`done`, `refused` or `failed`: the page only says so",
+      }),
+    }),
+  },
+  responses: { ...pageResponses, 302: { description: "Redirect to the sign-in page, which leads back" } },
+};
+
+const platformProgram = defineRoute({
+  ...programPage,
+  method: "get",
+  path: "/api/_auth/signin/program",
+  operationId: "platformProgramPage",
+  summary: "Page on which a platform admin allows a program",
+  tags: ["Platform: sign-in"],
+});
+
+const sharedProgram = defineRoute({
+  ...programPage,
+  method: "get",
+  path: "/api/auth/signin/program",
+  operationId: "sharedProgramPage",
+  summary: "Page on which a user of the shared realm allows a program",
+  tags: ["Users: sign-in"],
+});
+
 const asset = {
   ...defineRoute({
     method: "get",
@@ -74,6 +111,8 @@ export function pageRoutes() {
   const router = newRouter();
   router.openapi(platformSignin, (c) => showSignin(c, platformRealm));
   router.openapi(sharedSignin, (c) => showSignin(c, sharedRealm));
+  router.openapi(platformProgram, (c) => showProgram(c, platformRealm));
+  router.openapi(sharedProgram, (c) => showProgram(c, sharedRealm));
   router.openapi(asset, (c) => {
     const { name } = c.req.valid("param");
     const accent = accentStyle(name);

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { readAccount } from "../../shared/access/accounts.ts";
-import { actorId } from "../../shared/access/actor.ts";
+import { type Actor, actorId, anonymous } from "../../shared/access/actor.ts";
 import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
 import { findInvitation } from "../../shared/access/invitations.ts";
 import { enforceRateLimit } from "../../shared/access/limits.ts";
@@ -82,6 +82,15 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   }
 }
 
+/** Returns the signed-in user of a realm. A session that is invalid or of another realm counts as none. */
+export function visitor(c: Context<AppEnv>, realm: Realm): Promise<Actor> {
+  return identify(c, accountsOf(realm)).catch((error: unknown) => {
+    if (error instanceof AppError && (error.kind === "unauthenticated" || error.kind === "forbidden"))
+      return anonymous;
+    throw error;
+  });
+}
+
 async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   const { deps } = c.var;
   const invite = c.req.query("invite");
@@ -90,13 +99,8 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   if (c.req.query("signup") === "true") {
     return (await isSignupOpen(deps, realm)) ? { kind: "signup" } : CLOSED;
   }
-  const actor = await identify(c, accountsOf(realm)).catch((error: unknown) => {
-    // Show the sign-in form, not an error, if the session is invalid or belongs to other accounts.
-    if (error instanceof AppError && (error.kind === "unauthenticated" || error.kind === "forbidden"))
-      return null;
-    throw error;
-  });
-  if (actor !== null && actor.kind !== "anonymous") {
+  const actor = await visitor(c, realm);
+  if (actor.kind !== "anonymous") {
     // Read the account, because its name may have changed since the session began.
     const account = await readAccount(deps, realm, actorId(actor));
     return { kind: "login", name: account?.value.name ?? null, signup: false };
@@ -108,7 +112,8 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   return { kind: "login", name: null, signup: await isSignupOpen(deps, realm) };
 }
 
-function troubled(error: AppError): PageState {
+/** Returns the page for an error that a later attempt may not meet. */
+export function troubled(error: AppError): PageState {
   const words =
     error.kind === "too_many"
       ? "Too many attempts. Please wait a minute and load the page again."
@@ -150,7 +155,7 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
   return page(c, realm, state, status, headers);
 }
 
-function page(
+export function page(
   c: Context<AppEnv>,
   realm: Realm,
   state: PageState,
@@ -159,7 +164,18 @@ function page(
 ): Response {
   // Only listed origins are trusted. The wildcard `*` is not one of them.
   const origins = c.var.deps.config.allowedOrigins.filter((origin) => origin !== "*");
-  return c.body(signinPage(realm, state, origins), status, {
+  return htmlResponse(c, realm, signinPage(realm, state, origins), status, headers);
+}
+
+/** Sends a page of a realm with its Content-Security-Policy. */
+export function htmlResponse(
+  c: Context<AppEnv>,
+  realm: Realm,
+  text: string,
+  status: (typeof STATUS)[keyof typeof STATUS] | 200 = 200,
+  headers: Record<string, string> = {},
+): Response {
+  return c.body(text, status, {
     ...headers,
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": policy(realm.branding?.logo),

@@ -175,17 +175,40 @@ function body(realm: Realm, state: PageState): Html {
 
 /** @param origins origins of trusted web applications that the page may redirect to */
 export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
-  const heading = title(state);
+  const hasScript = state.kind !== "refused" && state.kind !== "bootstrap";
+  return pageHtml(realm, {
+    kind: state.kind,
+    heading: title(state),
+    content: body(realm, state),
+    hasScript,
+    after: hasScript ? accountSection(realm, state.kind !== "login") : nothing,
+    origins,
+  });
+}
+
+export interface PageParts {
+  /** Tells the script what the page is for. */
+  kind: string;
+  heading: string;
+  content: Html;
+  hasScript: boolean;
+  /** Sections that the script shows later. */
+  after?: Html;
+  origins?: readonly string[];
+}
+
+/** Returns a page in the look of the sign-in page. */
+export function pageHtml(realm: Realm, parts: PageParts): string {
+  const { kind, heading, content, hasScript, after = nothing, origins = [] } = parts;
   const enter = html`
     <section id="enter" aria-labelledby="enter-title">
       <p class="realm">${realm.title}</p>
-      <h1 id="enter-title">${heading}</h1>${body(realm, state)}
+      <h1 id="enter-title" tabindex="-1">${heading}</h1>${content}
     </section>`;
-  const script =
-    state.kind === "refused" || state.kind === "bootstrap"
-      ? nothing
-      : html`
-<script src="${files.signin.script}" defer></script>`;
+  const script = hasScript
+    ? html`
+<script src="${files.signin.script}" defer></script>`
+    : nothing;
   const { logo, color } = realm.branding ?? {};
   const mark =
     logo === undefined
@@ -206,9 +229,9 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 <link rel="icon" href="${logo ?? ICON}">
 <link rel="stylesheet" href="${files.signin.style}">${accent}${script}
 </head>
-<body data-base="${realm.base}" data-state="${state.kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
+<body data-base="${realm.base}" data-state="${kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
   <main id="card">
-    ${mark}${enter}${script === nothing ? nothing : accountSection(realm, state.kind !== "login")}
+    ${mark}${enter}${after}
     <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
   </main>
 </body>

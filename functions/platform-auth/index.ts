@@ -3,6 +3,7 @@ import { platformRealm } from "../../shared/access/realms.ts";
 import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";
 import { invitationRoutes } from "../realm/invitations.ts";
+import { programRoutes } from "../realm/programs.ts";
 import { recoveryRoutes } from "../realm/recovery.ts";
 import type { Scope } from "../realm/scope.ts";
 import { sessionRoutes } from "../realm/sessions.ts";
@@ -39,5 +40,6 @@ export function platformAuthRoutes() {
   router.route("/", accountRoutes(scope));
   router.route("/", sessionRoutes(scope));
   router.route("/", tokenRoutes(scope));
+  router.route("/", programRoutes(scope));
   return router;
 }

@@ -115,7 +115,8 @@ export function realmRoute(
     const realm = await scope.realm(c);
     c.set("realm", realm);
     if (operation !== "anyone") {
-      const operated = manages || operation.startsWith("tokens.");
+      // Platform admins manage the tokens of service accounts in other realms.
+      const operated = manages || operation === "tokens.read" || operation === "tokens.write";
       const accepted = { ...accountsOf(realm), ...(operated ? { platform: true } : {}) };
       const actor = await identify(c, accepted, actingConsistency(c));
       if (isAccountOperation(operation)) requireOwn(actor, realm.name, operation);

@@ -5,8 +5,10 @@ import {
   type ApiToken,
   createApiToken,
   getApiToken,
+  getCurrentToken,
   listApiTokens,
   revokeApiToken,
+  revokeCurrentToken,
   TOKEN_LIMIT,
 } from "../../shared/access/machines/tokens.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
@@ -60,12 +62,20 @@ const TokenSchema = z
   })
   .openapi("ApiToken");
 
-const CreatedSchema = TokenSchema.omit({ lastUsedAt: true })
+export const CreatedSchema = TokenSchema.omit({ lastUsedAt: true })
   .extend({ token: z.string().openapi({ description: "Send it as a bearer token. It is shown only once." }) })
   .openapi("CreatedApiToken");
 
 function response({ scopes, expiresAt: end, ...rest }: ApiToken): z.infer<typeof TokenSchema> {
   return { ...rest, scopes: scopes.map(({ orb, can }) => ({ orb, can: [...can] })), expiresAt: end ?? NEVER };
+}
+
+export function createdResponse({
+  text,
+  ...made
+}: ApiToken & { text: string }): z.infer<typeof CreatedSchema> {
+  const { lastUsedAt: _, id, ...rest } = response(made);
+  return { id, token: text, ...rest };
 }
 
 export function tokenRoutes(scope: Scope) {
@@ -98,6 +108,27 @@ export function tokenRoutes(scope: Scope) {
     responses: { 201: json("The token, with its text", CreatedSchema) },
     problems: [401, 403, 404, 409],
   });
+  const current = {
+    ...realmRoute(scope, "tokens.current"),
+    path: `${prefix}/tokens/current`,
+    request: { params },
+    problems: [401, 403, 404] as const,
+  };
+  const getCurrent = defineRoute({
+    ...current,
+    method: "get",
+    operationId: `getCurrent${name}Token`,
+    summary: "Get the API token of this request",
+    responses: { 200: json("The token, without its text", TokenSchema) },
+  });
+  const revokeCurrent = defineRoute({
+    ...current,
+    method: "delete",
+    operationId: `revokeCurrent${name}Token`,
+    summary: "Revoke the API token of this request",
+    description: "Every token may revoke itself, whatever its scopes are.",
+    responses: { 204: { description: "Revoked" } },
+  });
   const get = defineRoute({
     ...realmRoute(scope, "tokens.read"),
     method: "get",
@@ -120,29 +151,40 @@ export function tokenRoutes(scope: Scope) {
     problems: [401, 403, 404, 422],
   });
 
-  return newRouter()
-    .openapi(list, async (c) => {
-      const { deps, actor, realm } = c.var;
-      const tokens = await listApiTokens(deps, actor, { realm, ...c.req.valid("query") });
-      return c.json(tokens.map(response), 200);
-    })
-    .openapi(create, async (c) => {
-      const { deps, actor, realm } = c.var;
-      const { expiresAt: end, ...body } = c.req.valid("json");
-      const input = { realm, ...body, expiresAt: end === NEVER ? null : end };
-      const { text, ...made } = await createApiToken(deps, actor, input);
-      const { lastUsedAt: _, id, ...rest } = response(made);
-      c.header("cache-control", "no-store");
-      return c.json({ id, token: text, ...rest }, 201);
-    })
-    .openapi(get, async (c) => {
-      const { deps, actor, realm } = c.var;
-      const input = { realm, ...c.req.valid("query"), id: c.req.valid("param").id };
-      return c.json(response(await getApiToken(deps, actor, input)), 200);
-    })
-    .openapi(revoke, async (c) => {
-      const { deps, actor, realm } = c.var;
-      await revokeApiToken(deps, actor, { realm, ...c.req.valid("query"), id: c.req.valid("param").id });
-      return c.body(null, 204);
-    });
+  return (
+    newRouter()
+      .openapi(list, async (c) => {
+        const { deps, actor, realm } = c.var;
+        const tokens = await listApiTokens(deps, actor, { realm, ...c.req.valid("query") });
+        return c.json(tokens.map(response), 200);
+      })
+      .openapi(create, async (c) => {
+        const { deps, actor, realm } = c.var;
+        const { expiresAt: end, ...body } = c.req.valid("json");
+        const input = { realm, ...body, expiresAt: end === NEVER ? null : end };
+        const made = await createApiToken(deps, actor, input);
+        c.header("cache-control", "no-store");
+        return c.json(createdResponse(made), 201);
+      })
+      // Register these before the routes with an id, whose paths match too.
+      .openapi(getCurrent, async (c) => {
+        const { deps, actor, realm } = c.var;
+        return c.json(response(await getCurrentToken(deps, actor, realm)), 200);
+      })
+      .openapi(revokeCurrent, async (c) => {
+        const { deps, actor, realm } = c.var;
+        await revokeCurrentToken(deps, actor, realm);
+        return c.body(null, 204);
+      })
+      .openapi(get, async (c) => {
+        const { deps, actor, realm } = c.var;
+        const input = { realm, ...c.req.valid("query"), id: c.req.valid("param").id };
+        return c.json(response(await getApiToken(deps, actor, input)), 200);
+      })
+      .openapi(revoke, async (c) => {
+        const { deps, actor, realm } = c.var;
+        await revokeApiToken(deps, actor, { realm, ...c.req.valid("query"), id: c.req.valid("param").id });
+        return c.body(null, 204);
+      })
+  );
 }

@@ -111,7 +111,7 @@ async function handlerOf(
 /**
  * Returns the account of a session or an API token with its current role. `sid` has the format of {@link credentialOf}.
  */
-async function accountWith(
+export async function accountWith(
   deps: Deps,
   { realm, sub, sid, exp }: { realm: string; sub: string; sid: string; exp: number },
   consistency: Consistency,

@@ -150,6 +150,8 @@ const REALM_ROUTES: readonly [
   ["passkey", "POST", "recovery-codes", "user"],
   ["passkey", "GET", "tokens", "user"],
   ["passkey", "POST", "tokens", "user"],
+  ["passkey", "GET", "tokens/current", "user"],
+  ["passkey", "DELETE", "tokens/current", "user"],
   ["passkey", "GET", "tokens/{id}", "user"],
   ["passkey", "DELETE", "tokens/{id}", "user"],
   ["passkey", "GET", "users", "admin"],
@@ -170,6 +172,13 @@ const REALM_ROUTES: readonly [
   ["bootstrap", "POST", "bootstrap", "owner"],
 ];
 
+/** Routes for the sign-in of programs, such as `orb login`. */
+const PROGRAM_ROUTES: readonly [method: ActiveRoute["method"], path: string, role: Role][] = [
+  ["GET", "signin/program", "public"],
+  ["POST", "signin/program", "user"],
+  ["POST", "signin/program/token", "public"],
+];
+
 function signinRoutes(live: LiveOrb): ActiveRoute[] {
   const base = { orb: live.orb, origin: "signin" } as const;
   const page: ActiveRoute = { ...base, method: "GET", path: `/api/${live.orb}/signin`, role: "public" };
@@ -181,6 +190,9 @@ function signinRoutes(live: LiveOrb): ActiveRoute[] {
   );
   return [
     page,
+    ...PROGRAM_ROUTES.map(
+      ([method, path, role]): ActiveRoute => ({ ...base, method, path: `/api/${live.orb}/${path}`, role }),
+    ),
     ...served.flatMap(([handler, method, path, role]) => {
       const [short, long] = bothForms(live.orb, `/${path}`);
       const named = path === handler || path.startsWith(`${handler}/`);

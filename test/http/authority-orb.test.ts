@@ -19,6 +19,7 @@ import {
   TRANSFERS,
   type Transfer,
 } from "../support/split-body.ts";
+import { programRequest, VERIFIER } from "../support/tokens.ts";
 import { writtenState } from "../support/written.ts";
 
 let platform: TestPlatform;
@@ -179,6 +180,8 @@ const orbLine = (orb: object) => ({
   exportedAt: new Date().toISOString(),
 });
 
+const scopeOf = (route: string, { orb }: Place) => `${route === "/api/{orbId}" ? orb : "*"}:read`;
+
 type Rows = (at: Place, route: string) => Row[] | Promise<Row[]>;
 
 /** The requests of one account to its realm. */
@@ -195,6 +198,25 @@ const ofAccount = (
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     return [
       { by: by(at), body: json({ name: "late", expiresAt, scopes: [{ orb, can: ["read"] }] }), refused },
+    ];
+  },
+  [`POST ${route}/signin/program`]: (at: Place) => [
+    {
+      by: by(at),
+      body: json(programRequest(scopeOf(route, at))),
+      // An orb without accounts of its own has the page alone, which leads to that of the shared realm.
+      refused: "gives up its own accounts" in refused ? { ...refused, "gives up its own accounts": 405 } : {},
+    },
+  ],
+  [`POST ${route}/signin/program/token`]: async (at: Place) => {
+    const path = `${base(at)}/signin/program`;
+    const { body } = await as("POST", path, programRequest(scopeOf(route, at)), by(at));
+    return [
+      {
+        body: json({ code: body.code, verifier: VERIFIER }),
+        refused:
+          "gives up its own accounts" in refused ? { ...refused, "gives up its own accounts": 405 } : {},
+      },
     ];
   },
   [`PUT ${route}/me`]: (at: Place) => [{ by: by(at), body: json({ name: "Late" }), refused }],
@@ -353,7 +375,19 @@ test("expects something of every route that takes a body", () => {
   expect(Object.keys(ROUTES).sort()).toEqual([...new Set(routes)].sort());
 });
 
+/** Revokes the tokens that earlier requests created for the accounts that all places share. */
+async function revokeTokens(): Promise<void> {
+  for (const [base, by] of [
+    ["/api/_auth", token],
+    ["/api/auth", owner.token],
+  ] as const) {
+    const { body } = await as("GET", `${base}/tokens`, undefined, by);
+    for (const { id } of body) await as("DELETE", `${base}/tokens/${id}`, undefined, by);
+  }
+}
+
 async function newPlace(realm: Realm): Promise<Place> {
+  await revokeTokens();
   const orb = fresh("moved");
   expect((await as("POST", "/api/admin/orbs?publish=true", document(orb, realm))).status).toBe(201);
   const people =

@@ -146,9 +146,9 @@ const REFUSED = (code: string | undefined) =>
     "other_realm",
   ].includes(code ?? "");
 
-/** Routes that end the session that they get, or that answer 401 and 403 for reasons of their own. */
+/** Routes that end the session or the token that they get, or that answer 401 and 403 for reasons of their own. */
 const LAST = (route: Route) =>
-  route.path.endsWith("/signout") || /\/passkey(\/|$)|\/recovery/.test(route.path);
+  route.path.endsWith("/signout") || /\/passkey(\/|$)|\/recovery|\/tokens\/current$/.test(route.path);
 const secured = () => routes.filter((route) => !LAST(route));
 
 test("knows every route, and what each needs", () => {
@@ -282,7 +282,7 @@ describe("a platform admin's token gets as far as its scopes, on every route", (
 
 /** Whether a route is about the caller's own account. */
 function isAccount(route: Route): boolean {
-  return /\/(me|passkeys|sessions|recovery-codes|identities|oauth)(\/|$)/.test(route.path);
+  return /\/(me|passkeys|sessions|recovery-codes|identities|oauth|signin)(\/|$)/.test(route.path);
 }
 
 test("a platform admin's session gets past the checks of every route of the management API", async () => {

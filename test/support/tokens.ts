@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Can, Scope } from "../../shared/access/credentials/operations.ts";
 import { adminToken, call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
@@ -52,3 +53,16 @@ export async function createService(
     throw new Error(`creating a service answered ${made.status}: ${JSON.stringify(made.body)}`);
   return made.body.id;
 }
+
+/** The PKCE code verifier of {@link programRequest}. */
+export const VERIFIER = "a-verifier-of-the-tests-with-more-than-43-characters";
+
+/** The request of a program such as `orb login`. */
+export const programRequest = (scopes: string, more: object = {}) => ({
+  program: "orb",
+  host: "laptop",
+  scope: scopes,
+  days: 30,
+  challenge: createHash("sha256").update(VERIFIER).digest("base64url"),
+  ...more,
+});

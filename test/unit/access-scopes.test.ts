@@ -72,7 +72,7 @@ describe("what an API token needs", () => {
     for (const operation of ALL) {
       const need = needOf(operation);
       if (need === "session")
-        expect(["sessions", "identities", "recovery"]).toContain(operation.split(".")[0]);
+        expect(["programs", "sessions", "identities", "recovery"]).toContain(operation.split(".")[0]);
       else for (const can of need) expect(CANS).toContain(can);
     }
     expect(needOf("drop" as Operation)).toBe("session");
@@ -149,13 +149,13 @@ describe("what an API token needs", () => {
     }
   });
 
-  test("lets a token see its account, change it with manage, and never touch sessions", () => {
+  test("lets a token see its account and end itself, change the account with manage, and never touch sessions", () => {
     const plain = member("shop", "user", { orb: "shop", can: ["read", "write", "publish"] });
     const manager = member("shop", "user", { orb: "shop", can: ["manage"] });
     for (const operation of ACCOUNT_OPERATIONS) {
       const codes = [plain, manager].map((actor) => codeOf(() => requireOwn(actor, "shop", operation)));
       expect([operation, ...codes]).toEqual(
-        operation === "account.read"
+        operation === "account.read" || operation === "tokens.current"
           ? [operation, "allowed", "allowed"]
           : needOf(operation) === "session"
             ? [operation, "session_required", "session_required"]

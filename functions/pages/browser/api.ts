@@ -147,6 +147,12 @@ export function realmApi(base: string) {
     makeCodes: async () => (await send(`${base}/recovery-codes`)).codes as string[],
     listTokens: () => listAt<ApiToken>(`${base}/tokens`),
     createToken: async (wish: TokenWish) => String((await send(`${base}/tokens`, wish)).token),
+    /** @param request parameters of the page's address */
+    allowProgram: async ({ days, ...request }: Record<string, string>) =>
+      (await send(`${base}/signin/program`, { ...request, days: Number(days) })) as {
+        code: string;
+        url: string | null;
+      },
     deleteToken: (id: string) => remove(`${base}/tokens/${id}`),
   };
 }

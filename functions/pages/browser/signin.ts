@@ -4,6 +4,7 @@ import { showAccount } from "./account.ts";
 import { realmApi, type Session } from "./api.ts";
 import { byId, inputAt, show } from "./dom.ts";
 import { attempt, busy, check, say, WAITING } from "./feedback.ts";
+import { startProgram } from "./program.ts";
 import { returnAddress, siteOf } from "./return.ts";
 import { Refused, wordsFor } from "./words.ts";
 
@@ -60,7 +61,8 @@ async function login(): Promise<void> {
 
 async function signOut(): Promise<void> {
   await api.signOut();
-  location.assign(location.pathname);
+  const back = query.get("return");
+  location.assign(location.pathname + (back === null ? "" : `?return=${encodeURIComponent(back)}`));
 }
 
 /**
@@ -76,6 +78,10 @@ function keepReturn(): void {
 }
 
 function start(): void {
+  if (page.state === "program") {
+    startProgram(api);
+    return;
+  }
   if (byId("form") !== null && !browserSupportsWebAuthn()) {
     busy(true);
     say("error", wordsFor(new Refused("unsupported"), "login"));

@@ -77,6 +77,10 @@ export const ACCOUNT_OPERATIONS = [
   "passkeys.write",
   "tokens.read",
   "tokens.write",
+  /** Looks at the API token of the request itself, or revokes it. */
+  "tokens.current",
+  /** Allows a program to create an API token for itself: the sign-in of `orb login`. */
+  "programs",
   "sessions",
   "identities",
   "recovery",
@@ -151,6 +155,9 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   "passkeys.write": MANAGE,
   "tokens.read": MANAGE,
   "tokens.write": MANAGE,
+  // Every token may end itself, so that a program can sign out whatever its scopes are.
+  "tokens.current": [],
+  programs: "session",
   sessions: "session",
   identities: "session",
   recovery: "session",

@@ -52,7 +52,7 @@ export async function createApiToken(
   const { realm, name } = input;
   const sub = await ownerOf(deps, actor, input, "tokens.write");
   const now = deps.clock.now();
-  checkInput(actor, input, now);
+  requireCreatable(actor, input, now);
   if ((await recordsOf(deps, realm, sub)).length >= TOKEN_LIMIT) throw tooMany();
   const id = deps.newId();
   const parts = { realm: realm.name, sub, id };
@@ -148,6 +148,25 @@ export async function revokeApiToken(deps: Deps, actor: Actor, input: Owned & { 
   await note(deps, actor, input.realm, sub, input.id, "revoked");
 }
 
+/** Returns the API token that authenticated the request. */
+export async function getCurrentToken(deps: Deps, actor: Actor, realm: Realm): Promise<ApiToken> {
+  return shown((await existing(deps, { realm, id: currentId(actor, realm) }, actorId(actor))).value);
+}
+
+/** Revokes the API token that authenticated the request. */
+export async function revokeCurrentToken(deps: Deps, actor: Actor, realm: Realm): Promise<void> {
+  const [sub, id] = [actorId(actor), currentId(actor, realm)];
+  const { key } = await existing(deps, { realm, id }, sub);
+  await deps.store.kvDelete(buckets.apiTokens, key, { ttl: 60 });
+  await note(deps, actor, realm, sub, id, "revoked");
+}
+
+function currentId(actor: Actor, realm: Realm): string {
+  requireOwn(actor, realm.name, "tokens.current");
+  if (actor.token !== undefined) return actor.token.id;
+  throw notFound("api token", "This request was sent with a session, not with an API token.");
+}
+
 async function existing(
   deps: Deps,
   { realm, id }: { realm: Realm; id: string },
@@ -207,7 +226,15 @@ function requireManager(actor: Actor, realm: Realm, role: AccountRecord["role"])
   else requireInRealm(actor, realm, "users.write", role);
 }
 
-function checkInput(actor: Actor, { realm, scopes, expiresAt }: NewApiToken, now: number): void {
+/**
+ * Throws if the caller may not create a token with these scopes and this expiry.
+ * @param now milliseconds since the epoch
+ */
+export function requireCreatable(
+  actor: Actor,
+  { realm, scopes, expiresAt }: Pick<NewApiToken, "realm" | "scopes" | "expiresAt">,
+  now: number,
+): void {
   const faults: Fault[] = [];
   const outside = realm.name !== PLATFORM_REALM && realm.name !== SHARED_REALM;
   for (const [index, { orb }] of scopes.entries()) {

@@ -1,0 +1,71 @@
+/** Script of the page on which a person allows a program to act as their account. */
+import type { RealmApi } from "./api.ts";
+import { copy } from "./copy.ts";
+import { byId, inputAt, show } from "./dom.ts";
+import { attempt, busy, say, speakAt } from "./feedback.ts";
+
+/**
+ * Milliseconds for which the buttons stay off after the page appears. Another page could otherwise make the person click
+ * twice at one place, and show this page between the two clicks.
+ */
+const GUARD_MS = 500;
+
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function guard(): void {
+  clearTimeout(timer);
+  busy(true);
+  if (document.visibilityState === "visible") timer = setTimeout(() => busy(false), GUARD_MS);
+}
+
+/** Ends the question. The person can neither allow nor refuse again. */
+function close(): void {
+  document.removeEventListener("visibilitychange", guard);
+  removeEventListener("focus", guard);
+  clearTimeout(timer);
+  show("question", false);
+}
+
+async function allow(api: RealmApi): Promise<void> {
+  const { code, url } = await api.allowProgram(Object.fromEntries(new URLSearchParams(location.search)));
+  close();
+  if (url !== null) {
+    say("status", "Allowed. Going back to the program …");
+    location.replace(url);
+    return;
+  }
+  show("made", true);
+  const field = inputAt("program-code");
+  if (field === null) return;
+  field.value = code;
+  field.focus();
+  field.select();
+  say("status", "Allowed. Paste this code into the program within one minute.");
+}
+
+function refuse(): void {
+  const url = byId("question")?.dataset.refusal ?? "";
+  close();
+  speakAt("program");
+  if (url === "") byId("enter-title")?.focus();
+  else location.replace(url);
+  say("status", "Refused. The program has no access. You can close this page.");
+}
+
+export function startProgram(api: RealmApi): void {
+  byId("allow")?.addEventListener("click", () => void attempt("program", () => allow(api), "Allowing …"));
+  byId("refuse")?.addEventListener("click", refuse);
+  byId("copy")?.addEventListener("click", () => {
+    const field = inputAt("program-code");
+    void copy(
+      "program",
+      field?.value ?? "",
+      field,
+      "Copied. Paste it into the program.",
+      "Copy the code from the field.",
+    );
+  });
+  document.addEventListener("visibilitychange", guard);
+  addEventListener("focus", guard);
+  guard();
+}

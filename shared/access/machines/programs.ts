@@ -1,0 +1,162 @@
+/**
+ * Sign-in of programs such as `orb login`: the authorization code flow for native apps (RFC 8252) with PKCE. A person
+ * who is signed in allows the program, the browser hands a code to it, and the program exchanges the code for an API
+ * token of that person.
+ */
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { sameText, sha256 } from "../../kernel/ids.ts";
+import { nullOnConflict } from "../../store/pages.ts";
+import { buckets } from "../../store/subjects.ts";
+import type { Actor } from "../actor.ts";
+import { audit } from "../audit.ts";
+import { accountWith } from "../authenticate.ts";
+import { requireOwn } from "../authorize.ts";
+import type { Scope } from "../credentials/operations.ts";
+import { enforceRateLimit } from "../limits.ts";
+import type { Realm } from "../realms.ts";
+import { type ApiToken, createApiToken, requireCreatable } from "./tokens.ts";
+
+/** Lifetime of a code in seconds. */
+export const CODE_SECONDS = 60;
+const DAY_MS = 24 * 3_600_000;
+const CODE_BYTES = 32;
+/** Replaces the record of a code that was used. */
+const USED = "used";
+
+/** The request of a program. The names of the program and its computer come from the program itself. */
+export interface ProgramRequest {
+  program: string;
+  /** Name of the computer on which the program runs. */
+  host: string;
+  scopes: Scope[];
+  /** Lifetime of the token in days. */
+  days: number;
+  /** PKCE code challenge: SHA-256 of the code verifier, in base64url. */
+  challenge: string;
+  /** Loopback URL that receives the code. Null if the person copies the code into the program. */
+  redirect: string | null;
+}
+
+/** Stored record of a code. The storage key is the hash of the code. */
+interface CodeRecord extends ProgramRequest {
+  v: 1;
+  realm: string;
+  sub: string;
+  /** Session in which the person allowed the program. */
+  sid: string;
+  /** Time at which that session expires, in seconds since the epoch. */
+  sessionExp: number;
+  /** Milliseconds since the epoch. */
+  expiresAt: number;
+}
+
+const keyOf = (code: string) => sha256(`program/${code}`);
+
+const expiryOf = (now: number, days: number) => new Date(now + days * DAY_MS).toISOString();
+
+/** Throws if the caller may not allow a program what it asks for. Returns when the token would expire. */
+export function requireAllowable(
+  deps: Deps,
+  actor: Actor,
+  { realm, scopes, days }: Pick<ProgramRequest, "scopes" | "days"> & { realm: Realm },
+): string {
+  requireOwn(actor, realm.name, "programs");
+  const now = deps.clock.now();
+  const expiresAt = expiryOf(now, days);
+  requireCreatable(actor, { realm, scopes, expiresAt }, now);
+  return expiresAt;
+}
+
+/**
+ * Allows a program to act as the caller.
+ * @returns a code that the program can exchange once for an API token
+ */
+export async function allowProgram(
+  deps: Deps,
+  actor: Actor,
+  { realm, ...request }: ProgramRequest & { realm: Realm },
+): Promise<string> {
+  requireOwn(actor, realm.name, "programs");
+  requireAllowable(deps, actor, { realm, ...request });
+  const { sub, sid, exp } = actor;
+  const code = deps.randomToken(CODE_BYTES);
+  const record: CodeRecord = {
+    v: 1,
+    ...request,
+    realm: realm.name,
+    sub,
+    sid,
+    sessionExp: exp,
+    expiresAt: deps.clock.now() + CODE_SECONDS * 1000,
+  };
+  // Write the audit record first, so that no code works that the log does not show.
+  await audit(deps, { realm: realm.name, action: "token", actor, target: sub, detail: "program_allowed" });
+  await deps.store.kvPut(buckets.challenges, await keyOf(code), JSON.stringify(record), {
+    expect: 0,
+    ttl: CODE_SECONDS,
+  });
+  return code;
+}
+
+export interface CodeExchange {
+  realm: Realm;
+  code: string;
+  /** PKCE code verifier. */
+  verifier: string;
+  /** The redirect of the request; null if it had none. */
+  redirect: string | null;
+}
+
+/**
+ * Exchanges a code for an API token. Marking the code as used is one compare-and-set, so one of several simultaneous
+ * exchanges succeeds. After a crash between that write and the response, the account either has no token or an unused
+ * one in its list, whose text no one knows.
+ * @throws AppError unauthenticated `code_refused`, with one text for every reason
+ */
+export async function exchangeCode(deps: Deps, input: CodeExchange): Promise<ApiToken & { text: string }> {
+  const { realm, code } = input;
+  await enforceRateLimit(deps, "complete");
+  const key = await keyOf(code);
+  const found = await deps.store.kvGet(buckets.challenges, key, { consistency: "leader" });
+  if (found === null || found.text() === USED) throw codeRefused();
+  const record = found.json<CodeRecord>();
+  if (record.realm !== realm.name) throw codeRefused();
+  const { sub, sid, program, host, scopes, days } = record;
+  try {
+    const now = deps.clock.now();
+    const proven = sameText(await sha256(input.verifier), record.challenge);
+    if (!proven || record.redirect !== input.redirect || record.expiresAt <= now) throw codeRefused();
+    const use = deps.store.kvPut(buckets.challenges, key, USED, {
+      expect: found.revision,
+      ttl: CODE_SECONDS * 2,
+    });
+    if ((await nullOnConflict(use)) === null) throw codeRefused();
+    const session = { realm: realm.name, sub, sid, exp: record.sessionExp };
+    const actor = await accountWith(deps, session, "leader");
+    const expiresAt = expiryOf(now, days);
+    return await createApiToken(deps, actor, { realm, name: `${program} on ${host}`, scopes, expiresAt });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    // The session may have ended since, or an admin may have disabled the account.
+    const refused = error.kind === "unauthenticated" ? codeRefused() : error;
+    if (AUDITED.has(refused.kind)) {
+      await audit(deps, {
+        realm: realm.name,
+        action: "token",
+        actor: { sub },
+        target: sub,
+        outcome: "refused",
+        detail: refused.code,
+      });
+    }
+    throw refused;
+  }
+}
+
+const AUDITED: ReadonlySet<string> = new Set(["unauthenticated", "forbidden", "conflict", "not_found"]);
+
+function codeRefused(): AppError {
+  const detail = "The code is not valid, has expired or was used. Start the sign-in again.";
+  return new AppError("unauthenticated", "code_refused", detail);
+}
