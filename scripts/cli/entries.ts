@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { parse } from "csv-parse";
 import { stringify } from "csv-stringify";
 import type { OrbView } from "../../functions/discovery/overview-schemas.ts";
-import { CommandError, type Context, manage } from "./context.ts";
+import { CommandError, type Context, manage } from "./command/context.ts";
 import { columnsOf, rowOf, valuesIn } from "./rows.ts";
 
 export const FORMATS = ["ndjson", "csv"] as const;

@@ -4,7 +4,7 @@
  */
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandError } from "./context.ts";
+import { CommandError } from "./command/context.ts";
 
 /** The document of an orb, without state such as its revision and status. */
 export interface OrbDocument {

@@ -4,7 +4,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { OrbView } from "../../functions/discovery/overview-schemas.ts";
 import { Problem } from "../../shared/client/problem.ts";
-import { type Context, manage } from "./context.ts";
+import { type Context, manage } from "./command/context.ts";
 import { localOrbs } from "./files.ts";
 import { typesOf } from "./orb-types.ts";
 import { push } from "./schemas.ts";

@@ -4,7 +4,9 @@ import process from "node:process";
 import yargs, { type Argv } from "yargs";
 import { hideBin } from "yargs/helpers";
 import { Problem } from "../../shared/client/problem.ts";
-import { CommandError, type Context, contextOf, DEFAULT_URL } from "./context.ts";
+import { accountCommands } from "./account-commands.ts";
+import { CommandError, type Context, contextOf, DEFAULT_URL, type GlobalOptions } from "./command/context.ts";
+import { lastPlatform } from "./command/stored.ts";
 import { exportEntries, FORMATS, type Format, importEntries } from "./entries.ts";
 import { dev, types } from "./generate.ts";
 import { callHandler, tail } from "./run.ts";
@@ -15,14 +17,24 @@ const FAILED = 1;
 /** Aborted on Ctrl+C, so that commands that run until interrupted can finish their output. */
 const stopped = new AbortController();
 
+/** Where the request's token came from; undefined if the command failed before it had one. */
+type Source = Context["credential"]["from"] | undefined;
+
+/** Returns what to do about a request that the platform refused for its token. */
+function tokenAdvice(source: Source): string {
+  if (source === "environment") return "Set ORB_TOKEN to a token of an account that may do this.";
+  if (source === "file") return "Run: orb login";
+  return "Run: orb login. In CI, set ORB_TOKEN to a token of an account that may do this.";
+}
+
 /** Returns an error message for the user: what is wrong and how to fix it. */
-function explain(error: unknown, url: string): string {
+function explain(error: unknown, url: string, source: Source): string {
   if (error instanceof CommandError) return error.message;
   if (error instanceof Problem) {
     const faults = error.errors.map(({ path, message }) => `  ${path} ${message}`);
     const advice =
       error.status === 401
-        ? ["Set ORB_TOKEN to a token of an account that may do this."]
+        ? [tokenAdvice(source)]
         : error.requestId === null || error.status < 500
           ? []
           : [`Request ${error.requestId}`];
@@ -33,27 +45,26 @@ function explain(error: unknown, url: string): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-function failure(error: unknown, { url, json }: { url: string; json: boolean }): void {
+function failure(error: unknown, { url, json }: { url: string; json: boolean }, source: Source): void {
   const program =
     error instanceof Problem
       ? { ...error.body, code: error.code, status: error.status }
-      : { code: "failed", detail: explain(error, url) };
-  process.stderr.write(json ? `${JSON.stringify({ error: program })}\n` : `${explain(error, url)}\n`);
+      : { code: "failed", detail: explain(error, url, source) };
+  process.stderr.write(json ? `${JSON.stringify({ error: program })}\n` : `${explain(error, url, source)}\n`);
   process.exitCode = FAILED;
 }
 
-interface Globals {
-  url: string;
-  json: boolean;
-  dir: string;
-}
+type Globals = GlobalOptions;
 
 /** Runs a command and sets the exit code of the process. */
 async function run(options: Globals, act: (context: Context) => Promise<number>): Promise<void> {
+  let source: Source;
   try {
-    process.exitCode = await act(contextOf(options, process.env));
+    const context = contextOf(options, process.env);
+    source = context.credential.from;
+    process.exitCode = await act(context);
   } catch (error) {
-    failure(error, options);
+    failure(error, options, source);
   }
 }
 
@@ -77,16 +88,18 @@ process.once("SIGTERM", () => stopped.abort());
 const cli: Argv<Globals> = yargs(hideBin(process.argv))
   .parserConfiguration({ "duplicate-arguments-array": false })
   .scriptName("orb")
-  .usage("$0 <command>\n\nWorks with the orbs of a platform. Set ORB_TOKEN to a token.")
+  .usage(
+    "$0 <command>\n\nWorks with the orbs of a platform. Begin with: orb login. In CI, set ORB_TOKEN to a token.",
+  )
   .option("url", {
     type: "string",
-    default: process.env.ORB_URL ?? DEFAULT_URL,
-    describe: "Address of the platform, also ORB_URL",
+    default: process.env.ORB_URL || (lastPlatform(process.env) ?? DEFAULT_URL),
+    describe: "Address of the platform; by default ORB_URL, or that of your last login",
   })
   .option("json", { type: "boolean", default: false, describe: "Print JSON for programs" })
   .option("dir", { type: "string", default: "orbs", describe: "Folder of the orbs' files" });
 
-await cli
+await accountCommands(cli, run, stopped.signal)
   .command(
     "init <orb>",
     "Write the file of a new orb",

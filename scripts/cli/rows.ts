@@ -2,7 +2,7 @@
  * Converts entries to table rows and back. Each language or market of a value has its own column, such as `title.en`.
  */
 import type { FieldView } from "../../functions/discovery/overview-schemas.ts";
-import { CommandError } from "./context.ts";
+import { CommandError } from "./command/context.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 

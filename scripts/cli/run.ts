@@ -1,7 +1,7 @@
 /** The commands `orb call` and `orb tail`. */
 import { text } from "node:stream/consumers";
 import { readStream } from "../../shared/client/stream.ts";
-import { CommandError, type Context } from "./context.ts";
+import { CommandError, type Context } from "./command/context.ts";
 
 /** Parses the handler's input as JSON. If the argument is `-`, reads the input from standard input. */
 async function inputOf(given: string | undefined): Promise<unknown> {

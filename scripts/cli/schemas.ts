@@ -1,6 +1,6 @@
 /** The commands that manage orbs' documents: init, pull, diff and push. */
 import { isProblem } from "../../shared/client/problem.ts";
-import { CommandError, type Context, manage } from "./context.ts";
+import { CommandError, type Context, manage } from "./command/context.ts";
 import { documentOf, localOrbs, type OrbDocument, readOrb, textOf, writeOrb } from "./files.ts";
 
 /** Exit code of `orb diff` if a file differs from the platform's document. */
@@ -99,7 +99,8 @@ export async function pull(context: Context, given: readonly string[]): Promise<
   return 0;
 }
 
-async function compare(context: Context, id: string): Promise<Difference> {
+/** Compares the file of an orb with the platform's newest revision. */
+export async function compare(context: Context, id: string): Promise<Difference> {
   const [local, orb] = await Promise.all([readOrb(context.dir, id), remote(context, id)]);
   if (orb === null) return { orb: id, state: "new" };
   if (textOf(local) === textOf(documentOf(orb))) return { orb: id, state: "same" };

@@ -1,6 +1,6 @@
 /** Installs the npm package into an empty project, as a user does, and works with it. */
 import { execFile, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -35,12 +35,19 @@ let token: string;
 let project: string;
 
 /** Runs the installed command line in the project. */
-function orb(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+function orb(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  to: readonly string[] = ["--url", platform.origin],
+): Promise<Ran> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      [join(project, "node_modules/composable-platform/orb.js"), "--url", platform.origin, ...args],
-      { cwd: project, env: { PATH: process.env.PATH, ORB_TOKEN: token, ...env } },
+      [join(project, "node_modules/composable-platform/orb.js"), ...to, ...args],
+      {
+        cwd: project,
+        env: { PATH: process.env.PATH, XDG_CONFIG_HOME: join(project, "config"), ORB_TOKEN: token, ...env },
+      },
       (error, out, err) => resolve({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
     );
   });
@@ -232,6 +239,122 @@ describe("entries in files", () => {
   });
 });
 
+describe("tokens and the doctor", () => {
+  const config = () => join(project, "config/orb");
+  const fileFor = (url: string) => join(config(), `${encodeURIComponent(url)}.json`);
+  /** Stores a token as `orb login` does. */
+  function store(stored: object, mode = 0o600): void {
+    mkdirSync(config(), { recursive: true });
+    const url = platform.origin;
+    const rest = { v: 1, url, id: "x", account: "Ann", expiresAt: "2100-01-01T00:00:00.000Z" };
+    const path = fileFor(url);
+    writeFileSync(path, JSON.stringify({ ...rest, savedAt: "2026-01-01T00:00:00.000Z", ...stored }));
+    chmodSync(path, mode);
+  }
+  const without = { ORB_TOKEN: "" };
+  const levels = ({ out }: Ran) =>
+    (JSON.parse(out) as { findings: { about: string; level: string }[] }).findings.map(
+      ({ about, level }) => `${about} ${level}`,
+    );
+
+  test("are created, listed and revoked, and only the text goes to the standard output", async () => {
+    const made = await orb(["token", "create", "ci", "--scopes", "shop:read,publish *:read", "--days", "7"]);
+    expect(made).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^orbtok_platform_\S+\n$/),
+      err: expect.stringMatching(
+        /^Created \w{20}: it may read and publish in shop and read in all orbs, until \d{4}-\d\d-\d\d\.\nStore the token now\. It is not shown again\.\n$/,
+      ),
+    });
+    const list = JSON.parse((await orb(["token", "list", "--json"])).out) as { id: string; name: string }[];
+    const id = list.find(({ name }) => name === "ci")?.id ?? "";
+    expect((await orb(["token", "list"])).out).toContain(`${id}  ci: read and publish in shop and read`);
+    const created = made.out.trim();
+    expect((await orb(["types", "--out", "x.d.ts"], { ORB_TOKEN: created })).code).toBe(0);
+    expect(await orb(["token", "revoke", id])).toMatchObject({ code: 0, err: `Revoked ${id}.\n` });
+    expect(await orb(["pull"], { ORB_TOKEN: created })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("Set ORB_TOKEN to a token of an account that may do this."),
+    });
+    expect((await orb(["token", "create", "ci", "--scopes", "everything"])).err).toContain(
+      "--scopes must name read, write, publish, manage",
+    );
+    expect((await orb(["token", "create", "ci", "--days", "0"])).err).toContain(
+      "--days must be a whole number",
+    );
+    expect((await orb(["token", "list"], without)).err).toContain("You are not signed in. Run: orb login.");
+  });
+
+  test("belong to a service account if the caller names one", async () => {
+    const body = { name: "Robot", service: true };
+    const { id } = (await call(platform, "POST", "/api/_auth/admins", { token, body })).body;
+    const made = await orb(["token", "create", "robot", "--never", "--account", id, "--json"]);
+    const { token: text } = JSON.parse(made.out) as { token: string };
+    const me = await call(platform, "GET", "/api/_auth/me", { token: text });
+    expect(me.body).toMatchObject({ id, name: "Robot" });
+    expect((await orb(["token", "list", "--account", id])).out).toMatch(/robot: read in all orbs, no end/);
+  });
+
+  test("are stored for each platform, and the last one is the default", async () => {
+    const { out } = await orb(["token", "create", "stored", "--scopes", "read,manage", "--days", "2"]);
+    store({ token: out.trim() });
+    const pulled = await orb(["pull", "shop"], without, []);
+    expect(pulled).toMatchObject({ code: 0, out: expect.stringContaining("shop revision") });
+    const checked = await orb(["doctor", "--json"], without, []);
+    expect(checked.code).toBe(0);
+    // The token ends in two days.
+    expect(levels(checked)).toEqual(
+      expect.arrayContaining([
+        "config ok",
+        "address ok",
+        "version ok",
+        "clock ok",
+        "token warn",
+        "orbs ok",
+        "streams ok",
+      ]),
+    );
+    const people = await orb(["doctor"], without, []);
+    expect(people.out).toMatch(
+      /^WARN {2}token +"stored" of .* may read and manage in all orbs, until .* UTC\.\n +→ It ends soon\. Run: orb login$/m,
+    );
+    expect(people.out + checked.out).not.toContain(out.trim());
+    expect((await orb(["logout"], without, [])).out).toContain(`You are signed out of ${platform.origin}.`);
+    expect(existsSync(fileFor(platform.origin))).toBe(false);
+    const { status } = await call(platform, "GET", "/api/_auth/me", { token: out.trim() });
+    expect(status).toBe(401);
+    expect((await orb(["logout"], without)).out).toBe(`You were not signed in to ${platform.origin}.\n`);
+  });
+
+  test("the doctor says what is wrong, with exit code 1", async () => {
+    store({ token });
+    edit("blog", (text) => `${text}!`);
+    const broken = await orb(["doctor"], without);
+    expect(broken).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/^FAIL {2}orbs +orbs\/blog\.json is not JSON:/m),
+    });
+    edit("blog", (text) => text.slice(0, -1));
+    store({ token }, 0o644);
+    const open = await orb(["doctor"], without);
+    expect(open.code).toBe(1);
+    expect(open.out).toMatch(
+      /^FAIL {2}config +Other users of this computer can read .*\n +→ Run: chmod 600 "/m,
+    );
+    store({ token: `${token}x` });
+    const ended = await orb(["doctor", "--json"], without);
+    expect([ended.code, levels(ended).at(-1)]).toEqual([1, "token fail"]);
+    writeFileSync(fileFor(platform.origin), "{");
+    expect(await orb(["pull"], without)).toMatchObject({
+      code: 1,
+      err: `${fileFor(platform.origin)} is damaged. Delete it, and run: orb login\n`,
+    });
+    rmSync(fileFor(platform.origin));
+    const nothing = await orb(["doctor", "--url", "http://127.0.0.1:9", "--json"], without, []);
+    expect([nothing.code, levels(nothing)]).toEqual([1, ["config fail", "address fail"]]);
+  });
+});
+
 describe("other commands", () => {
   test("call a handler and print its response", async () => {
     const input = '{"module":"orders","values":{"total":5,"currency":"EUR","items":[1]}}';
@@ -257,7 +380,7 @@ describe("other commands", () => {
   test("explain what to do when there is no access, or no platform", async () => {
     expect(await orb(["pull"], { ORB_TOKEN: "" })).toMatchObject({
       code: 1,
-      err: expect.stringContaining("Set ORB_TOKEN to a token"),
+      err: expect.stringContaining("Run: orb login. In CI, set ORB_TOKEN to a token"),
     });
     expect(await orb(["pull", "--url", "http://127.0.0.1:9"])).toMatchObject({
       code: 1,

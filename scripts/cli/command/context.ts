@@ -1,13 +1,12 @@
 /** The context that every command receives: the platform's address, a token, and functions that print. */
 import { styleText } from "node:util";
-import { createTransport, type Transport } from "../../shared/client/transport.ts";
+import { createTransport, type Transport } from "../../../shared/client/transport.ts";
 
+import { CommandError } from "./error.ts";
+import { platformKey, readStored, type StoredToken } from "./stored.ts";
+
+export { CommandError } from "./error.ts";
 export const DEFAULT_URL = "http://localhost:8787";
-
-/** An error whose message tells the user what to do. */
-export class CommandError extends Error {
-  override readonly name = "CommandError";
-}
 
 /** Options that all commands accept. */
 export interface GlobalOptions {
@@ -17,7 +16,15 @@ export interface GlobalOptions {
   dir: string;
 }
 
+/** The token of the requests, and where it comes from. */
+export type Credential =
+  | { from: "environment"; token: string }
+  | { from: "file"; token: string; stored: StoredToken }
+  | { from: "nowhere"; token: undefined };
+
 export interface Context extends GlobalOptions {
+  env: NodeJS.ProcessEnv;
+  credential: Credential;
   transport: Transport;
   /** Prints a result to standard output: as JSON with `--json`, otherwise as lines of text. */
   result(value: unknown, lines: () => string | readonly string[]): void;
@@ -26,14 +33,28 @@ export interface Context extends GlobalOptions {
   color(style: "green" | "red" | "yellow" | "dim" | "bold", text: string): string;
 }
 
+/** Returns `ORB_TOKEN`, or the token that `orb login` stored for the platform. */
+function credentialFor(url: string, env: NodeJS.ProcessEnv): Credential {
+  if (env.ORB_TOKEN) return { from: "environment", token: env.ORB_TOKEN };
+  const stored = readStored(url, env);
+  return stored === null
+    ? { from: "nowhere", token: undefined }
+    : { from: "file", token: stored.token, stored };
+}
+
 /** @param env environment variables; `ORB_TOKEN` is the token for the platform's API */
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Context {
-  const { url, json } = options;
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new CommandError(`--url must be an address such as https://shop.example (is ${url}).`);
-  const token = env.ORB_TOKEN === "" ? undefined : env.ORB_TOKEN;
+  const { json } = options;
+  if (!URL.canParse(options.url) || !/^https?:$/.test(new URL(options.url).protocol))
+    throw new CommandError(`--url must be an address such as https://shop.example (is ${options.url}).`);
+  const url = platformKey(options.url);
+  const credential = credentialFor(url, env);
+  const { token } = credential;
   return {
     ...options,
+    url,
+    env,
+    credential,
     transport: createTransport({ url, ...(token === undefined ? {} : { token }) }),
     result(value, lines) {
       const text = json ? JSON.stringify(value, null, 2) : [lines()].flat().join("\n");

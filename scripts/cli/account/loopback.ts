@@ -1,0 +1,145 @@
+/** Receives the answer of the sign-in page on a loopback address of this computer (RFC 8252). */
+import { timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { CommandError } from "../command/context.ts";
+
+/** An answer that the browser brought. */
+export interface Answer {
+  /** Null if the person refused. */
+  code: string | null;
+  /** Sends the browser on, and resolves when it has the response. */
+  leadTo(url: string): Promise<void>;
+}
+
+export interface Listener extends AsyncDisposable {
+  /** Address that receives the answer. */
+  redirect: string;
+  /** Address on this computer that leads to the sign-in page once. */
+  start: string;
+  /** Resolves with the answer that has the right state. */
+  answer: Promise<Answer>;
+  /** Sets the address of the sign-in page. */
+  leadsTo(url: string): void;
+}
+
+function same(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+function reply(response: ServerResponse, status: number, text: string, headers = {}): void {
+  response.writeHead(status, {
+    "content-type": "text/plain; charset=utf-8",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    connection: "close",
+    ...headers,
+  });
+  response.end(`${text}\n`);
+}
+
+function redirectTo(response: ServerResponse, url: string): void {
+  reply(response, 303, "Your browser is being sent on.", { location: url });
+}
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Returns whether two addresses name the same platform. Names of this computer are alike. */
+export function isSameOrigin(a: string, b: string): boolean {
+  if (!URL.canParse(a) || !URL.canParse(b)) return false;
+  const [left, right] = [new URL(a), new URL(b)];
+  if (left.origin === right.origin) return true;
+  const local = LOOPBACK.has(left.hostname) && LOOPBACK.has(right.hostname);
+  return local && left.port === right.port && left.protocol === right.protocol;
+}
+
+/**
+ * Listens on a free port of 127.0.0.1.
+ * @param expected.state the answer must bring this secret back, so that no other page or program can send one
+ * @param expected.url address of the platform. An answer of another platform is an error: its code must not be sent to
+ * this one.
+ */
+export async function listen(expected: { state: string; url: string }): Promise<Listener> {
+  let target: string | undefined;
+  let resolve: (answer: Answer) => void = () => undefined;
+  let reject: (error: Error) => void = () => undefined;
+  const answer = new Promise<Answer>((resolves, rejects) => {
+    resolve = resolves;
+    reject = rejects;
+  });
+  // The command may end before it waits for the answer.
+  answer.catch(() => undefined);
+  let host = "";
+
+  function receive(request: IncomingMessage, response: ServerResponse): void {
+    // Another host name means that a web page sent the request through DNS rebinding.
+    if (request.headers.host !== host || request.method !== "GET") {
+      reply(response, 400, "This address is only for the sign-in of orb.");
+      return;
+    }
+    const { pathname, searchParams } = new URL(request.url ?? "/", `http://${host}`);
+    if (pathname === "/start") start(response);
+    else if (pathname === "/callback") finish(response, searchParams);
+    else reply(response, 404, "There is nothing here.");
+  }
+
+  /** The address of the sign-in page contains the state, and programs of other users can see arguments of programs. */
+  function start(response: ServerResponse): void {
+    if (target === undefined) {
+      reply(response, 410, "This address works once. Open the address that the terminal shows.");
+      return;
+    }
+    redirectTo(response, target);
+    target = undefined;
+  }
+
+  function finish(response: ServerResponse, parameters: URLSearchParams): void {
+    if (!same(parameters.get("state") ?? "", expected.state)) {
+      reply(response, 400, "This answer does not belong to the sign-in that the terminal waits for.");
+      return;
+    }
+    const issuer = parameters.get("iss") ?? "";
+    if (!isSameOrigin(issuer, expected.url)) {
+      reply(response, 400, "This answer is of another platform. The terminal says more.");
+      reject(
+        new CommandError(
+          `${expected.url} sent your browser to the platform ${issuer}. Nothing was stored. If you trust that address, run: orb login --url ${issuer}`,
+        ),
+      );
+      return;
+    }
+    const leadTo = (url: string) =>
+      new Promise<void>((done) => {
+        response.once("close", done);
+        redirectTo(response, url);
+      });
+    const code = parameters.get("code");
+    if (code === null && parameters.get("error") !== "access_denied") {
+      reply(response, 400, "This answer has no code.");
+      return;
+    }
+    resolve({ code, leadTo });
+  }
+
+  const server = createServer(receive);
+  await new Promise<void>((ready, failed) => {
+    server.once("error", failed);
+    server.listen(0, "127.0.0.1", ready);
+  });
+  host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    redirect: `http://${host}/callback`,
+    start: `http://${host}/start`,
+    answer,
+    leadsTo(url) {
+      target = url;
+    },
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/** The commands `orb token list`, `orb token create` and `orb token revoke`. */
+import { isProblem } from "../../../shared/client/problem.ts";
+import { CommandError, type Context, manage } from "../command/context.ts";
+import { baseFor, baseOfToken, PLATFORM_BASE } from "./realm.ts";
+import { parseScopes, requireDays, type Scope, scopesInWords } from "./scopes.ts";
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Whose tokens a command is about. */
+export interface OwnerOptions {
+  /** Orb whose accounts have the service account; by default, the accounts of the caller's own token. */
+  orb?: string | undefined;
+  /** Id of a service account; by default, the caller's own account. */
+  account?: string | undefined;
+}
+
+interface Token {
+  id: string;
+  name: string;
+  scopes: Scope[];
+  /** ISO 8601 time, or `never`. */
+  expiresAt: string;
+  lastUsedAt: string | null;
+}
+
+async function baseOf(context: Context, orb: string | undefined): Promise<string> {
+  const { token } = context.credential;
+  if (token === undefined)
+    throw new CommandError("You are not signed in. Run: orb login. In CI, set ORB_TOKEN to a token.");
+  if (orb !== undefined) return baseFor(context, orb);
+  const base = baseOfToken(token);
+  if (base === null) throw new CommandError("ORB_TOKEN is not a token of the platform. Copy it again.");
+  return base;
+}
+
+const queryOf = ({ account }: OwnerOptions): Record<string, string> =>
+  account === undefined ? {} : { account };
+
+/** Adds to a refused request what to do about it. Only tokens with `manage` can manage tokens. */
+async function advised<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (isProblem(error, "missing_scope"))
+      throw new CommandError(
+        `${error.message} To manage tokens, sign in with: orb login --scopes read,write,publish,manage. Add --orb if your account is of an orb.`,
+      );
+    throw error;
+  }
+}
+
+function endOf({ expiresAt }: Token): string {
+  return expiresAt === "never" ? "no end" : `until ${expiresAt.slice(0, 10)}`;
+}
+
+export async function listTokens(context: Context, options: OwnerOptions): Promise<number> {
+  const base = await baseOf(context, options.orb);
+  const tokens = await advised(() =>
+    manage<Token[]>(context, "GET", `${base}/tokens`, { query: queryOf(options) }),
+  );
+  const own = context.credential.token ?? "";
+  context.result(tokens, () =>
+    tokens.length === 0
+      ? "The account has no tokens. Run: orb token create <name>"
+      : tokens.map((token) => {
+          const used =
+            token.lastUsedAt === null ? "not used yet" : `last used ${token.lastUsedAt.slice(0, 10)}`;
+          const mark = own.includes(`_${token.id}_`) ? " (this command's)" : "";
+          return `${token.id}  ${token.name}${mark}: ${scopesInWords(token.scopes)}, ${endOf(token)}, ${used}`;
+        }),
+  );
+  return 0;
+}
+
+export interface NewTokenOptions extends OwnerOptions {
+  scopes: string;
+  days: number;
+  /** Whether the token never expires. Only platform admins may create such tokens. */
+  never: boolean;
+}
+
+/** Creates a token, and prints it alone to standard output, so that scripts can store it. */
+export async function createToken(context: Context, name: string, options: NewTokenOptions): Promise<number> {
+  if (!options.never) requireDays(options.days);
+  const base = await baseOf(context, options.orb);
+  const shared = base === PLATFORM_BASE || base === "/api/auth";
+  const scopes = parseScopes(options.scopes, shared ? "*" : base.slice("/api/".length));
+  const expiresAt = options.never ? "never" : new Date(Date.now() + options.days * DAY_MS).toISOString();
+  const body = { name, expiresAt, scopes, ...queryOf(options) };
+  const made = await advised(() =>
+    manage<Token & { token: string }>(context, "POST", `${base}/tokens`, { body }),
+  );
+  context.note(`Created ${made.id}: it may ${scopesInWords(made.scopes)}, ${endOf(made)}.`);
+  context.note("Store the token now. It is not shown again.");
+  context.result(made, () => made.token);
+  return 0;
+}
+
+export async function revokeTokens(
+  context: Context,
+  ids: readonly string[],
+  options: OwnerOptions,
+): Promise<number> {
+  const base = await baseOf(context, options.orb);
+  for (const id of ids) {
+    await advised(() =>
+      manage(context, "DELETE", `${base}/tokens/${encodeURIComponent(id)}`, { query: queryOf(options) }),
+    );
+    context.note(`Revoked ${id}.`);
+  }
+  context.result({ revoked: ids }, () => []);
+  return 0;
+}
