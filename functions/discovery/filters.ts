@@ -110,6 +110,7 @@ export function sortParameter({ fields }: CompiledSchema): Parameter {
     {
       items: { type: "string", enum: names.flatMap((name) => [name, `-${name}`]) },
       maxItems: QUERY_LIMITS.sortKeys,
+      uniqueItems: true,
     },
   );
 }

@@ -3,7 +3,7 @@
  * own schemas.
  */
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import { type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
+import { listsNames, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
 import type { ModuleType } from "../../shared/definition/document/document.ts";
 import type { Json } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
@@ -41,8 +41,8 @@ function toJsonSchema(value: Json): Json {
     : members;
 }
 
-const valuesOf = (schema: CompiledSchema, use: Use) =>
-  toJsonSchema(valuesSchema(schema, { use, locales: "all", named: false }) as Json) as Described;
+const valuesOf = (schema: CompiledSchema, use: Use, named: boolean) =>
+  toJsonSchema(valuesSchema(schema, { use, locales: "all", named }) as Json) as Described;
 
 /**
  * Returns a handler's general schema, narrowed to the fields and the target of one schema of the orb.
@@ -93,15 +93,20 @@ export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
     })),
   );
   if (schemas.length === 0 || schemas.length > MOST_SCHEMAS) return handler;
+  const isNamed = listsNames(schemas.map(({ schema }) => schema));
   const input = handler.input as Described;
   const output = (handler.output ?? {}) as Described;
   const answers = (general: Described) =>
-    choice(schemas.map(({ schema }) => forSchema(general, schema, valuesOf(schema, typed.output), [])));
+    choice(
+      schemas.map(({ schema }) => forSchema(general, schema, valuesOf(schema, typed.output, isNamed), [])),
+    );
   const { items, ...others } = (output.properties ?? {}) as { [name: string]: Described };
   return {
     ...handler,
     input: choice(
-      schemas.map(({ schema, named }) => forSchema(input, schema, valuesOf(schema, typed.input), named)),
+      schemas.map(({ schema, named }) =>
+        forSchema(input, schema, valuesOf(schema, typed.input, isNamed), named),
+      ),
     ),
     output:
       items === undefined
