@@ -29,6 +29,10 @@ const COPY = html`
       <button id="copy" class="primary" type="button">Copy access token</button>
       <input id="token" type="text" readonly hidden aria-label="Access token">`;
 
+/** Leads platform admins to their work. Users of an orb come here from an application of their own. */
+const CONSOLE = html`
+      <p><a href="/console">Open the console</a></p>`;
+
 const NEXT = html`
       <h2>Next steps</h2>
       <p>Commands and programs need the access token; in the README it is <code>TOKEN</code>. Or <a href="/api/docs">try the API in this browser</a>, where you are already signed in.</p>`;
@@ -147,6 +151,6 @@ export function accountSection(realm: Realm, registered: boolean): Html {
       <div class="line">
         <p>as <strong id="who"></strong></p>
         <button class="signout small" type="button">Sign out</button>
-      </div>${platform ? COPY : nothing}${said("token")}${platform && registered ? NEXT : nothing}${passkeys ? PASSKEYS : nothing}${identities(realm)}${passkeys ? CODES : nothing}${SESSIONS}${tokens(realm)}
+      </div>${platform ? CONSOLE : nothing}${platform ? COPY : nothing}${said("token")}${platform && registered ? NEXT : nothing}${passkeys ? PASSKEYS : nothing}${identities(realm)}${passkeys ? CODES : nothing}${SESSIONS}${tokens(realm)}
     </section>`;
 }

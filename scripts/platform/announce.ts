@@ -2,8 +2,9 @@ import type { Platform } from "./platform.ts";
 
 export function announce({ settings, streamsUrl, bootstrapUrl }: Platform): void {
   const { publicUrl } = settings;
+  console.log(`\nThe console, to work in the browser: ${publicUrl}/console`);
   console.log(
-    `\nThe platform is ready at ${publicUrl} (its API for people: ${publicUrl}/api/docs, for programs: ${publicUrl}/api/openapi)`,
+    `The platform is ready at ${publicUrl} (its API for people: ${publicUrl}/api/docs, for programs: ${publicUrl}/api/openapi)`,
   );
   // Print "localhost", because the platform's default URL contains it.
   const streams = streamsUrl?.replace("//127.0.0.1:", "//localhost:");

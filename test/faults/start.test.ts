@@ -30,6 +30,7 @@ test("starts, stops all its processes on SIGTERM, and starts again with the same
     await using started = runStart(env);
     await started.printed(/become the first/i);
     for (const shown of [
+      `http://localhost:${env.PORT}/console`,
       `http://localhost:${env.PORT}/api/docs`,
       `http://localhost:${env.PORT}/api/openapi`,
       `http://localhost:${env.STREAMS_PORT}/api/streams/`,
