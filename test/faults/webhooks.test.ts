@@ -169,9 +169,10 @@ describe("a webhook", () => {
     const text = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`;
     return `v1,${createHmac("sha256", bytes).update(text).digest("base64")}`;
   };
+  let workers = 0;
   async function working<T>(run: () => Promise<T>): Promise<T> {
     const post = poster({ allowed: here, ca, limitMs: 2_000 });
-    const worker = new HookWorker(deps, { name: `w${Math.random()}`, attempts: 2, retryMs: 20, post });
+    const worker = new HookWorker(deps, { name: `w${++workers}`, attempts: 2, retryMs: 20, post });
     worker.start();
     try {
       return await run();

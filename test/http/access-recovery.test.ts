@@ -1,31 +1,13 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { recoverAdmin } from "../../scripts/admin-invite.ts";
-import { streams } from "../../shared/store/subjects.ts";
-import { admin, adminToken, begin, call, complete, register, signIn, user } from "../support/auth.ts";
+import { admin, begin, call, complete, register, signIn, user } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
-import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { clearLimits, fileAdmin } from "../support/file-admin.ts";
 
-let platform: TestPlatform;
-let token: string;
-beforeAll(async () => {
-  platform = await startPlatform();
-  token = await adminToken(platform);
-});
-afterAll(() => platform?.stop());
-// All tests share one client address. Clear the limits between them.
-beforeEach(async () => {
-  const store = platform.operatorStore();
-  await Promise.all([
-    store.purge(streams.limits, "_limit.>"),
-    store.purge(streams.quotas, "_quota.>"),
-    store.purge(streams.longQuotas, "_quota.>"),
-  ]);
-});
-
-const as = (method: string, path: string, body?: unknown, by = token) =>
-  call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) });
+const { platform, token, as } = await fileAdmin();
+clearLimits(platform);
 
 const SHARED = "/api/auth";
 const linkFor = (id: string, by = token) => as("POST", `${SHARED}/users/${id}/recovery`, undefined, by);

@@ -1,28 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { streams } from "../../shared/store/subjects.ts";
-import { adminToken, call, complete, register, signIn, subjectOf } from "../support/auth.ts";
+import { describe, expect, test } from "vitest";
+import { call, complete, register, signIn, subjectOf } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
-import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { clearLimits, fileAdmin } from "../support/file-admin.ts";
 
-let platform: TestPlatform;
-let token: string;
-beforeAll(async () => {
-  platform = await startPlatform({ env: { QUOTA_NETWORK_SIGNUPS: "6" } });
-  token = await adminToken(platform);
-});
-afterAll(() => platform?.stop());
-// All tests share one client address. Clear the limits between them.
-beforeEach(async () => {
-  const store = platform.operatorStore();
-  await Promise.all([
-    store.purge(streams.limits, "_limit.>"),
-    store.purge(streams.quotas, "_quota.>"),
-    store.purge(streams.longQuotas, "_quota.>"),
-  ]);
-});
-
-const as = (method: string, path: string, body?: unknown, by = token) =>
-  call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) });
+const { platform, token, as } = await fileAdmin({ env: { QUOTA_NETWORK_SIGNUPS: "6" } });
+clearLimits(platform);
 
 const document = (id: string, access?: object, handlers: string[] = ["passkey"]) => ({
   id,

@@ -7,9 +7,8 @@ import { connect } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import type { Store } from "../../shared/store/types.ts";
-import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
-import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { call, type SignedIn, user } from "../support/auth.ts";
+import { fileAdmin } from "../support/file-admin.ts";
 import {
   beginSplit,
   halvesOf,
@@ -23,21 +22,13 @@ import {
 } from "../support/split-body.ts";
 import { writtenState } from "../support/written.ts";
 
-let platform: TestPlatform;
-let store: Store;
-let token: string;
+const { platform, store, token, as } = await fileAdmin();
 let member: SignedIn;
 let owner: SignedIn;
 beforeAll(async () => {
-  platform = await sharedPlatform();
-  store = platform.operatorStore();
-  token = await adminToken(platform);
   member = await user(platform, "auth");
   owner = await user(platform, "auth", "owner");
 });
-
-const as = (method: string, path: string, body?: unknown, by = token) =>
-  call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) });
 
 interface Options {
   access?: { read: string; write: string };

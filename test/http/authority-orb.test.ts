@@ -5,10 +5,9 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Store } from "../../shared/store/types.ts";
-import { adminToken, begin, call, type SignedIn, user } from "../support/auth.ts";
+import { begin, type SignedIn, user } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
-import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { fileAdmin } from "../support/file-admin.ts";
 import {
   beginSplit,
   bodyRoutes,
@@ -22,23 +21,15 @@ import {
 import { programRequest, VERIFIER } from "../support/tokens.ts";
 import { writtenState } from "../support/written.ts";
 
-let platform: TestPlatform;
-let store: Store;
-let token: string;
+const { platform, store, token, as } = await fileAdmin();
 let owner: SignedIn;
 let member: SignedIn;
 let spare: SignedIn;
 beforeAll(async () => {
-  platform = await sharedPlatform();
-  store = platform.operatorStore();
-  token = await adminToken(platform);
   owner = await user(platform, "auth", "owner");
   member = await user(platform, "auth");
   spare = await user(platform, "auth");
 });
-
-const as = (method: string, path: string, body?: unknown, by = token) =>
-  call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) });
 
 type Access = { read: string; write: string };
 const OPEN: Access = { read: "public", write: "user" };

@@ -5,11 +5,10 @@
  */
 
 import { setTimeout as wait } from "node:timers/promises";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { streams } from "../../shared/store/subjects.ts";
-import type { Store } from "../../shared/store/types.ts";
-import { adminToken, call, register, type SignedIn, user } from "../support/auth.ts";
-import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { register, type SignedIn, user } from "../support/auth.ts";
+import { fileAdmin } from "../support/file-admin.ts";
 import {
   type BodyRoute,
   beginSplit,
@@ -20,17 +19,7 @@ import {
 } from "../support/split-body.ts";
 import { writtenState } from "../support/written.ts";
 
-let platform: TestPlatform;
-let store: Store;
-let token: string;
-beforeAll(async () => {
-  platform = await sharedPlatform();
-  store = platform.operatorStore();
-  token = await adminToken(platform);
-});
-
-const as = (method: string, path: string, body?: unknown, by = token) =>
-  call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) });
+const { platform, store, token, as } = await fileAdmin();
 
 /** Sends the head of a request and half of its body. */
 const begin = (

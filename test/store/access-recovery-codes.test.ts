@@ -1,5 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
-import { generateKeys } from "../../scripts/config/secrets.ts";
+import { describe, expect, test } from "vitest";
 import { type Actor, anonymous, system } from "../../shared/access/actor.ts";
 import { listAudit } from "../../shared/access/audit-log.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
@@ -16,30 +15,19 @@ import type { Deps } from "../../shared/deps.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { fileAccess, ORIGIN } from "../support/access.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { countingStore, stoppingStore } from "../support/counting.ts";
-import { admin, failureOf, fileDeps, testDeps } from "../support/entries.ts";
+import { admin, failureOf } from "../support/entries.ts";
 
-const ORIGIN = "http://localhost:8787";
 const realm = sharedRealm;
-const { broker, store } = await fileDeps();
-const generated = await generateKeys();
-const config: Partial<Deps["config"]> = {
-  jwtSigningKeys: generated.JWT_SIGNING_KEYS,
-  encryptionKeys: generated.ENCRYPTION_KEYS,
-  publicUrl: ORIGIN,
-};
+const { broker, store, deps: fromOneNetwork } = await fileAccess();
 let network = 0;
 /** Each call comes from another network, so that limits do not add up. */
 const deps = (over: Store = store, client = `10.0.${network++ >> 8}.${network & 255}`): Deps => {
-  const all = testDeps(over, config);
+  const all = fromOneNetwork(over);
   return { ...all, request: { ...all.request, client } };
 };
-
-beforeEach(async () => {
-  const operator = broker.store("operator");
-  await operator.purge(streams.limits, ">");
-});
 
 interface Person extends Completed {
   device: Authenticator;

@@ -1,5 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
-import { generateKeys } from "../../scripts/config/secrets.ts";
+import { describe, expect, test } from "vitest";
 import { type Actor, anonymous, system } from "../../shared/access/actor.ts";
 import { listAudit } from "../../shared/access/audit-log.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
@@ -13,27 +12,15 @@ import { checkInvitation } from "../../shared/access/recovery/usable.ts";
 import { revokeInvitation } from "../../shared/access/revocation.ts";
 import type { Completed } from "../../shared/access/sessions.ts";
 import { changeUser, removeUser } from "../../shared/access/users.ts";
-import type { Deps } from "../../shared/deps.ts";
-import { buckets, streams } from "../../shared/store/subjects.ts";
+import { buckets } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { fileAccess, ORIGIN } from "../support/access.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { countingStore, stoppingStore } from "../support/counting.ts";
-import { admin, failureOf, fileDeps, testDeps, user } from "../support/entries.ts";
+import { admin, failureOf, user } from "../support/entries.ts";
 
-const ORIGIN = "http://localhost:8787";
 const realm = sharedRealm;
-const { broker, store } = await fileDeps();
-const generated = await generateKeys();
-const config: Partial<Deps["config"]> = {
-  jwtSigningKeys: generated.JWT_SIGNING_KEYS,
-  encryptionKeys: generated.ENCRYPTION_KEYS,
-  publicUrl: ORIGIN,
-};
-const deps = (over: Store = store) => testDeps(over, config);
-
-beforeEach(async () => {
-  await broker.store("operator").purge(streams.limits, ">");
-});
+const { store, deps } = await fileAccess();
 
 interface Person extends Completed {
   device: Authenticator;

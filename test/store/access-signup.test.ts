@@ -1,5 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
-import { generateKeys } from "../../scripts/config/secrets.ts";
+import { describe, expect, test } from "vitest";
 import { anonymous } from "../../shared/access/actor.ts";
 import { listAudit } from "../../shared/access/audit-log.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
@@ -13,20 +12,12 @@ import type { Deps } from "../../shared/deps.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { fileAccess, ORIGIN } from "../support/access.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { countingStore, stoppingStore } from "../support/counting.ts";
-import { admin, failureOf, fileDeps, NO_QUOTAS, testDeps, user } from "../support/entries.ts";
+import { admin, failureOf, NO_QUOTAS, user } from "../support/entries.ts";
 
-const ORIGIN = "http://localhost:8787";
-const { broker, store } = await fileDeps();
-const generated = await generateKeys();
-const config: Partial<Deps["config"]> = {
-  jwtSigningKeys: generated.JWT_SIGNING_KEYS,
-  encryptionKeys: generated.ENCRYPTION_KEYS,
-  publicUrl: ORIGIN,
-};
-const deps = (over: Store = store, more: Partial<Deps["config"]> = {}) =>
-  testDeps(over, { ...config, ...more });
+const { broker, store, deps } = await fileAccess();
 
 let number = 0;
 /** A realm of an orb's own, without accounts. */
@@ -34,10 +25,6 @@ const realmOf = (signup: Realm["signup"] = "open"): Realm => {
   const name = `club${++number}`;
   return { ...sharedRealm, name, base: `/api/${name}`, signup };
 };
-
-beforeEach(async () => {
-  await broker.store("operator").purge(streams.limits, ">");
-});
 
 async function signUp(realm: Realm, device: Authenticator, over: Store = store): Promise<Completed> {
   const { sessionId, publicKey } = await begin(deps(), { realm, signup: true });

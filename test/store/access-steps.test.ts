@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { generateKeys } from "../../scripts/config/secrets.ts";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
 import { type Actor, actorId, system } from "../../shared/access/actor.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
@@ -20,24 +19,14 @@ import {
   removeAdmin,
   removeUser,
 } from "../../shared/access/users.ts";
-import type { Deps } from "../../shared/deps.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { fileAccess, ORIGIN } from "../support/access.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { countingStore, stoppingStore } from "../support/counting.ts";
-import { admin, fileDeps, testDeps, user } from "../support/entries.ts";
+import { admin, user } from "../support/entries.ts";
 
-const ORIGIN = "http://localhost:8787";
-
-const { broker, store } = await fileDeps();
-const generated = await generateKeys();
-const config: Partial<Deps["config"]> = {
-  jwtSigningKeys: generated.JWT_SIGNING_KEYS,
-  encryptionKeys: generated.ENCRYPTION_KEYS,
-  publicUrl: ORIGIN,
-};
-
-const deps = (over: Store = store) => testDeps(over, config);
+const { broker, store, deps } = await fileAccess();
 
 async function register(
   over: Store,

@@ -14,7 +14,6 @@ import { readHookFigures } from "../../shared/hooks/after/figures.ts";
 import { pauseAfter } from "../../shared/hooks/after/lane.ts";
 import { TAKEOVER_MS } from "../../shared/hooks/after/lease.ts";
 import { listDeliveries, redeliver, workerState } from "../../shared/hooks/after/list.ts";
-import { HookWorker, type WorkerOptions } from "../../shared/hooks/after/worker.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { exportOrb } from "../../shared/orb/transfer/export.ts";
@@ -22,46 +21,25 @@ import { updateOrb } from "../../shared/orb/update.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
 import { admin, failureOf, fileDeps, testDeps } from "../support/entries.ts";
-import { type HookService, hookService, Refusal } from "../support/hooks.ts";
+import { type HookService, hookService, hookWorkers, Refusal, until } from "../support/hooks.ts";
 
 const { broker, deps } = await fileDeps();
 
 const EVERY = ["entry.created", "entry.updated", "entry.published", "entry.unpublished", "entry.deleted"];
 let number = 0;
+let orbs = 0;
 let service: HookService;
 let name: string;
-const workers: HookWorker[] = [];
+const { work, stop } = hookWorkers(deps);
 
 beforeEach(async () => {
   name = `notes.hear${++number}`;
   service = await hookService(broker, name);
 });
 afterEach(async () => {
-  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+  await stop();
   await service.close();
 });
-
-/** Starts a process's worker. @param by dependencies, for example with a store that dies */
-function work(more: Partial<WorkerOptions> = {}, by = deps): HookWorker {
-  const worker = new HookWorker(by, {
-    name: `w${Math.random()}`,
-    attempts: 3,
-    retryMs: 20,
-    post: () => Promise.reject(new Error("no webhook")),
-    ...more,
-  });
-  workers.push(worker);
-  worker.start();
-  return worker;
-}
-
-async function until<T>(read: () => T | Promise<T>, fits: (value: T) => boolean): Promise<T> {
-  for (const deadline = Date.now() + 20_000; ; await delay(20)) {
-    const value = await read();
-    if (fits(value)) return value;
-    if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(value)}`);
-  }
-}
 
 const documentOf = (id: string, hook: object | null = {}) => {
   const [, handler = ""] = name.split(".");
@@ -89,7 +67,7 @@ const documentOf = (id: string, hook: object | null = {}) => {
 
 /** Creates a published orb with one hook after writes. */
 async function orbWith(hook: object | null = {}) {
-  const id = `after-${number}-${Math.random().toString(36).slice(2, 8)}`;
+  const id = `after-${number}-${++orbs}`;
   await createOrb(deps, admin, { document: documentOf(id, hook), publish: true });
   const context = async () => {
     const orb = await definitionFor(deps, id);

@@ -33,6 +33,7 @@ const EVERY = [
   "entry.deleted",
 ];
 let number = 0;
+let orbs = 0;
 let service: HookService;
 let name: string;
 
@@ -44,7 +45,7 @@ beforeEach(async () => {
 
 /** Creates a published orb with one hook. */
 async function orbWith(hook: object = {}, hooks = true) {
-  const id = `hooked-${number}-${Math.random().toString(36).slice(2, 8)}`;
+  const id = `hooked-${number}-${++orbs}`;
   const [, handler = ""] = name.split(".");
   const document = {
     id,

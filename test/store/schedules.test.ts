@@ -1,54 +1,32 @@
-/** Schedules of orbs: a real broker writes the ticks, and workers in this process call the handler. */
-import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requireLive } from "../../shared/definition/stored/live.ts";
 import { createEntry } from "../../shared/entry/index.ts";
 import { listDeliveries, redeliver } from "../../shared/hooks/after/list.ts";
 import { LATE_MS } from "../../shared/hooks/after/source.ts";
-import { HookWorker } from "../../shared/hooks/after/worker.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { archiveOrb, deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { admin, failureOf, fileDeps } from "../support/entries.ts";
-import { type HookService, hookService, Refusal } from "../support/hooks.ts";
+import { type HookService, hookService, hookWorkers, Refusal, until } from "../support/hooks.ts";
 
 const { broker, deps } = await fileDeps();
 
 const EVERY_SECOND = "* * * * * *";
 let number = 0;
+let orbs = 0;
 let name: string;
 let service: HookService;
-const workers: HookWorker[] = [];
+const { work, stop } = hookWorkers(deps);
 
 beforeEach(async () => {
   name = `clock.strike${++number}`;
   service = await hookService(broker, name);
 });
 afterEach(async () => {
-  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+  await stop();
   await service.close();
 });
-
-function work(by = deps): HookWorker {
-  const worker = new HookWorker(by, {
-    name: `w${Math.random()}`,
-    attempts: 3,
-    retryMs: 20,
-    post: () => Promise.reject(new Error("no webhook")),
-  });
-  workers.push(worker);
-  worker.start();
-  return worker;
-}
-
-async function until<T>(read: () => T | Promise<T>, fits: (value: T) => boolean): Promise<T> {
-  for (const deadline = Date.now() + 20_000; ; await delay(20)) {
-    const value = await read();
-    if (fits(value)) return value;
-    if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(value)}`);
-  }
-}
 
 const documentOf = (id: string, ...schedules: object[]) => ({
   id,
@@ -69,7 +47,7 @@ const documentOf = (id: string, ...schedules: object[]) => ({
 });
 
 async function orbWith(...schedules: object[]): Promise<string> {
-  const id = `sched-${number}-${Math.random().toString(36).slice(2, 8)}`;
+  const id = `sched-${number}-${++orbs}`;
   await createOrb(deps, admin, { document: documentOf(id, ...schedules), publish: true });
   return id;
 }
@@ -150,7 +128,7 @@ describe("a schedule", () => {
       () => ticks(orb),
       (all) => all.length >= caughtUp + 3,
     );
-    work({ ...deps, clock: { now: () => Date.now() + LATE_MS + 10_000 } });
+    work({}, { ...deps, clock: { now: () => Date.now() + LATE_MS + 10_000 } });
     const after = await until(called, (all) => all.length > caughtUp);
     expect(after[caughtUp]).toBeGreaterThanOrEqual(missed.at(-1) ?? 0);
   });

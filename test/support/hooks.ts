@@ -1,4 +1,6 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { connect, headers, type NatsConnection } from "nats";
+import { HookWorker, type WorkerOptions } from "../../shared/hooks/after/worker.ts";
 import type { TestBroker } from "./broker.ts";
 import { entryOf } from "./services.ts";
 
@@ -75,4 +77,35 @@ export async function hookService(broker: Pick<TestBroker, "tcpUrl">, name: stri
   const entry = entryOf(name, { auth: "AdminRequired", timeoutMs: 30_000 });
   await connection.request(`$KV.handlers.${name}`, JSON.stringify(entry));
   return service;
+}
+
+/** Workers of the processes that a test starts. @param deps dependencies of a worker unless a test names others */
+export function hookWorkers(deps: ConstructorParameters<typeof HookWorker>[0]) {
+  const running: HookWorker[] = [];
+  let started = 0;
+  return {
+    /** Starts a process's worker. @param by dependencies, for example with a store that dies */
+    work(more: Partial<WorkerOptions> = {}, by = deps): HookWorker {
+      const worker = new HookWorker(by, {
+        name: `w${++started}`,
+        attempts: 3,
+        retryMs: 20,
+        post: () => Promise.reject(new Error("no webhook")),
+        ...more,
+      });
+      running.push(worker);
+      worker.start();
+      return worker;
+    },
+    stop: () => Promise.all(running.splice(0).map((worker) => worker.stop())),
+  };
+}
+
+/** Reads until the value fits. Throws after 20 seconds. */
+export async function until<T>(read: () => T | Promise<T>, fits: (value: T) => boolean): Promise<T> {
+  for (const deadline = Date.now() + 20_000; ; await delay(20)) {
+    const value = await read();
+    if (fits(value)) return value;
+    if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(value)}`);
+  }
 }

@@ -1,0 +1,34 @@
+import { afterAll, beforeEach } from "vitest";
+import { streams } from "../../shared/store/subjects.ts";
+import { adminToken, call } from "./auth.ts";
+import { sharedPlatform, startPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
+
+/**
+ * Starts a platform with an admin for all tests of a file. It stops after them.
+ * @param options of a platform of its own; without them, the file's shared platform
+ */
+export async function fileAdmin(options?: TestPlatformOptions) {
+  const platform = await (options === undefined ? sharedPlatform() : startPlatform(options));
+  if (options !== undefined) afterAll(() => platform.stop());
+  const token = await adminToken(platform);
+  return {
+    platform,
+    token,
+    store: platform.operatorStore(),
+    /** Sends a request, as the admin unless another token is given. */
+    as: (method: string, path: string, body?: unknown, by = token) =>
+      call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) }),
+  };
+}
+
+/** Clears all rate limits before each test, because all tests of a file share one client address. */
+export function clearLimits(platform: TestPlatform): void {
+  beforeEach(async () => {
+    const store = platform.operatorStore();
+    await Promise.all([
+      store.purge(streams.limits, "_limit.>"),
+      store.purge(streams.quotas, "_quota.>"),
+      store.purge(streams.longQuotas, "_quota.>"),
+    ]);
+  });
+}
