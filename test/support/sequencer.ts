@@ -11,7 +11,10 @@ const LONGEST: readonly string[] = [
   "test/docs/guides.test.ts",
   "test/faults/link.test.ts",
   "test/http/read-budget.test.ts",
+  "test/http/authority-orb.test.ts",
+  "test/faults/acknowledged.test.ts",
   "test/faults/production.test.ts",
+  "test/faults/hostile.test.ts",
   "test/faults/cluster-authority.test.ts",
 ];
 
