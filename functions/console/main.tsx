@@ -9,6 +9,7 @@ import { LazyPage } from "./shell/lazy.tsx";
 import type { PageParams, Route } from "./shell/nav.ts";
 import { Shell } from "./shell/shell.tsx";
 import { NotAllowed, SignIn } from "./shell/signin.tsx";
+import { guarded } from "./state/leave.ts";
 import { useCaller, useOrb } from "./state/session.ts";
 import { t } from "./texts/t.ts";
 import { Page } from "./ui/page.tsx";
@@ -73,7 +74,7 @@ function App() {
 const root = document.getElementById("app");
 if (root !== null)
   render(
-    <Router base="/console">
+    <Router base="/console" aroundNav={guarded}>
       <App />
     </Router>,
     root,

@@ -27,4 +27,11 @@ export const ROUTES: readonly Route[] = [
     visible: forAdmins,
     nav: { label: "nav.audit", icon: "scroll" },
   },
+  { path: "/orbs/:orb/entries/:module/:schema/new", load: () => import("./entries/form/new.tsx") },
+  {
+    path: "/orbs/:orb/entries/:module/:schema/:id/history",
+    load: () => import("./entries/history/history.tsx"),
+    visible: forAdmins,
+  },
+  { path: "/orbs/:orb/entries/:module/:schema/:id", load: () => import("./entries/form/edit.tsx") },
 ];

@@ -105,3 +105,71 @@ export function removeEntry(
 ): Promise<void> {
   return remove(entryPath(place, entry.id), { query: force ? { force } : {}, revision: entry.revision });
 }
+
+/** Reads a referenced entry: the newest revision for platform admins, the live one for users. */
+export function readTarget(place: EntryPlace, id: string, signal?: AbortSignal): Promise<EntryItem> {
+  return get(entryPath(place, id), { query: everything(place), signal });
+}
+
+/** Finds entries that a reference can name. Without a text, the newest ones. @param field the field that names entries */
+export function findEntries(
+  place: EntryPlace,
+  { text, field, signal }: { text: string; field: string | undefined; signal: AbortSignal },
+): Promise<Page<EntryItem>> {
+  const wanted = text.trim();
+  const query: Record<string, string | number> = { limit: 8, ...everything(place) };
+  if (place.managed) Object.assign(query, { module: place.module, schema: place.schema });
+  if (/^\d[0-9a-z]{19}$/.test(wanted)) query["filter[id]"] = wanted;
+  else if (wanted !== "" && field !== undefined) query[`filter[${field}][contains]`] = wanted;
+  else query.sort = "-createdAt";
+  return get(collectionPath(place), { query, signal });
+}
+
+/** One revision of an entry, as its history lists it. */
+export interface RevisionItem {
+  revision: number;
+  operation: string;
+  status: EntryItem["status"];
+  publishedRevision: number | null;
+  validFrom: string | null;
+  validTo: string | null;
+  at: string;
+  by: string;
+  /** The handler through which the account wrote. */
+  through?: string;
+}
+
+export type EntryRevision = RevisionItem & Pick<EntryItem, "id" | "values">;
+
+/** Lists the history of an entry, the newest revision first. Platform admins only. */
+export function listRevisions(
+  place: EntryPlace,
+  id: string,
+  { cursor, signal }: { cursor?: string | undefined; signal?: AbortSignal } = {},
+): Promise<Page<RevisionItem>> {
+  return get(`${entryPath(place, id)}/revisions`, {
+    query: { sort: "-revision", limit: 30, cursor },
+    signal,
+  });
+}
+
+/** Reads one revision. Platform admins only. */
+export function readRevision(
+  place: EntryPlace,
+  id: string,
+  revision: number,
+  signal?: AbortSignal,
+): Promise<EntryRevision> {
+  return get(`${entryPath(place, id)}/revisions/${revision}`, { signal });
+}
+
+/** Brings the values and the window of a revision back as a draft. Platform admins only. */
+export function restoreRevision(
+  place: EntryPlace,
+  entry: { id: string; revision: number },
+  revision: number,
+): Promise<EntryItem> {
+  return post(`${entryPath(place, entry.id)}/revisions/${revision}/restore`, undefined, {
+    revision: entry.revision,
+  });
+}

@@ -1,31 +1,54 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import type { FieldKind, InputProps } from "./kind.ts";
 
 const pretty = (value: unknown) =>
   value === null || value === undefined ? "" : JSON.stringify(value, null, 2);
 
-function JsonInput({ value, onChange, attributes, disabled }: InputProps) {
+function JsonInput({ value, onChange, attributes, disabled, onFault }: InputProps) {
   const [text, setText] = useState(pretty(value));
+  /** The value that the text stands for. Another one comes from outside, and replaces the text. */
+  const own = useRef(value);
   const [fault, setFault] = useState<string>();
+  const tell = (message: string | undefined) => {
+    setFault(message);
+    onFault?.(message);
+  };
+  useEffect(() => {
+    if (value === own.current) return;
+    own.current = value;
+    setText(pretty(value));
+    tell(undefined);
+  }, [value]);
+  const read = (written: string) => {
+    setText(written);
+    const parsed = parseJson(written);
+    tell("message" in parsed ? parsed.message : undefined);
+    if ("message" in parsed) return;
+    own.current = parsed.value;
+    onChange(parsed.value);
+  };
   return (
     <>
       <textarea
         {...attributes}
         class="mono"
-        rows={8}
+        rows={4}
         spellcheck={false}
         disabled={disabled}
         value={text}
-        onInput={(event) => {
-          const written = event.currentTarget.value;
-          setText(written);
-          const parsed = parseJson(written);
-          setFault("message" in parsed ? parsed.message : undefined);
-          if ("value" in parsed) onChange(parsed.value);
+        {...(fault === undefined ? {} : { "aria-invalid": "true" })}
+        onInput={(event) => read(event.currentTarget.value)}
+        onBlur={() => {
+          const parsed = parseJson(text);
+          if ("value" in parsed) setText(pretty(parsed.value));
         }}
       />
-      {fault === undefined ? null : <p class="error">{fault}</p>}
+      {fault === undefined ? null : (
+        <p class="error" role="status">
+          {fault}
+        </p>
+      )}
     </>
   );
 }

@@ -5,6 +5,14 @@ import type { InputAttributes } from "../ui/form.tsx";
 
 export type FilterOp = "eq" | "ne" | "in" | "gt" | "gte" | "lt" | "lte" | "contains" | "startsWith" | "null";
 
+/** An entry of any orb. */
+export interface EntryTarget {
+  orb: string;
+  module: string;
+  schema: string;
+  id: string;
+}
+
 export interface CellProps {
   field: FieldModel;
   /** One value: never a list, and of one language and market. Null if there is none. */
@@ -16,6 +24,10 @@ export interface InputProps extends CellProps {
   /** Connects the input with its label, hint and error. Spread it on the input. */
   attributes: InputAttributes;
   disabled?: boolean;
+  /** Called when what the user has typed is no value, such as `{` in JSON, and when it is one again. */
+  onFault?: ((message: string | undefined) => void) | undefined;
+  /** Shows another entry beside the form. */
+  onOpen?: ((target: EntryTarget) => void) | undefined;
   /** Id of the orb, for references. */
   orb: string;
   /** Whether the caller is a platform admin, who reads other entries by the management API. */

@@ -1,11 +1,12 @@
 import type { FieldKind } from "./kind.ts";
-import { plainText, TextInput } from "./text-input.tsx";
+import { ReferencePicker } from "./reference-picker.tsx";
+import { plainText } from "./text-input.tsx";
 
 const parse: FieldKind["parse"] = (text) => ({ value: text.trim() === "" ? null : text.trim() });
 
 export const referenceKind: FieldKind = {
   Cell: ({ value }) => <code class="clip">{plainText(value)}</code>,
-  Input: (props) => <TextInput {...props} parse={parse} />,
+  Input: ReferencePicker,
   filterOps: ["eq", "ne", "in", "null"],
   parse,
   format: plainText,

@@ -14,6 +14,7 @@ export function TextInput({
   onChange,
   attributes,
   disabled,
+  onFault,
   parse,
   type = "text",
   inputMode,
@@ -36,6 +37,7 @@ export function TextInput({
         const written = event.currentTarget.value;
         setText(written);
         const parsed = parse(written, field);
+        onFault?.("message" in parsed ? parsed.message : undefined);
         onChange("value" in parsed ? parsed.value : written);
       }}
     />

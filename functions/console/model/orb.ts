@@ -32,6 +32,8 @@ export interface FieldModel {
   min?: number | string;
   max?: number | string;
   pattern?: string;
+  /** Who may read and set it, if not every caller of the entry: built-in roles, `own`, roles of the orb. */
+  access?: { read?: readonly string[]; write?: readonly string[] };
 }
 
 export type ModuleType = "CONTENT" | "CONFIG" | "RULES" | "TRANSACTIONS" | "SETTINGS";

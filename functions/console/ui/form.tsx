@@ -18,6 +18,8 @@ export interface InputAttributes {
   id: string;
   "aria-describedby": string | undefined;
   "aria-invalid": "true" | undefined;
+  /** Only for an input without a label of its own, such as an item of a list. */
+  "aria-label"?: string;
 }
 
 /** A labelled place for any input. */

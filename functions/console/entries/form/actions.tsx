@@ -1,0 +1,179 @@
+/** What can be done with the entry: buttons for the next step, a menu for the rest, and the same as commands. */
+import { useRef } from "preact/hooks";
+import { useLocation } from "wouter-preact";
+import type { EntryItem } from "../../api/entries.ts";
+import { type Command, shownKey, useCommands } from "../../state/commands.ts";
+import { t } from "../../texts/t.ts";
+import { Button } from "../../ui/button.tsx";
+import { Icon, type IconName } from "../../ui/icon.tsx";
+import { Menu } from "../../ui/menu.tsx";
+import type { Draft } from "./draft.ts";
+import type { Rights } from "./rights.ts";
+import type { Saving } from "./saving.ts";
+
+interface Act {
+  id: string;
+  label: string;
+  icon: IconName;
+  danger?: boolean;
+  key?: string;
+  run: () => void;
+}
+
+export function Actions({
+  entry,
+  draft,
+  rights,
+  saving,
+  save,
+  path,
+}: {
+  entry: EntryItem | undefined;
+  draft: Draft;
+  rights: Rights;
+  saving: Saving;
+  /** Saves after the checks of the form. */
+  save: (publish: boolean) => void;
+  /** Path of the schema's entries. */
+  path: string;
+}) {
+  const [, go] = useLocation();
+  const isChanged = draft.changed.length > 0;
+  const mayPublish = rights.may("publish");
+  const canSave = rights.readOnly === undefined && (isChanged || entry === undefined);
+  const newer =
+    entry !== undefined && entry.publishedRevision !== null && entry.publishedRevision < entry.revision;
+  const status = entry?.status;
+  const publishable =
+    mayPublish &&
+    status !== "ARCHIVED" &&
+    (canSave || (entry !== undefined && !isChanged && (status !== "PUBLISHED" || newer)));
+  const writes = entry === undefined || isChanged;
+  const publishText = t(writes ? "entry.savePublish" : "entry.publish");
+  const more: (Act | false)[] = [
+    status === "PUBLISHED" &&
+      mayPublish && {
+        id: "unpublish",
+        label: t("entry.unpublish"),
+        icon: "download",
+        run: () => void saving.move("unpublish"),
+      },
+    status === "ARCHIVED" &&
+      rights.may("delete") && {
+        id: "restore",
+        label: t("entry.restore"),
+        icon: "undo",
+        run: () => void saving.move("restore"),
+      },
+    newer &&
+      rights.history &&
+      rights.may("update") && {
+        id: "discard",
+        label: t("entry.discard"),
+        icon: "undo",
+        run: () => void saving.restore(entry?.publishedRevision ?? 0),
+      },
+    entry !== undefined &&
+      rights.may("create") && {
+        id: "duplicate",
+        label: t("entry.duplicate"),
+        icon: "copy",
+        run: () => go(`${path}/new?from=${encodeURIComponent(entry.id)}`),
+      },
+    entry !== undefined &&
+      rights.history && {
+        id: "history",
+        label: t("entry.history"),
+        icon: "history",
+        run: () => go(`${path}/${encodeURIComponent(entry.id)}/history`),
+      },
+    entry !== undefined &&
+      status !== "ARCHIVED" &&
+      rights.may("delete") && {
+        id: "archive",
+        label: t("entry.archive"),
+        icon: "archive",
+        run: () => void saving.move("archive"),
+      },
+    entry !== undefined &&
+      rights.may("delete") && {
+        id: "delete",
+        label: t("entry.delete"),
+        icon: "trash",
+        danger: true,
+        run: () => void saving.remove(),
+      },
+  ];
+  const acts = more.filter((act) => act !== false);
+  // A key can be pressed before the effect of the newest input ran, so the commands look here.
+  const newest = useRef({ acts, canSave, publishable, save });
+  newest.current = { acts, canSave, publishable, save };
+  const names = acts.map(({ label }) => label).join();
+  useCommands(() => {
+    const group = t("entry.entry");
+    const own: Command[] = acts.map(({ id, label }) => ({
+      id: `entry.${id}`,
+      title: label,
+      group,
+      run: () => newest.current.acts.find((act) => act.id === id)?.run(),
+    }));
+    if (rights.readOnly === undefined)
+      own.push({
+        id: "entry.save",
+        title: t("entry.saveDraft"),
+        group,
+        key: "mod+s",
+        run: () => newest.current.canSave && newest.current.save(false),
+      });
+    if (mayPublish)
+      own.push({
+        id: "entry.publish",
+        title: t("entry.savePublish"),
+        group,
+        key: "mod+Enter",
+        run: () => newest.current.publishable && newest.current.save(true),
+      });
+    return own;
+  }, [names, rights.readOnly, mayPublish]);
+  if (acts.length === 0 && rights.readOnly !== undefined) return null;
+  return (
+    <div class="entry-actions">
+      {publishable ? (
+        <Button
+          kind="primary"
+          busy={saving.busy === "publish"}
+          disabled={saving.busy !== undefined && saving.busy !== "publish"}
+          title={shownKey("mod+Enter")}
+          onClick={() => save(true)}
+        >
+          {publishText}
+        </Button>
+      ) : null}
+      {rights.readOnly === undefined ? (
+        <Button
+          kind={publishable || !canSave ? "plain" : "primary"}
+          busy={saving.busy === "save"}
+          disabled={!canSave || (saving.busy !== undefined && saving.busy !== "save")}
+          title={shownKey("mod+s")}
+          onClick={() => save(false)}
+        >
+          {t("entry.saveDraft")}
+        </Button>
+      ) : null}
+      {acts.length === 0 ? null : (
+        <Menu
+          label={t("entry.more")}
+          class="button square"
+          button={<Icon name="ellipsis" />}
+          items={acts.map(({ label, icon, danger, run }) => ({
+            label,
+            icon,
+            run,
+            danger: danger === true,
+            disabled: saving.busy !== undefined,
+          }))}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,87 @@
+/** The content of the form: what it began with, what the user has typed, and what is stored now. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { EntryItem } from "../../api/entries.ts";
+import { type Cell, type Content, differing, withValue } from "../../model/cells.ts";
+import type { SchemaModel } from "../../model/orb.ts";
+import { forgetDraft, keepDraft, keptDraft } from "./kept.ts";
+
+export const contentOf = ({ values, validFrom, validTo }: Content): Content => ({
+  values,
+  validFrom,
+  validTo,
+});
+
+/** What the changes of the form are based on. */
+export interface Base {
+  /** 0 for a new entry. */
+  revision: number;
+  content: Content;
+}
+
+export interface Draft {
+  base: Base;
+  content: Content;
+  /** Cells that differ from the base. */
+  changed: readonly Cell[];
+  /** Whether the form holds what was typed before the page was loaded. */
+  restored: boolean;
+  set: (cell: Cell, value: unknown) => void;
+  /** Begins again with a stored or chosen content. */
+  begin: (base: Base, content?: Content) => void;
+}
+
+const baseOf = (entry: EntryItem): Base => ({ revision: entry.revision, content: contentOf(entry) });
+
+/**
+ * @param entry the stored entry; undefined for a new one
+ * @param start the content of a new entry
+ * @param key under which the tab keeps unsaved changes
+ */
+export function useDraft({
+  entry,
+  start,
+  schema,
+  cells,
+  key,
+}: {
+  entry: EntryItem | undefined;
+  start: Content;
+  schema: SchemaModel;
+  cells: readonly Cell[];
+  key: string;
+}): Draft {
+  const [state, setState] = useState(() => {
+    const base = entry === undefined ? { revision: 0, content: start } : baseOf(entry);
+    const kept = keptDraft(key);
+    if (kept === undefined || differing(cells, kept.base, kept.draft).length === 0)
+      return { base, content: base.content, restored: false };
+    return { base: { revision: kept.revision, content: kept.base }, content: kept.draft, restored: true };
+  });
+  const { base, content } = state;
+  const changed = useMemo(() => differing(cells, base.content, content), [cells, base, content]);
+  const isChanged = changed.length > 0;
+  // Another revision replaces the form's content only while there is nothing to lose.
+  useEffect(() => {
+    if (entry === undefined || entry.revision <= base.revision || isChanged) return;
+    setState({ base: baseOf(entry), content: contentOf(entry), restored: false });
+  }, [entry, isChanged]);
+  const timer = useRef<ReturnType<typeof setTimeout>>();
+  useEffect(() => {
+    clearTimeout(timer.current);
+    if (!isChanged) forgetDraft(key);
+    else
+      timer.current = setTimeout(
+        () => keepDraft(key, { base: base.content, revision: base.revision, draft: content }, schema),
+        300,
+      );
+    return () => clearTimeout(timer.current);
+  }, [content, base, isChanged, key]);
+  return {
+    base,
+    content,
+    changed,
+    restored: state.restored && isChanged,
+    set: (cell, value) => setState((now) => ({ ...now, content: withValue(now.content, cell, value) })),
+    begin: (next, first = next.content) => setState({ base: next, content: first, restored: false }),
+  };
+}

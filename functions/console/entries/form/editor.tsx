@@ -1,0 +1,299 @@
+/** The form of an entry: its fields, its state, and what can be done with it. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLocation, useSearchParams } from "wouter-preact";
+import type { Fault } from "../../../../shared/client/problem.ts";
+import { type Caller, isPlatformAdmin } from "../../api/caller.ts";
+import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
+import type { EntryTarget } from "../../fields/kind.ts";
+import { type Content, cellsOf, plainValue, pointerOf, windowCells } from "../../model/cells.ts";
+import { type ModuleModel, type OrbModel, type SchemaModel, titleField, titleOf } from "../../model/orb.ts";
+import { orbLink } from "../../shell/nav.ts";
+import { leaveFreely, useLeaveGuard } from "../../state/leave.ts";
+import { t } from "../../texts/t.ts";
+import { Button } from "../../ui/button.tsx";
+import { confirm } from "../../ui/dialog.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Page } from "../../ui/page.tsx";
+import { faultsOf, otherFaults, ProblemBox } from "../../ui/problem.tsx";
+import { complain } from "../../ui/toast.tsx";
+import { useNames } from "../names.ts";
+import { Actions } from "./actions.tsx";
+import { ConflictDialog } from "./conflict.tsx";
+import { useDraft } from "./draft.ts";
+import { FieldEditor, type FormContext } from "./field.tsx";
+import { forgetDraft, keptKey } from "./kept.ts";
+import { Panel } from "./panel.tsx";
+import { rightsOf } from "./rights.ts";
+import { TryRules } from "./rules.tsx";
+import { useSaving } from "./saving.ts";
+import { Schedule } from "./schedule.tsx";
+import { Status } from "./status.tsx";
+import { Variants } from "./variants.tsx";
+
+/** Moves the focus to the first input that is wrong, after the faults are shown. */
+function focusFault(): void {
+  setTimeout(() => {
+    const first =
+      document.querySelector<HTMLElement>("main [aria-invalid=true]") ??
+      document.querySelector<HTMLElement>("main .problem");
+    first?.focus();
+    first?.scrollIntoView({ block: "center" });
+  });
+}
+
+function Notice({
+  children,
+  icon,
+}: {
+  children: preact.ComponentChildren;
+  icon: "info" | "lock" | "triangleAlert";
+}) {
+  return (
+    <div class={`entry-notice ${icon === "triangleAlert" ? "warning" : ""}`} role="status">
+      <Icon name={icon} />
+      <div>{children}</div>
+    </div>
+  );
+}
+
+export function Editor({
+  caller,
+  orb,
+  module,
+  schema,
+  entry,
+  start,
+  onStored,
+}: {
+  caller: Caller;
+  orb: OrbModel;
+  module: ModuleModel;
+  schema: SchemaModel;
+  /** The stored entry; undefined for a new one. */
+  entry: EntryItem | undefined;
+  /** Content of a new entry. */
+  start: Content;
+  onStored: (entry: EntryItem) => void;
+}) {
+  const [, go] = useLocation();
+  const [search, setSearch] = useSearchParams();
+  const managed = isPlatformAdmin(caller);
+  const place: EntryPlace = { orb: orb.id, module: module.id, schema: schema.id, managed };
+  const path = orbLink(orb.id, "entries", module.id, schema.id);
+  const rights = useMemo(
+    () => rightsOf(caller, { orb, module, schema }, entry),
+    [caller, orb, module, schema, entry],
+  );
+  const fields = schema.fields.filter(({ name }) => rights.readable.has(name) || rights.writable.has(name));
+  const windows = useMemo(
+    () => windowCells({ validFrom: t("entry.validFrom"), validTo: t("entry.validTo") }),
+    [],
+  );
+  const cells = useMemo(() => [...cellsOf({ fields }, orb), ...windows], [schema, orb, rights]);
+  const key = keptKey(caller.account, orb.id, module.id, schema.id, entry?.id ?? "new");
+  const draft = useDraft({ entry, start, schema, cells, key });
+  const nameOf = useNames(caller);
+  const [target, setTarget] = useState<EntryTarget>();
+  const [revealed, setRevealed] = useState<Content>();
+  /** What was typed and is no value, by the place of its cell. */
+  const typed = useRef(new Map<string, string>());
+  const [checked, setChecked] = useState<readonly Fault[]>([]);
+  /** Places that changed since the last check, so that its faults are out of date there. */
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const saving = useSaving({
+    place,
+    orb,
+    entry,
+    draft,
+    // A field that the caller may not set is left out, so that it stays.
+    writable: fields.filter(
+      ({ name }) =>
+        rights.writable.has(name) &&
+        (rights.readable.has(name) || draft.changed.some((cell) => cell.field.name === name)),
+    ),
+    onStored: (next) => {
+      setRevealed(undefined);
+      onStored(next);
+    },
+    onCreated: ({ id }) => {
+      forgetDraft(key);
+      leaveFreely();
+      go(`${path}/${encodeURIComponent(id)}`, { replace: true });
+    },
+    onRemoved: () => {
+      forgetDraft(key);
+      leaveFreely();
+      go(path);
+    },
+  });
+  const isChanged = draft.changed.length > 0;
+  useLeaveGuard(isChanged, async () => {
+    const leaves = await confirm({
+      title: t("entry.leaveTitle"),
+      text: t("entry.leaveText", { count: draft.changed.length }),
+      action: t("entry.leave"),
+      danger: true,
+    });
+    if (leaves) forgetDraft(key);
+    return leaves;
+  });
+  const language = orb.languages.find((tag) => tag === search.get("language"));
+  const market = orb.markets.find((name) => name === search.get("market"));
+  const choose = (name: "language" | "market", value: string | undefined) =>
+    setSearch(
+      (now) => {
+        const next = new URLSearchParams(now);
+        if (value === undefined) next.delete(name);
+        else next.set(name, value);
+        return next;
+      },
+      { replace: true },
+    );
+  const faults = [...checked, ...faultsOf(saving.problem)].filter(
+    ({ path }) => ![...touched].some((one) => path === one || path.startsWith(`${one}/`)),
+  );
+  // A fault may be in a language that is not shown.
+  useEffect(() => {
+    if (saving.problem === undefined) return;
+    setTouched(new Set());
+    const hidden = cells.filter(
+      (cell) =>
+        faults.some((fault) => fault.path === pointerOf(cell)) &&
+        ((language !== undefined && cell.language !== undefined && cell.language !== language) ||
+          (market !== undefined && cell.market !== undefined && cell.market !== market)),
+    );
+    if (hidden.length > 0) setSearch({}, { replace: true });
+    focusFault();
+  }, [saving.problem]);
+  const save = (publish: boolean) => {
+    const found = [...typed.current].map(([path, message]) => ({ path, code: "typed", message }));
+    setChecked(found);
+    setTouched(new Set());
+    if (found.length > 0) focusFault();
+    else void saving.save(publish);
+  };
+  const context: FormContext = {
+    orb,
+    managed,
+    draft: draft.content,
+    faults,
+    readOnly: rights.readOnly,
+    writable: rights.writable,
+    language,
+    market,
+    revealed,
+    reveal:
+      rights.reveal && entry !== undefined
+        ? () => readEntry(place, entry.id, { query: { reveal: true } }).then(setRevealed, complain)
+        : undefined,
+    set: (cell, value) => {
+      setTouched((now) => (now.has(pointerOf(cell)) ? now : new Set([...now, pointerOf(cell)])));
+      draft.set(cell, value);
+    },
+    tell: (cell, message) => {
+      if (message === undefined) typed.current.delete(pointerOf(cell));
+      else typed.current.set(pointerOf(cell), message);
+    },
+    open: setTarget,
+  };
+  const named = titleField(schema);
+  const title =
+    entry === undefined
+      ? t("entry.newTitle", { name: titleOf(schema) })
+      : (named === undefined ? "" : plainValue(entry.values[named.name])) || entry.id;
+  const newer = entry !== undefined && isChanged && entry.revision > draft.base.revision;
+  const rest = otherFaults(faults, cells.map(pointerOf).concat(fields.map(({ name }) => `/values/${name}`)));
+  return (
+    <Page
+      wide
+      title={title}
+      path={[
+        { label: titleOf(orb), to: orbLink(orb.id) },
+        { label: titleOf(schema), to: path },
+      ]}
+    >
+      <div class={`entry ${target === undefined ? "" : "with-beside"}`}>
+        <div class="entry-main">
+          {rights.readOnly === undefined ? null : <Notice icon="lock">{rights.readOnly}</Notice>}
+          {draft.restored ? (
+            <Notice icon="info">
+              <p>{t("entry.restoredTyped")}</p>
+              <Button
+                size="small"
+                onClick={() =>
+                  draft.begin(
+                    entry === undefined
+                      ? { revision: 0, content: start }
+                      : { revision: entry.revision, content: entry },
+                  )
+                }
+              >
+                {t("entry.discardTyped")}
+              </Button>
+            </Notice>
+          ) : null}
+          {newer ? (
+            <Notice icon="triangleAlert">
+              {t("entry.changedMeanwhile", { who: nameOf(entry.updatedBy) })}
+            </Notice>
+          ) : null}
+          {saving.problem === undefined ||
+          (faultsOf(saving.problem).length > 0 && rest.length === 0) ? null : (
+            <ProblemBox error={saving.problem} />
+          )}
+          <Variants {...{ orb, cells, language, market }} draft={draft.content} onChange={choose} />
+          <form
+            class="card entry-form"
+            aria-label={t("entry.fields")}
+            onSubmit={(event) => {
+              event.preventDefault();
+            }}
+          >
+            {fields.map((field) => (
+              <FieldEditor key={field.name} field={field} context={context} />
+            ))}
+          </form>
+          {module.type === "RULES" ? <TryRules orb={orb.id} module={module.id} schema={schema.id} /> : null}
+        </div>
+        <div class="entry-side">
+          <Actions {...{ entry, draft, rights, saving, save, path }} />
+          {isChanged && rights.readOnly === undefined ? (
+            <p class="entry-unsaved" role="status">
+              {t("entry.unsaved", { count: draft.changed.length })}
+            </p>
+          ) : null}
+          {entry === undefined ? null : (
+            <Status
+              {...{ entry, place, cells, isChanged, nameOf }}
+              content={draft.content}
+              history={rights.history ? `${path}/${encodeURIComponent(entry.id)}/history` : undefined}
+            />
+          )}
+          {module.type === "CONTENT" || module.type === "CONFIG" || module.type === "RULES" ? (
+            <Schedule entry={entry} cells={windows} context={context} />
+          ) : null}
+        </div>
+        {target === undefined ? null : (
+          <Panel target={target} managed={managed} onClose={() => setTarget(undefined)} />
+        )}
+      </div>
+      {saving.meeting === undefined ? null : (
+        <ConflictDialog
+          cells={cells}
+          base={draft.base.content}
+          mine={draft.content}
+          theirs={saving.meeting.theirs}
+          who={nameOf(saving.meeting.theirs.updatedBy)}
+          publish={saving.meeting.publish}
+          onClose={() => {
+            if (saving.meeting !== undefined) onStored(saving.meeting.theirs);
+            saving.leaveMeeting();
+          }}
+          onChosen={(content) =>
+            saving.meeting === undefined ? undefined : void saving.saveChosen(content, saving.meeting)
+          }
+        />
+      )}
+    </Page>
+  );
+}

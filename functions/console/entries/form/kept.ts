@@ -1,0 +1,53 @@
+/**
+ * Keeps what was typed and not saved in this tab, so that a reload or a new sign-in loses nothing. Sensitive values are
+ * not kept.
+ */
+import type { Account } from "../../api/caller.ts";
+import type { Content } from "../../model/cells.ts";
+import type { SchemaModel } from "../../model/orb.ts";
+
+export interface Kept {
+  /** What the changes began with, and its revision; 0 for a new entry. */
+  base: Content;
+  revision: number;
+  draft: Content;
+}
+
+/** Each account has drafts of its own. */
+export const keptKey = (account: Account | null, ...place: readonly string[]): string =>
+  ["console.draft", account?.realm ?? "", account?.id ?? "", ...place].join("/");
+
+function without(content: Content, { fields }: SchemaModel, base: Content): Content {
+  const secret = new Set(fields.filter(({ sensitive }) => sensitive).map(({ name }) => name));
+  const values = Object.entries(content.values).map(([name, value]) => [
+    name,
+    secret.has(name) ? (base.values[name] ?? null) : value,
+  ]);
+  return { ...content, values: Object.fromEntries(values) };
+}
+
+export function keepDraft(key: string, { base, revision, draft }: Kept, schema: SchemaModel): void {
+  try {
+    const kept: Kept = { base, revision, draft: without(draft, schema, base) };
+    sessionStorage.setItem(key, JSON.stringify(kept));
+  } catch {
+    // The browser has no room or blocks storage. The changes stay in the form.
+  }
+}
+
+export function forgetDraft(key: string): void {
+  try {
+    sessionStorage.removeItem(key);
+  } catch {
+    // The browser blocks storage, so nothing was kept.
+  }
+}
+
+export function keptDraft(key: string): Kept | undefined {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(key) ?? "null") as Kept | null;
+    return kept ?? undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,61 @@
+/** A new entry, empty or as a copy of another one. */
+import { useSearchParams } from "wouter-preact";
+import { isPlatformAdmin } from "../../api/caller.ts";
+import { readEntry } from "../../api/entries.ts";
+import { type Content, newContent } from "../../model/cells.ts";
+import type { PageParams } from "../../shell/nav.ts";
+import { useLoad } from "../../state/load.ts";
+import { t } from "../../texts/t.ts";
+import { Page } from "../../ui/page.tsx";
+import { Shows } from "../../ui/states.tsx";
+import { type Place, WithSchema } from "../place.tsx";
+import { contentOf } from "./draft.ts";
+import { Editor } from "./editor.tsx";
+
+/** Returns the content of a copy. Unique values and secrets are left out, because they belong to one entry. */
+function copyOf(content: Content, { schema }: Place): Content {
+  const own = new Set(
+    schema.fields.filter(({ unique, sensitive }) => unique || sensitive).map(({ name }) => name),
+  );
+  const values = Object.entries(content.values).filter(([name]) => !own.has(name));
+  return { ...contentOf(content), values: Object.fromEntries(values) };
+}
+
+function Copy({ of: id, place }: { of: string; place: Place }) {
+  const { caller, orb, module, schema } = place;
+  const managed = isPlatformAdmin(caller);
+  const entry = useLoad(`orbs/${orb.id}/copy/${id}`, (signal) =>
+    readEntry({ orb: orb.id, module: module.id, schema: schema.id, managed }, id, { signal }),
+  );
+  if (entry.data !== undefined)
+    return (
+      <Editor {...place} entry={undefined} start={copyOf(entry.data, place)} onStored={() => undefined} />
+    );
+  return (
+    <Page title={t("entry.duplicate")}>
+      <Shows of={entry}>{() => null}</Shows>
+    </Page>
+  );
+}
+
+export default function NewEntry({ params }: { params: PageParams }) {
+  const [search] = useSearchParams();
+  const from = search.get("from");
+  return (
+    <WithSchema params={params}>
+      {(place) =>
+        from === null ? (
+          <Editor
+            {...place}
+            key={`${place.module.id}/${place.schema.id}`}
+            entry={undefined}
+            start={newContent(place.schema, place.orb)}
+            onStored={() => undefined}
+          />
+        ) : (
+          <Copy key={from} of={from} place={place} />
+        )
+      }
+    </WithSchema>
+  );
+}

@@ -1,0 +1,52 @@
+/** What the caller may do with one entry. */
+import { type Action, type Caller, isPlatformAdmin, may } from "../../api/caller.ts";
+import type { EntryItem } from "../../api/entries.ts";
+import type { ModuleType, OrbModel, SchemaModel } from "../../model/orb.ts";
+import { mayField, type Rank } from "../../model/rights.ts";
+import { t } from "../../texts/t.ts";
+
+export interface Rights {
+  may: (action: Action) => boolean;
+  reveal: boolean;
+  /** The history, and what needs it. */
+  history: boolean;
+  /** Names of the fields that the caller may read. */
+  readable: ReadonlySet<string>;
+  /** Names of the fields that the caller may set. */
+  writable: ReadonlySet<string>;
+  /** Why nothing can be changed; undefined if something can. */
+  readOnly: string | undefined;
+}
+
+export function rightsOf(
+  caller: Caller,
+  { orb, module, schema }: { orb: OrbModel; module: { id: string; type: ModuleType }; schema: SchemaModel },
+  entry: EntryItem | undefined,
+): Rights {
+  const admin = isPlatformAdmin(caller);
+  const own = entry === undefined || entry.createdBy === caller.account?.id;
+  const rank: Rank = admin
+    ? { role: "owner", orbRole: "", own }
+    : { role: caller.orb?.role ?? "public", orbRole: caller.account?.role ?? "", own };
+  const allowed = (action: Action) =>
+    may(caller, action, { module: module.id, schema: schema.id }, own && entry !== undefined);
+  const names = (action: "read" | "write") =>
+    new Set(schema.fields.filter((field) => mayField(field, action, rank, orb)).map(({ name }) => name));
+  const changes = entry === undefined ? "create" : "update";
+  const readOnly =
+    module.type === "TRANSACTIONS"
+      ? t("entry.recordsStay")
+      : entry?.status === "ARCHIVED"
+        ? t("entry.archivedStays")
+        : allowed(changes)
+          ? undefined
+          : t("entry.notYours");
+  return {
+    may: (action) => module.type !== "TRANSACTIONS" && allowed(action),
+    reveal: rank.role === "owner",
+    history: admin,
+    readable: names("read"),
+    writable: names("write"),
+    readOnly,
+  };
+}

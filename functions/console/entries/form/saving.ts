@@ -1,0 +1,214 @@
+/** Saves the form and moves the entry between states. Every write names the revision that it is based on. */
+import { useState } from "preact/hooks";
+import { isProblem } from "../../../../shared/client/problem.ts";
+import {
+  createEntry,
+  type EntryItem,
+  type EntryMove,
+  type EntryPlace,
+  moveEntry,
+  readEntry,
+  removeEntry,
+  restoreRevision,
+  updateEntry,
+} from "../../api/entries.ts";
+import { type Content, valuesToSend } from "../../model/cells.ts";
+import type { FieldModel, OrbModel } from "../../model/orb.ts";
+import { refresh } from "../../state/load.ts";
+import { type TextKey, t } from "../../texts/t.ts";
+import { confirm } from "../../ui/dialog.tsx";
+import { complain, say } from "../../ui/toast.tsx";
+import { contentOf, type Draft } from "./draft.ts";
+
+/** A save that met a newer revision of another person. */
+export interface Meeting {
+  theirs: EntryItem;
+  publish: boolean;
+}
+
+export interface Saving {
+  /** What runs now: `save`, `publish`, the name of a move. */
+  busy: string | undefined;
+  problem: unknown;
+  meeting: Meeting | undefined;
+  save: (publish: boolean) => Promise<void>;
+  /** Saves content that was chosen from two versions. */
+  saveChosen: (content: Content, meeting: Meeting) => Promise<void>;
+  leaveMeeting: () => void;
+  move: (move: EntryMove) => Promise<void>;
+  remove: () => Promise<void>;
+  /** Brings a revision back as a draft. */
+  restore: (revision: number) => Promise<void>;
+}
+
+const MOVED: Readonly<Record<EntryMove, TextKey>> = {
+  publish: "entry.published",
+  unpublish: "entry.unpublished",
+  archive: "entry.archived",
+  restore: "entry.restored",
+};
+
+export function useSaving({
+  place,
+  orb,
+  entry,
+  draft,
+  writable,
+  onStored,
+  onCreated,
+  onRemoved,
+}: {
+  place: EntryPlace;
+  orb: OrbModel;
+  entry: EntryItem | undefined;
+  draft: Draft;
+  writable: readonly FieldModel[];
+  onStored: (entry: EntryItem) => void;
+  onCreated: (entry: EntryItem) => void;
+  onRemoved: () => void;
+}): Saving {
+  const [busy, setBusy] = useState<string>();
+  const [problem, setProblem] = useState<unknown>();
+  const [meeting, setMeeting] = useState<Meeting>();
+  const changedLists = () => refresh(`orbs/${place.orb}/`);
+
+  async function run(name: string, work: () => Promise<void>, publish = false): Promise<void> {
+    if (busy !== undefined) return;
+    setBusy(name);
+    setProblem(undefined);
+    try {
+      await work();
+    } catch (error) {
+      if (entry !== undefined && isProblem(error, "revision_mismatch")) {
+        try {
+          setMeeting({ theirs: await readEntry(place, entry.id), publish });
+        } catch (gone) {
+          setProblem(gone);
+        }
+      } else setProblem(error);
+    } finally {
+      setBusy(undefined);
+    }
+  }
+
+  const stored = (next: EntryItem) => {
+    onStored(next);
+    draft.begin({ revision: next.revision, content: contentOf(next) });
+    changedLists();
+  };
+
+  /** Offers to undo a change with the requests that lead back. */
+  const offerUndo = (text: string, undo: (() => Promise<unknown>) | undefined) =>
+    say(
+      text,
+      undo === undefined
+        ? undefined
+        : { label: t("entry.undo"), run: () => void undo().then(changedLists, complain) },
+    );
+
+  /** Returns how to go back to the revision before a save; undefined if the API has no way. */
+  const undoOf = (before: EntryItem, after: EntryItem, publish: boolean) => {
+    const back = () => restoreRevision(place, after, before.revision);
+    if (!publish) return place.managed ? back : undefined;
+    if (before.status !== "PUBLISHED") return () => moveEntry(place, after, "unpublish");
+    // The live revision comes back only if it was the newest one.
+    if (!place.managed || before.publishedRevision !== before.revision) return undefined;
+    return async () => moveEntry(place, await back(), "publish");
+  };
+
+  const write = async (publish: boolean, content: Content, revision: number) => {
+    const change = {
+      values: valuesToSend(content, writable, orb),
+      validFrom: content.validFrom,
+      validTo: content.validTo,
+    };
+    if (entry === undefined) {
+      const made = await createEntry(place, change, publish);
+      draft.begin({ revision: made.revision, content: contentOf(made) });
+      changedLists();
+      say(t(publish ? "entry.createdPublished" : "entry.created"));
+      onCreated(made);
+      return;
+    }
+    const next = await updateEntry(place, { id: entry.id, revision }, change, publish);
+    stored(next);
+    offerUndo(t(publish ? "entry.published" : "entry.saved"), undoOf(entry, next, publish));
+  };
+
+  const moveTo = async (move: EntryMove) => {
+    if (entry === undefined) return;
+    const next = await moveEntry(place, { id: entry.id, revision: draft.base.revision }, move).catch(
+      async (error: unknown) => {
+        if (move !== "archive" || !(await agreesToForce(error, t("entry.archive")))) throw error;
+        return moveEntry(place, { id: entry.id, revision: draft.base.revision }, move, true);
+      },
+    );
+    stored(next);
+    const back: Partial<Record<EntryMove, EntryMove>> = { unpublish: "publish", archive: "restore" };
+    const reverse = move === "publish" && entry.status !== "PUBLISHED" ? "unpublish" : back[move];
+    offerUndo(t(MOVED[move]), reverse === undefined ? undefined : () => moveEntry(place, next, reverse));
+  };
+
+  return {
+    busy,
+    problem,
+    meeting,
+    save: (publish) => {
+      if (publish && entry !== undefined && draft.changed.length === 0)
+        return run("publish", () => moveTo("publish"), true);
+      return run(
+        publish ? "publish" : "save",
+        () => write(publish, draft.content, draft.base.revision),
+        publish,
+      );
+    },
+    saveChosen: (content, { theirs, publish }) => {
+      setMeeting(undefined);
+      // What was typed stays in the form if this write fails too.
+      draft.begin({ revision: theirs.revision, content: contentOf(theirs) }, content);
+      onStored(theirs);
+      return run(publish ? "publish" : "save", () => write(publish, content, theirs.revision), publish);
+    },
+    leaveMeeting: () => setMeeting(undefined),
+    move: (move) => run(move, () => moveTo(move)),
+    remove: () =>
+      run("delete", async () => {
+        if (entry === undefined) return;
+        const sure = await confirm({
+          title: t("entry.deleteTitle"),
+          text: t(place.managed ? "entry.deleteText" : "entry.deleteTextUser"),
+          action: t("entry.delete"),
+          danger: true,
+        });
+        if (!sure) return;
+        const target = { id: entry.id, revision: draft.base.revision };
+        await removeEntry(place, target).catch(async (error: unknown) => {
+          if (!(await agreesToForce(error, t("entry.delete")))) throw error;
+          await removeEntry(place, target, true);
+        });
+        say(t("entry.deleted"));
+        onRemoved();
+        // The page of the entry is gone by then, and does not look for it again.
+        setTimeout(changedLists);
+      }),
+    restore: (revision) =>
+      run("restore", async () => {
+        if (entry === undefined) return;
+        const next = await restoreRevision(place, { id: entry.id, revision: draft.base.revision }, revision);
+        stored(next);
+        offerUndo(t("entry.wentBack"), undoOf(entry, next, false));
+      }),
+  };
+}
+
+/** Asks whether to go on although other entries refer to this one. Returns false for any other error. */
+async function agreesToForce(error: unknown, action: string): Promise<boolean> {
+  if (!isProblem(error, "referenced")) return false;
+  const { referrers } = error.body;
+  return confirm({
+    title: t("entry.referencedTitle"),
+    text: t("entry.referencedText", { count: Array.isArray(referrers) ? referrers.length : 1 }),
+    action,
+    danger: true,
+  });
+}

@@ -1,0 +1,70 @@
+/** When the entry is visible: the window of the draft, and what it means in words. */
+import type { EntryItem } from "../../api/entries.ts";
+import { timeZone } from "../../fields/datetime.tsx";
+import { kindOf } from "../../fields/index.ts";
+import type { Cell } from "../../model/cells.ts";
+import { pointerOf } from "../../model/cells.ts";
+import { t } from "../../texts/t.ts";
+import { Button } from "../../ui/button.tsx";
+import { Field } from "../../ui/form.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { faultAt } from "../../ui/problem.tsx";
+import type { FormContext } from "./field.tsx";
+import { windowWords } from "./words.ts";
+
+export function Schedule({
+  entry,
+  cells,
+  context,
+}: {
+  entry: EntryItem | undefined;
+  cells: readonly Cell[];
+  context: FormContext;
+}) {
+  const { draft, readOnly, faults, orb, managed } = context;
+  const { validFrom, validTo } = draft;
+  const { text, wrong } = windowWords(draft, { now: new Date(), isLive: entry?.status === "PUBLISHED" });
+  const isSet = validFrom !== null || validTo !== null;
+  const isWrong = cells.some((cell) => faultAt(faults, pointerOf(cell)) !== undefined);
+  return (
+    <details class="card" open={isSet || isWrong}>
+      <summary>
+        <h2>{t("entry.schedule")}</h2>
+        <Icon name="chevronDown" />
+      </summary>
+      {cells.map((cell) => {
+        const { Input } = kindOf(cell.field);
+        return (
+          <Field
+            key={cell.field.name}
+            label={cell.field.label ?? ""}
+            error={faultAt(faults, pointerOf(cell))}
+            aside={
+              draft[cell.field.name as "validFrom"] === null || readOnly !== undefined ? null : (
+                <Button size="small" kind="quiet" onClick={() => context.set(cell, null)}>
+                  {t("entry.clear")}
+                </Button>
+              )
+            }
+          >
+            {(attributes) => (
+              <Input
+                field={cell.field}
+                value={draft[cell.field.name as "validFrom"]}
+                onChange={(value) => context.set(cell, value)}
+                attributes={attributes}
+                disabled={readOnly !== undefined}
+                orb={orb.id}
+                managed={managed}
+              />
+            )}
+          </Field>
+        );
+      })}
+      <p class={`schedule-words ${wrong ? "error" : "hint"}`} role="status">
+        {text}
+      </p>
+      <p class="sr-only">{timeZone()}</p>
+    </details>
+  );
+}

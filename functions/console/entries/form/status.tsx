@@ -1,0 +1,99 @@
+/** The state of the entry: what visitors see, who changed it last, and how the draft differs from the live version. */
+import { useState } from "preact/hooks";
+import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
+import { type Cell, type Content, differing } from "../../model/cells.ts";
+import { useLoad } from "../../state/load.ts";
+import { t } from "../../texts/t.ts";
+import { StateBadge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Link } from "../../ui/link.tsx";
+import { ProblemBox } from "../../ui/problem.tsx";
+import { Time } from "../../ui/time.tsx";
+import { Difference } from "../difference.tsx";
+import { contentOf } from "./draft.ts";
+import { stateWords } from "./words.ts";
+
+/** Reads the live version if the form may show something else. */
+function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {
+  const { id, publishedRevision, revision } = entry;
+  const needed = publishedRevision !== null && (publishedRevision < revision || isChanged);
+  return useLoad(needed ? `orbs/${place.orb}/live/${id}/${publishedRevision}` : null, (signal) =>
+    readEntry(place, id, { query: { revision: "published" }, signal }),
+  );
+}
+
+export function Status({
+  entry,
+  place,
+  cells,
+  content,
+  isChanged,
+  nameOf,
+  history,
+}: {
+  entry: EntryItem;
+  place: EntryPlace;
+  cells: readonly Cell[];
+  content: Content;
+  isChanged: boolean;
+  nameOf: (account: string) => string;
+  /** Path of the history, if the caller may read it. */
+  history: string | undefined;
+}) {
+  const [open, setOpen] = useState(false);
+  const live = useLive(place, entry, isChanged);
+  const differs = live.data === undefined ? [] : differing(cells, live.data, content);
+  return (
+    <section class="card entry-status" aria-label={t("entry.state")}>
+      <p>
+        <StateBadge of={entry} />
+      </p>
+      <p>{stateWords(entry, live.data ?? entry, new Date())}</p>
+      {live.error === undefined ? null : <ProblemBox error={live.error} />}
+      {live.data === undefined ? null : differs.length === 0 ? (
+        <p class="hint">{t("entry.sameAsLive")}</p>
+      ) : (
+        <div class="entry-differs">
+          <p>{t("entry.differs", { count: differs.length })}</p>
+          <Button size="small" onClick={() => setOpen(true)}>
+            {t("entry.compare")}
+          </Button>
+        </div>
+      )}
+      <dl class="entry-facts">
+        <div>
+          <dt>{t("entry.changed")}</dt>
+          <dd>
+            <Time at={entry.updatedAt} /> · {nameOf(entry.updatedBy)}
+          </dd>
+        </div>
+        <div>
+          <dt>{t("entry.createdAt")}</dt>
+          <dd>
+            <Time at={entry.createdAt} /> · {nameOf(entry.createdBy)}
+          </dd>
+        </div>
+        <div>
+          <dt>{t("entry.revision")}</dt>
+          <dd>
+            {history === undefined ? (
+              entry.revision
+            ) : (
+              <Link to={history}>{t("entry.revisionHistory", { revision: entry.revision })}</Link>
+            )}
+          </dd>
+        </div>
+      </dl>
+      {open && live.data !== undefined ? (
+        <Dialog wide title={t("entry.liveAndDraft")} onClose={() => setOpen(false)}>
+          <Difference
+            cells={cells}
+            before={{ title: t("entry.live"), content: contentOf(live.data) }}
+            after={{ title: t("entry.draft"), content }}
+          />
+        </Dialog>
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,68 @@
+/** Sentences about fields, windows and languages. */
+import type { EntryItem } from "../../api/entries.ts";
+import type { FieldModel } from "../../model/orb.ts";
+import { LANGUAGE, t } from "../../texts/t.ts";
+import { exactTime } from "../../ui/time.tsx";
+
+const languages = new Intl.DisplayNames(LANGUAGE, { type: "language" });
+
+export function languageName(tag: string): string {
+  try {
+    return languages.of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}
+
+function limitsOf({ type, min, max }: FieldModel): string | undefined {
+  const unit = type === "string" || type === "text" ? "Length" : "";
+  if (min !== undefined && max !== undefined) return t(`entry.between${unit}`, { min, max });
+  if (max !== undefined) return t(`entry.most${unit}`, { max });
+  return min === undefined ? undefined : t(`entry.least${unit}`, { min });
+}
+
+/** Returns what a field expects, before anything is wrong. */
+export function hintOf(field: FieldModel): string | undefined {
+  const { description, unique, pattern, list } = field;
+  const rules = [
+    limitsOf(field),
+    pattern === undefined ? undefined : t("entry.pattern", { pattern }),
+    unique === true ? t("entry.unique") : undefined,
+  ].filter((rule) => rule !== undefined);
+  const each = list === true && rules.length > 0 ? [t("entry.each")] : [];
+  return [description, ...each, ...rules].filter((part) => part !== undefined).join(" ") || undefined;
+}
+
+interface Window {
+  validFrom: string | null;
+  validTo: string | null;
+}
+
+/** Returns what the window of an entry means when it is published at a time. */
+export function windowWords(
+  { validFrom, validTo }: Window,
+  { now, isLive }: { now: Date; isLive: boolean },
+): { text: string; wrong: boolean } {
+  const [from, to] = [validFrom, validTo].map((at) => (at === null ? undefined : new Date(at)));
+  const times = {
+    from: validFrom === null ? "" : exactTime(validFrom),
+    to: validTo === null ? "" : exactTime(validTo),
+  };
+  if (from !== undefined && to !== undefined && from >= to)
+    return { text: t("entry.windowOrder"), wrong: true };
+  if (to !== undefined && to <= now) return { text: t("entry.windowClosed"), wrong: true };
+  const later = from !== undefined && from > now;
+  const opens = later ? t(isLive ? "entry.opensAndHides" : "entry.opens", times) : t("entry.opensNow");
+  return {
+    text: [opens, to === undefined ? t("entry.staysOn") : t("entry.closes", times)].join(" "),
+    wrong: false,
+  };
+}
+
+/** Returns what visitors see of an entry now. */
+export function stateWords({ status, publishedRevision }: EntryItem, window: Window, now: Date): string {
+  if (status !== "PUBLISHED") return t(`entry.now${status}`);
+  if (publishedRevision !== null && window.validFrom !== null && new Date(window.validFrom) > now)
+    return t("entry.nowWaiting", { from: exactTime(window.validFrom) });
+  return t("entry.nowPUBLISHED");
+}

@@ -1,0 +1,75 @@
+/** The entry as it was at a time. */
+import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
+import { localText, timeZone } from "../../fields/datetime.tsx";
+import { Shown } from "../../fields/shown.tsx";
+import { type Cell, isEmpty, pointerOf, valueAt } from "../../model/cells.ts";
+import { useLoad } from "../../state/load.ts";
+import { t } from "../../texts/t.ts";
+import { StateBadge } from "../../ui/badge.tsx";
+import { Field } from "../../ui/form.tsx";
+import { ProblemBox } from "../../ui/problem.tsx";
+import { exactTime } from "../../ui/time.tsx";
+import { cellLabel } from "../difference.tsx";
+
+export function AsOf({
+  place,
+  id,
+  cells,
+  at,
+  onChange,
+}: {
+  place: EntryPlace;
+  id: string;
+  cells: readonly Cell[];
+  at: string | null;
+  onChange: (at: string | null) => void;
+}) {
+  const entry = useLoad(at === null ? null : `orbs/${place.orb}/asof/${id}/${at}`, (signal) =>
+    readEntry(place, id, { signal, query: { at: at ?? "" } }),
+  );
+  return (
+    <section class="card">
+      <Field label={t("history.time")} hint={timeZone()}>
+        {(attributes) => (
+          <input
+            {...attributes}
+            type="datetime-local"
+            step={1}
+            value={localText(at)}
+            onChange={(event) => {
+              const text = event.currentTarget.value;
+              onChange(text === "" ? null : new Date(text).toISOString());
+            }}
+          />
+        )}
+      </Field>
+      {at === null ? null : entry.error !== undefined ? (
+        <ProblemBox error={entry.error} />
+      ) : entry.data === undefined ? null : (
+        <AsOfValues entry={entry.data} cells={cells} at={at} />
+      )}
+    </section>
+  );
+}
+
+function AsOfValues({ entry, cells, at }: { entry: EntryItem; cells: readonly Cell[]; at: string }) {
+  return (
+    <div class="as-of" role="status">
+      <p>
+        {t("history.asOf", { time: exactTime(at), revision: entry.revision })} <StateBadge of={entry} />
+      </p>
+      <dl class="entry-values">
+        {cells
+          .filter((cell) => !isEmpty(valueAt(entry, cell)))
+          .map((cell) => (
+            <div key={pointerOf(cell)}>
+              <dt>{cellLabel(cell)}</dt>
+              <dd>
+                <Shown field={cell.field} value={valueAt(entry, cell)} />
+              </dd>
+            </div>
+          ))}
+      </dl>
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+/** The revisions of an entry, and the difference between two of them. */
+import { type EntryPlace, type RevisionItem, readRevision } from "../../api/entries.ts";
+import type { Cell } from "../../model/cells.ts";
+import { useLoad } from "../../state/load.ts";
+import { has, t } from "../../texts/t.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Shows } from "../../ui/states.tsx";
+import { Time } from "../../ui/time.tsx";
+import { Difference } from "../difference.tsx";
+
+const operationText = (operation: string): string => {
+  const key = `history.${operation}`;
+  return has(key) ? t(key) : operation;
+};
+
+export function Revisions({
+  items,
+  from,
+  to,
+  nameOf,
+  onChange,
+  restore,
+}: {
+  items: readonly RevisionItem[];
+  from: number;
+  to: number;
+  nameOf: (id: string) => string;
+  onChange: (from: number, to: number) => void;
+  /** Missing if the caller may not change the entry. */
+  restore: ((revision: number) => void) | undefined;
+}) {
+  const newest = items[0]?.revision ?? 0;
+  const live = items[0]?.publishedRevision ?? null;
+  return (
+    <ol class="entry-revisions">
+      {items.map(({ revision, operation, at, by, through }) => (
+        <li key={revision} class={revision === from || revision === to ? "compared" : ""}>
+          <div class="revision-picks">
+            <input
+              type="radio"
+              name="from"
+              aria-label={t("history.pickFrom", { revision })}
+              checked={revision === from}
+              onChange={() => onChange(revision, to)}
+            />
+            <input
+              type="radio"
+              name="to"
+              aria-label={t("history.pickTo", { revision })}
+              checked={revision === to}
+              onChange={() => onChange(from, revision)}
+            />
+          </div>
+          <div class="revision-words">
+            <strong>{operationText(operation)}</strong>
+            {revision === live ? <Badge tone="good">{t("entry.live")}</Badge> : null}
+            <p class="hint">
+              {t("history.number", { revision })} · {nameOf(by)} · <Time at={at} />
+              {through === undefined ? null : ` · ${through}`}
+            </p>
+          </div>
+          {restore === undefined || revision === newest || operation === "delete" ? null : (
+            <Button
+              size="small"
+              icon="undo"
+              aria-label={t("history.restoreNumber", { revision })}
+              onClick={() => restore(revision)}
+            >
+              {t("history.restoreIt")}
+            </Button>
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+export function Comparison({
+  place,
+  id,
+  cells,
+  from,
+  to,
+}: {
+  place: EntryPlace;
+  id: string;
+  cells: readonly Cell[];
+  from: number;
+  to: number;
+}) {
+  const both = useLoad(`orbs/${place.orb}/revisions/${id}/${from}/${to}`, (signal) =>
+    Promise.all([from, to].map((revision) => readRevision(place, id, revision, signal))),
+  );
+  return (
+    <section class="card" aria-label={t("history.comparison")}>
+      <h2>{t("history.changed")}</h2>
+      <Shows of={both}>
+        {([before, after]) =>
+          before === undefined || after === undefined ? null : (
+            <Difference
+              cells={cells}
+              before={{ title: t("history.number", { revision: from }), content: before }}
+              after={{ title: t("history.number", { revision: to }), content: after }}
+            />
+          )
+        }
+      </Shows>
+      {cells.some(({ field }) => field.sensitive) ? <p class="hint">{t("history.secrets")}</p> : null}
+    </section>
+  );
+}

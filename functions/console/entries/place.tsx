@@ -1,0 +1,38 @@
+/** Finds the orb, module and schema of a page's address. */
+import type { ComponentChildren } from "preact";
+import type { Caller } from "../api/caller.ts";
+import { type ModuleModel, type OrbModel, type SchemaModel, schemaOf } from "../model/orb.ts";
+import type { PageParams } from "../shell/nav.ts";
+import { useCaller, useOrb } from "../state/session.ts";
+import { t } from "../texts/t.ts";
+import { Page } from "../ui/page.tsx";
+import { Empty, Shows } from "../ui/states.tsx";
+
+export interface Place {
+  caller: Caller;
+  orb: OrbModel;
+  module: ModuleModel;
+  schema: SchemaModel;
+}
+
+/** Shows a page about a schema, or why there is none. `title` is the heading until the page knows a better one. */
+export function WithSchema({
+  params: { orb: orbId = "", module: moduleId = "", schema: schemaId = "" },
+  children,
+}: {
+  params: PageParams;
+  children: (place: Place) => ComponentChildren;
+}) {
+  const caller = useCaller(orbId).data;
+  const loaded = useOrb(orbId);
+  const orb = loaded.data;
+  const schema = schemaOf(orb, moduleId, schemaId);
+  const module = orb?.modules.find(({ id }) => id === moduleId);
+  if (caller !== undefined && orb !== undefined && module !== undefined && schema !== undefined)
+    return <>{children({ caller, orb, module, schema })}</>;
+  return (
+    <Page title={schemaId}>
+      <Shows of={loaded}>{() => <Empty icon="search" title={t("entry.noSchema")} />}</Shows>
+    </Page>
+  );
+}

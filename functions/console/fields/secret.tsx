@@ -1,0 +1,64 @@
+/** The input of a sensitive value. A stored value is masked until it is replaced, or revealed by those who may. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { MASK } from "../model/cells.ts";
+import { t } from "../texts/t.ts";
+import { Button } from "../ui/button.tsx";
+import type { InputProps } from "./kind.ts";
+
+export function SecretInput({
+  value,
+  onChange,
+  attributes,
+  disabled,
+  revealed,
+  reveal,
+  children,
+}: Pick<InputProps, "value" | "onChange" | "attributes" | "disabled"> & {
+  /** The stored value, if it was revealed. */
+  revealed: { value: unknown } | undefined;
+  /** Reads the stored value, which the audit log records. Missing if the caller may not. */
+  reveal: (() => Promise<void>) | undefined;
+  /** The input of the field's type. */
+  children: (value: unknown) => ComponentChildren;
+}) {
+  const [busy, setBusy] = useState(false);
+  /** Whether a stored value can be kept. */
+  const [stored] = useState(value === MASK);
+  const isMasked = value === MASK;
+  const keep = (
+    <Button size="small" icon="undo" onClick={() => onChange(MASK)}>
+      {t("fields.keep")}
+    </Button>
+  );
+  if (!isMasked || revealed !== undefined)
+    return (
+      <>
+        {children(isMasked ? (revealed?.value ?? null) : value)}
+        {stored && !isMasked && disabled !== true ? <div class="secret-input">{keep}</div> : null}
+      </>
+    );
+  return (
+    <div class="secret-input">
+      <input {...attributes} type="text" readOnly value={MASK} class="mono" disabled={disabled} />
+      {reveal === undefined ? null : (
+        <Button
+          icon="eye"
+          busy={busy}
+          title={t("fields.revealHint")}
+          onClick={() => {
+            setBusy(true);
+            void reveal().finally(() => setBusy(false));
+          }}
+        >
+          {t("fields.reveal")}
+        </Button>
+      )}
+      {disabled === true ? null : (
+        <Button icon="pencil" onClick={() => onChange(null)}>
+          {t("fields.replace")}
+        </Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,181 @@
+/**
+ * The cells of an entry: one for each field, and for each language and market of a field that varies. Forms edit cells,
+ * and comparisons show them. Plain functions, which change nothing in place.
+ */
+import type { FieldModel, OrbModel, SchemaModel } from "./orb.ts";
+
+/** What a write of an entry can change. */
+export interface Content {
+  values: Readonly<Record<string, unknown>>;
+  validFrom: string | null;
+  validTo: string | null;
+}
+
+export interface Cell {
+  field: FieldModel;
+  language?: string;
+  market?: string;
+  /** Members that lead to the value in the body of a write, such as `["values", "title", "de"]`. */
+  way: readonly string[];
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** The mask of a sensitive value. Sent back, it keeps the stored value. */
+export const MASK = "••••••••";
+
+const isMap = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The JSON Pointer of a cell, as the platform's faults name it. */
+export const pointerOf = ({ way }: Pick<Cell, "way">): string =>
+  `/${way.map((part) => part.replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`;
+
+/** Returns the cells of a field, in the order of markets, then languages. */
+export function cellsOfField(field: FieldModel, { languages, markets }: OrbModel): Cell[] {
+  const each = <T>(varies: boolean | undefined, all: readonly T[]) => (varies === true ? all : [undefined]);
+  return each(field.marketSpecific, markets).flatMap((market) =>
+    each(field.translatable, languages).map((language) => ({
+      field,
+      ...(market === undefined ? {} : { market }),
+      ...(language === undefined ? {} : { language }),
+      way: ["values", field.name, ...[market, language].filter((part) => part !== undefined)],
+    })),
+  );
+}
+
+export const cellsOf = ({ fields }: Pick<SchemaModel, "fields">, orb: OrbModel): Cell[] =>
+  fields.flatMap((field) => cellsOfField(field, orb));
+
+/** The window of an entry as cells. */
+export const windowCells = (labels: { validFrom: string; validTo: string }): Cell[] =>
+  (["validFrom", "validTo"] as const).map((name) => ({
+    field: { name, type: "datetime", label: labels[name] },
+    way: [name],
+  }));
+
+/** Returns the value of a cell; null if there is none. */
+export function valueAt(content: Content, { way }: Pick<Cell, "way">): unknown {
+  let found: unknown = content;
+  for (const part of way) found = isMap(found) && Object.hasOwn(found, part) ? found[part] : null;
+  return found ?? null;
+}
+
+/** Returns the content with another value of a cell. */
+export function withValue(content: Content, { way }: Pick<Cell, "way">, value: unknown): Content {
+  const put = (holder: unknown, [name, ...below]: readonly string[]): unknown =>
+    name === undefined
+      ? value
+      : { ...(isMap(holder) ? holder : {}), [name]: put(isMap(holder) ? holder[name] : undefined, below) };
+  return put(content, way) as Content;
+}
+
+/** Leaves out the empty places of a list. */
+const compact = (value: unknown): unknown =>
+  Array.isArray(value) ? value.filter((item) => item !== null) : value;
+
+export function isEmpty(value: unknown): boolean {
+  const held = compact(value);
+  return held === null || held === undefined || held === "" || (Array.isArray(held) && held.length === 0);
+}
+
+/** Returns whether two values are the same. The order of members does not count; no value is like an empty list. */
+export function same(a: unknown, b: unknown): boolean {
+  if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);
+  const [left, right] = [compact(a), compact(b)];
+  if (Array.isArray(left) && Array.isArray(right))
+    return left.length === right.length && left.every((item, at) => same(item, right[at]));
+  if (isMap(left) && isMap(right)) {
+    const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+    return [...names].every(
+      (name) => Object.hasOwn(left, name) === Object.hasOwn(right, name) && same(left[name], right[name]),
+    );
+  }
+  return left === right;
+}
+
+/** Returns the cells whose values differ. */
+export const differing = (cells: readonly Cell[], a: Content, b: Content): Cell[] =>
+  cells.filter((cell) => !same(valueAt(a, cell), valueAt(b, cell)));
+
+/** A cell that two people may have changed since they began with the same content. */
+export interface Conflict {
+  cell: Cell;
+  mine: unknown;
+  theirs: unknown;
+  /** Who changed it. Both only if their values differ. */
+  by: "me" | "them" | "both";
+}
+
+/** Compares two changes of one content. Cells that are the same in both are left out. */
+export function compareChanges(
+  cells: readonly Cell[],
+  base: Content,
+  mine: Content,
+  theirs: Content,
+): Conflict[] {
+  return differing(cells, mine, theirs).map((cell) => {
+    const [was, my, their] = [base, mine, theirs].map((content) => valueAt(content, cell));
+    const by = same(was, their) ? "me" : same(was, my) ? "them" : "both";
+    return { cell, mine: my, theirs: their, by };
+  });
+}
+
+/** Returns whether a cell has no value although another language of it has one. */
+export function isMissing(content: Content, cell: Cell, languages: readonly string[]): boolean {
+  if (cell.language === undefined || !isEmpty(valueAt(content, cell))) return false;
+  return languages.some(
+    (language) => !isEmpty(valueAt(content, { way: [...cell.way.slice(0, -1), language] })),
+  );
+}
+
+/**
+ * Returns the values for a write. Empty places of lists are left out. A map of which nothing is left is null.
+ * @param fields the fields that the caller may set
+ */
+export function valuesToSend(
+  content: Content,
+  fields: readonly FieldModel[],
+  orb: OrbModel,
+): Record<string, unknown> {
+  const filled = (value: unknown) => {
+    const held = compact(value);
+    return isEmpty(held) ? null : held;
+  };
+  return Object.fromEntries(
+    fields.map((field) => {
+      const varies = field.translatable === true || field.marketSpecific === true;
+      if (!varies) return [field.name, filled(content.values[field.name])];
+      const cells = cellsOfField(field, orb).filter((cell) => !isEmpty(valueAt(content, cell)));
+      const empty: Content = { values: {}, validFrom: null, validTo: null };
+      const whole = cells.reduce((to, cell) => withValue(to, cell, compact(valueAt(content, cell))), empty);
+      return [field.name, whole.values[field.name] ?? null];
+    }),
+  );
+}
+
+/** Returns the content of a new entry: the defaults of its fields. */
+export function newContent(schema: SchemaModel, orb: OrbModel): Content {
+  let content: Content = { values: {}, validFrom: null, validTo: null };
+  for (const field of schema.fields) {
+    if (field.default === undefined || field.default === null) continue;
+    if (field.translatable === true || field.marketSpecific === true) {
+      const whole =
+        isMap(field.default) &&
+        cellsOfField(field, orb).some(
+          (cell) => !isEmpty(valueAt({ ...content, values: { [field.name]: field.default } }, cell)),
+        );
+      if (whole) content = { ...content, values: { ...content.values, [field.name]: field.default } };
+    } else content = { ...content, values: { ...content.values, [field.name]: field.default } };
+  }
+  return content;
+}
+
+/** Returns a value as one text, in the default language and market. */
+export function plainValue(value: unknown): string {
+  if (isMap(value)) {
+    const [first] = Object.values(value).filter((item) => !isEmpty(item));
+    return plainValue(first);
+  }
+  return isEmpty(value) ? "" : String(value);
+}

@@ -1,0 +1,58 @@
+/** Asks before the user leaves a page with unsaved changes. */
+import { useEffect, useRef } from "preact/hooks";
+import type { AroundNavHandler } from "wouter-preact";
+
+/** Asks whether to leave. Undefined while there is nothing to lose. */
+let guard: (() => Promise<boolean>) | undefined;
+
+/** Navigates, after the user agreed to lose unsaved changes. A change of the query leaves no page. */
+export const guarded: AroundNavHandler = (navigate, to, options) => {
+  const { pathname } = new URL(to, location.href);
+  if (guard === undefined || pathname === location.pathname) navigate(to, options);
+  else
+    void guard().then((leave) => {
+      if (!leave) return;
+      guard = undefined;
+      navigate(to, options);
+    });
+};
+
+/**
+ * Guards the page while there are unsaved changes.
+ * @param ask returns whether to leave all the same
+ */
+export function useLeaveGuard(unsaved: boolean, ask: () => Promise<boolean>): void {
+  const newest = useRef(ask);
+  newest.current = ask;
+  useEffect(() => {
+    if (!unsaved) return undefined;
+    const own = () => newest.current();
+    const here = location.href;
+    const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
+    // Listens before the router, so that the page stays while the user is asked.
+    const onPop = (event: PopStateEvent) => {
+      const target = location.href;
+      if (guard !== own || new URL(target).pathname === new URL(here).pathname) return;
+      event.stopImmediatePropagation();
+      history.pushState(null, "", here);
+      void own().then((leave) => {
+        if (!leave) return;
+        guard = undefined;
+        history.pushState(null, "", target);
+      });
+    };
+    guard = own;
+    addEventListener("beforeunload", onUnload);
+    addEventListener("popstate", onPop, { capture: true });
+    return () => {
+      if (guard === own) guard = undefined;
+      removeEventListener("beforeunload", onUnload);
+      removeEventListener("popstate", onPop, { capture: true });
+    };
+  }, [unsaved]);
+}
+
+/** Lets the next navigation pass, because its changes were saved. */
+export function leaveFreely(): void {
+  guard = undefined;
+}
