@@ -138,10 +138,7 @@ export function actingConsistency(c: Context<AppEnv>): Consistency {
   return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }
 
-/**
- * Admits only platform admins. If the admin sent an API token, the token needs the scope of the operation in the orb
- * that the path names.
- */
+/** Admits only platform admins. An API token of an admin also needs the operation's scope for the orb in the path. */
 function onlyPlatformAdmins(
   operation: Operation,
   consistencyOf: (c: Context<AppEnv>) => Consistency,

@@ -102,7 +102,7 @@ function described({ name }: Scope, operation: RouteOperation) {
  * request.
  * @param operation operation that the caller must be allowed to perform; `anyone` if the route needs no account
  * @param handler handler of the service `access`; the route exists only if the orb uses this handler
- * @param attempt name under which the audit log records requests while the platform has no admin
+ * @param attempt action that the audit log records for each request while the platform has no admin
  */
 export function realmRoute(
   scope: Scope,

@@ -15,7 +15,10 @@ export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.star
 /** Stream names that the broker allows. After percent-encoding, such a name is a safe file name. */
 const STREAM_NAME = /^[^\s.*>/\\\p{C}]{1,255}$/u;
 
-/** Returns the file name for a stream's snapshot. A manifest cannot choose another file. */
+/**
+ * Returns the file name for a stream's snapshot. The name is computed, not read from the manifest, so that a forged
+ * manifest cannot name a file outside the backup.
+ */
 export const snapshotFile = (stream: string) => `${encodeURIComponent(stream)}.snapshot`;
 
 const streamSchema = z

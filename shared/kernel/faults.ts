@@ -11,7 +11,10 @@ import type { Fault } from "./errors.ts";
 
 /** Maximum number of validation errors in a response. */
 export const MAX_FAULTS = 1_000;
-/** Maximum characters of all paths and messages together, because many errors could repeat a long name. */
+/**
+ * Maximum characters of all paths and messages together. Without a limit, a response with many errors about one long
+ * name would repeat the name in each of them.
+ */
 const MAX_TEXT = 128_000;
 
 /** Reports a validation error. `sub` is a JSON Pointer relative to the value in question. */

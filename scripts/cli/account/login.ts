@@ -30,7 +30,7 @@ interface Created {
   expiresAt: string;
 }
 
-/** Returns a name of this computer of the characters that the platform accepts. */
+/** Returns the name of this computer. Replaces characters that the platform does not accept. */
 function hostName(): string {
   const name = hostname()
     .replace(/\.local$/, "")

@@ -81,8 +81,8 @@ async function create(deps: Deps, realm: Realm, account: AccountRecord): Promise
   const key = keys.account(realm, account.id);
   const put = deps.store.kvPut(realm.buckets.accounts, key, JSON.stringify(account), { expect: 0 });
   if ((await nullOnConflict(put)) !== null) return account;
-  // The account already exists, because the broker's response to the write was lost. No other request can have written
-  // it, because each challenge can be used only once.
+  // An earlier attempt of this request stored the account, and the broker's response was lost. No other request can have
+  // stored it, because each challenge can be used only once.
   const found = await readAccount(deps, realm, account.id);
   if (found === null) throw passkeyRefused();
   return found.value;

@@ -26,7 +26,7 @@ export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promis
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
 }
 
-/** Returns whether the stored definition matches the history and all entries are up to date with it. */
+/** Returns whether the live definition is the published revision, and no entry still waits for its migration. */
 export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (live?.work !== undefined) return false;
   if (!exists(head)) return live === null || live.document === null;

@@ -58,8 +58,8 @@ function inOrder(places: IndexEntry[]): IndexEntry[] {
 }
 
 /**
- * Returns the filter that leaves the fewest entries to read: one by id, then by a unique value, then by any other
- * index.
+ * Returns the filter that leaves the fewest entries to read. Prefers a filter by id, then one by a unique value, then one
+ * by another index.
  */
 function best(conditions: readonly Condition[]): Condition | undefined {
   const equality = conditions.filter(

@@ -119,7 +119,7 @@ export class HookWorker {
     }
   }
 
-  /** Runs once: reloads changed definitions, updates the lanes, and handles requests to deliver again. */
+  /** Makes one pass of the loop: reloads changed definitions, updates the lanes, and handles redelivery requests. */
   async tick(): Promise<void> {
     const before = this.#definitions.orbs.size;
     await this.#definitions.refresh();
