@@ -16,6 +16,31 @@ export const ROUTES: readonly Route[] = [
     nav: { label: "nav.people", icon: "users" },
   },
   {
+    path: "/orbs/:orb/handlers",
+    load: () => import("./handlers/handlers.tsx"),
+    nav: { label: "nav.handlers", icon: "zap" },
+  },
+  {
+    path: "/orbs/:orb/deliveries",
+    load: () => import("./handlers/deliveries.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.deliveries", icon: "send" },
+  },
+  { path: "/orbs/:orb/api", load: () => import("./code/api.tsx"), nav: { label: "nav.api", icon: "code" } },
+  {
+    path: "/handlers",
+    load: () => import("./handlers/registry.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.handlers", icon: "zap" },
+  },
+  {
+    path: "/streams",
+    load: () => import("./streams/streams.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.streams", icon: "radio" },
+  },
+  { path: "/streams/:name", load: () => import("./streams/tail.tsx"), visible: forAdmins },
+  {
     path: "/admins",
     load: () => import("./people/admins.tsx"),
     visible: forAdmins,

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { adminToken, call } from "./auth.ts";
 import { launchChromium, type TestBrowser } from "./browser.ts";
-import { sharedPlatform, type TestPlatform } from "./platform.ts";
+import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 import { faults } from "./signin.ts";
 
 /** Sizes of screens. */
@@ -31,8 +31,11 @@ export interface Console {
   allow(pattern: RegExp): void;
 }
 
-/** Starts the parts before the tests of a file. After each test, errors on the console of a page fail the test. */
-export function useConsole(): Console {
+/**
+ * Starts the parts before the tests of a file. After each test, errors on the console of a page fail the test.
+ * @param options the further processes of the platform
+ */
+export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams"> = {}): Console {
   let platform: TestPlatform;
   let chromium: TestBrowser;
   let token: string;
@@ -64,7 +67,7 @@ export function useConsole(): Console {
   }
 
   beforeAll(async () => {
-    [platform, chromium] = await Promise.all([sharedPlatform(), launchChromium()]);
+    [platform, chromium] = await Promise.all([sharedPlatform(options), launchChromium()]);
     token = await adminToken(platform);
     const made = await call(platform, "POST", "/api/_auth/invitations", { token });
     const page = await newPage(DESKTOP, false);

@@ -116,9 +116,10 @@ let shared: Promise<TestPlatform> | undefined;
 /**
  * One platform for all tests of a file that do not affect each other, for example because their orbs have different
  * names. It stops at the end of the file.
+ * @param options used by the first call of a file
  */
-export function sharedPlatform(): Promise<TestPlatform> {
-  shared ??= startPlatform();
+export function sharedPlatform(options?: TestPlatformOptions): Promise<TestPlatform> {
+  shared ??= startPlatform(options);
   return shared;
 }
 

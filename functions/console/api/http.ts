@@ -3,7 +3,8 @@ import { signal } from "@preact/signals";
 import { isProblem } from "../../../shared/client/problem.ts";
 import { createTransport, newKey } from "../../../shared/client/transport.ts";
 
-const transport = createTransport({ retries: 2 });
+/** Sends requests without the additions of {@link send}. */
+export const transport = createTransport({ retries: 2 });
 
 /** Whether a request failed because the session has ended. The shell then offers to sign in again. */
 export const sessionEnded = signal(false);
@@ -63,7 +64,8 @@ export async function send(
 }
 
 async function bodyOf<T>(response: Response): Promise<T> {
-  return (response.status === 204 ? undefined : await response.json()) as T;
+  const text = await response.text();
+  return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
 /** @throws Problem, TypeError: see {@link send} */

@@ -99,8 +99,32 @@ export const listRevisions = (id: string, options: ReadOptions = {}): Promise<Pa
 
 export const removeOrb = (id: string, revision: number): Promise<void> => remove(orbPath(id), { revision });
 
+/** A JSON Schema, as far as the console reads it. */
+export interface JsonSchema {
+  type?: string | readonly string[];
+  title?: string;
+  description?: string;
+  properties?: Readonly<Record<string, JsonSchema>>;
+  required?: readonly string[];
+  enum?: readonly unknown[];
+  default?: unknown;
+}
+
+/** A handler of an orb. */
+export interface OrbHandler {
+  name: string;
+  description?: string;
+  available: boolean;
+  kind?: "local" | "nats" | "http";
+  auth?: string;
+  /** Path to call it; null for the handlers that sign people in. */
+  href: string | null;
+  input?: JsonSchema;
+}
+
 interface DiscoveredOrb extends OrbModel {
   links: { signin: string; openapi: string };
+  handlers: readonly OrbHandler[];
 }
 
 /** The published orbs, which anyone may read. */

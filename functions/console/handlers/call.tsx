@@ -1,0 +1,123 @@
+/** Calls a handler with an input that is filled in, and shows the answer. */
+import { useState } from "preact/hooks";
+import { callHandler } from "../api/handlers.ts";
+import type { OrbHandler } from "../api/orbs.ts";
+import { formatNumber, t } from "../texts/t.ts";
+import { Button, CopyButton } from "../ui/button.tsx";
+import { Checkbox, SelectField, TextArea, TextField } from "../ui/form.tsx";
+import { faultAt, faultsOf, otherFaults, ProblemBox } from "../ui/problem.tsx";
+import { type InputField, inputFields, inputOf } from "./input.ts";
+
+const shown = (value: unknown) => JSON.stringify(value, null, 2) ?? "";
+
+function Input({
+  field: { name, kind, schema, required },
+  text,
+  error,
+  onChange,
+}: {
+  field: InputField;
+  text: string;
+  error: string | undefined;
+  onChange: (text: string) => void;
+}) {
+  const common = { label: name, value: text, required, error, hint: schema.description, onChange };
+  if (kind === "boolean")
+    return (
+      <Checkbox label={name} checked={text === "true"} onChange={(on) => onChange(on ? "true" : "false")} />
+    );
+  if (kind === "choice") {
+    const values = (schema.enum ?? []).map(String);
+    const options = [...(required ? [] : [""]), ...values].map((value) => ({ value, label: value }));
+    return <SelectField {...common} options={options} />;
+  }
+  if (kind === "json") return <TextArea {...common} rows={3} class="mono" />;
+  return <TextField {...common} inputMode={kind === "number" ? "decimal" : "text"} />;
+}
+
+export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
+  const fields = inputFields(handler.input);
+  const [asJson, setAsJson] = useState(fields === undefined);
+  const [json, setJson] = useState("{}");
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
+    Object.fromEntries(
+      (fields ?? []).map(({ name, kind, required, schema }) => [
+        name,
+        kind === "choice" && required ? String(schema.enum?.[0] ?? "") : String(schema.default ?? ""),
+      ]),
+    ),
+  );
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const [answer, setAnswer] = useState<{ text: string; ms: number }>();
+  const call = async () => {
+    setBusy(true);
+    setError(undefined);
+    setAnswer(undefined);
+    const began = performance.now();
+    try {
+      const input = asJson || fields === undefined ? JSON.parse(json) : inputOf(fields, texts);
+      const output = await callHandler(href, input);
+      setAnswer({ text: shown(output), ms: Math.round(performance.now() - began) });
+    } catch (reason) {
+      setError(reason);
+    }
+    setBusy(false);
+  };
+  const faults = asJson ? [] : faultsOf(error);
+  const paths = (fields ?? []).map(({ name }) => `/${name}`);
+  const beside = faults.length > 0 && otherFaults(faults, paths).length === 0;
+  const toJson = (on: boolean) => {
+    try {
+      if (on) setJson(shown(inputOf(fields ?? [], texts)));
+      setAsJson(on);
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  return (
+    <form
+      class="call"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void call();
+      }}
+    >
+      {error === undefined || beside ? null : <ProblemBox error={error} />}
+      {asJson || fields === undefined ? (
+        <TextArea
+          label={t("handlers.input")}
+          value={json}
+          onChange={setJson}
+          class="mono"
+          spellcheck={false}
+        />
+      ) : (
+        fields.map((field) => (
+          <Input
+            key={field.name}
+            field={field}
+            text={texts[field.name] ?? ""}
+            error={faultAt(faults, `/${field.name}`)}
+            onChange={(text) => setTexts({ ...texts, [field.name]: text })}
+          />
+        ))
+      )}
+      <div class="actions">
+        <Button kind="primary" type="submit" icon="zap" busy={busy}>
+          {t("handlers.call")}
+        </Button>
+        {fields === undefined ? null : (
+          <Checkbox label={t("handlers.asJson")} checked={asJson} onChange={toJson} />
+        )}
+      </div>
+      {answer === undefined ? null : (
+        <output class="answer">
+          <span class="hint">{t("handlers.answered", { ms: formatNumber(answer.ms) })}</span>
+          <CopyButton text={answer.text} />
+          <pre>{answer.text}</pre>
+        </output>
+      )}
+    </form>
+  );
+}

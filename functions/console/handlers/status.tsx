@@ -1,0 +1,10 @@
+import type { Registration } from "../api/handlers.ts";
+import { t } from "../texts/t.ts";
+import { Badge } from "../ui/badge.tsx";
+
+const TONES = { available: "good", absent: "warning", unknown: "neutral", faulty: "bad" } as const;
+
+/** Whether a program answers for a handler. */
+export function Presence({ status }: { status: Registration["status"] }) {
+  return <Badge tone={TONES[status]}>{t(`handlers.${status}`)}</Badge>;
+}
