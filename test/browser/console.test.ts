@@ -109,12 +109,19 @@ test("shows admins all orbs, and moves between pages by keyboard", async () => {
   await page.getByRole("row", { name: /Shop.*Published.*1/ }).waitFor();
   await page.getByText(/^Everything works/).waitFor();
   await inspect(page, "console-home");
+  const asked: string[] = [];
+  page.on("request", (request) =>
+    asked.push(new URL(request.url()).pathname + new URL(request.url()).search),
+  );
   await page.getByRole("table").getByRole("link", { name: "Shop" }).click();
   const heading = page.getByRole("heading", { level: 1, name: "Shop" });
   await heading.waitFor();
   expect(await heading.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
   expect(await page.title()).toContain("Shop");
   await inspect(page, "console-orb");
+  // Components that show the same data share one request.
+  expect(asked.filter((path) => path === "/api/admin/orbs/shop")).toHaveLength(1);
+  expect(asked.filter((path) => path === "/api/discovery/me?orb=shop")).toHaveLength(1);
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
   await page.keyboard.press("Escape");

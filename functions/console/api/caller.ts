@@ -1,4 +1,4 @@
-/** Who the caller is, and what the caller may do. */
+/** The caller: account and rights. */
 import { get, post } from "./http.ts";
 
 export type Action = "read" | "create" | "update" | "publish" | "delete";

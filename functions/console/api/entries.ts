@@ -43,7 +43,7 @@ const collectionPath = ({ orb, module, schema, managed }: EntryPlace) =>
   managed ? `${orbPath(orb)}/entries` : `/api${pathOf(orb, module, schema)}`;
 const entryPath = (place: EntryPlace, id: string) => `${collectionPath(place)}${pathOf(id)}`;
 
-/** The runtime API returns one language unless it is asked for all. */
+/** The runtime API returns one language, unless the request asks for all. */
 const everything = ({ managed }: EntryPlace): Record<string, string> => (managed ? {} : { locale: "*" });
 
 /**

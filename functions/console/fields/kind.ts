@@ -1,4 +1,4 @@
-/** What a field type does in the console. Each type has a file that implements this interface. */
+/** The field types of the console. Each type has a file that implements this interface. */
 import type { ComponentType } from "preact";
 import type { FieldModel } from "../model/orb.ts";
 import type { InputAttributes } from "../ui/form.tsx";

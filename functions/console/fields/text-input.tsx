@@ -5,8 +5,8 @@ import type { FieldKind, InputProps } from "./kind.ts";
 const textOf = (value: unknown) => (value === null || value === undefined ? "" : String(value));
 
 /**
- * Keeps what the user types, also while it is no value yet, such as `-` in a number. What cannot be read is passed on
- * as text, so that the platform's check names it.
+ * Keeps what the user types, also while it is no value yet, such as `-` in a number. Passes text that
+ * is no value on as it is, so that the platform's check names it.
  */
 export function TextInput({
   field,

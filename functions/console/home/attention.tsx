@@ -1,4 +1,4 @@
-/** What an admin should look at: damaged definitions, absent handlers, failed deliveries, unpublished drafts. */
+/** The list of concerns on the first page: damaged definitions, absent handlers, failed deliveries, unpublished drafts. */
 import type { ComponentChildren } from "preact";
 import { type OrbItem, readOrb } from "../api/orbs.ts";
 import { absentHandlers, hasFailedDeliveries, listFaults } from "../api/platform.ts";

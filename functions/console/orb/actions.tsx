@@ -10,7 +10,7 @@ import { Icon } from "../ui/icon.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { complain, say } from "../ui/toast.tsx";
 
-/** What an admin can do with a whole orb. */
+/** The actions of an admin on a whole orb. */
 export function OrbActions({ orb }: { orb: OrbDocument }) {
   const [, go] = useLocation();
   const [busy, setBusy] = useState(false);
@@ -57,10 +57,12 @@ export function OrbActions({ orb }: { orb: OrbDocument }) {
       return;
     }
     say(t("orb.deleted", { orb: name }));
+    // The kept list still has the orb.
+    refresh("orbs?");
+    refresh("palette");
     go("/");
     // Only after this page is gone: it would ask for the orb again.
-    setTimeout(() => refresh("orbs"));
-    setTimeout(() => refresh("palette"));
+    setTimeout(() => refresh(`orbs/${id}`));
   };
   const archived = status === "ARCHIVED";
   const items: MenuItem[] = [

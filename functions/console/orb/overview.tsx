@@ -107,7 +107,7 @@ function Changes({ orb }: { orb: string }) {
 
 const isManaged = (orb: OrbModel & Partial<OrbDocument>): orb is OrbDocument => orb.status !== undefined;
 
-/** What an orb consists of, its state, and what to do next. */
+/** The first page of an orb: its content, its state and its next steps. */
 export default function Overview({ params: { orb: id = "" } }: { params: PageParams }) {
   const orb = useOrb(id);
   const { data } = orb;

@@ -13,7 +13,7 @@ export interface Route {
   /** Path below /console, with parameters such as `:orb`. The first route that matches shows the page. */
   path: string;
   load: () => Promise<{ default: PageComponent }>;
-  /** Who sees the page. The platform decides again with every request. */
+  /** Whether the caller sees the page. The platform decides again with every request. */
   visible?: (caller: Caller) => boolean;
   /** The page's place in the navigation. Pages without one are reached from other pages. */
   nav?: { label: TextKey; icon: IconName };

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 
 export interface Command {
   id: string;
-  /** What it does, as people read it. */
+  /** Its effect, as people read it. */
   title: string;
   /** Heading in the palette. */
   group: string;

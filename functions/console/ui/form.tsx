@@ -6,7 +6,7 @@ import { t } from "../texts/t.ts";
 export interface FieldProps {
   label: string;
   hint?: ComponentChildren;
-  /** What is wrong with the value: `must be at least 5 characters long (is 3)`. */
+  /** The fault of the value: `must be at least 5 characters long (is 3)`. */
   error?: string | undefined;
   required?: boolean;
   /** Beside the label, such as a language. */
