@@ -29,9 +29,11 @@ export const exactTime = (at: string): string => exact.format(new Date(at));
 export function Time({ at }: { at: string }) {
   const [now, setNow] = useState(() => new Date());
   useEffect(() => {
+    // A new moment may be later than the last look at the clock.
+    setNow(new Date());
     const timer = setInterval(() => setNow(new Date()), 30_000);
     return () => clearInterval(timer);
-  }, []);
+  }, [at]);
   return (
     <time dateTime={at} title={exactTime(at)}>
       {ago(new Date(at), now)}

@@ -70,7 +70,8 @@ export function useSaving({
   const [busy, setBusy] = useState<string>();
   const [problem, setProblem] = useState<unknown>();
   const [meeting, setMeeting] = useState<Meeting>();
-  const changedLists = () => refresh(`orbs/${place.orb}/`);
+  // After the next rendering: what the page no longer shows, such as an old live version, is not loaded again.
+  const changedLists = () => void setTimeout(() => refresh(`orbs/${place.orb}/`));
 
   async function run(name: string, work: () => Promise<void>, publish = false): Promise<void> {
     if (busy !== undefined) return;
@@ -188,8 +189,7 @@ export function useSaving({
         });
         say(t("entry.deleted"));
         onRemoved();
-        // The page of the entry is gone by then, and does not look for it again.
-        setTimeout(changedLists);
+        changedLists();
       }),
     restore: (revision) =>
       run("restore", async () => {

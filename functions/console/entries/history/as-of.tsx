@@ -29,20 +29,22 @@ export function AsOf({
   );
   return (
     <section class="card">
-      <Field label={t("history.time")} hint={timeZone()}>
-        {(attributes) => (
-          <input
-            {...attributes}
-            type="datetime-local"
-            step={1}
-            value={localText(at)}
-            onChange={(event) => {
-              const text = event.currentTarget.value;
-              onChange(text === "" ? null : new Date(text).toISOString());
-            }}
-          />
-        )}
-      </Field>
+      <div class="as-of-time">
+        <Field label={t("history.time")} hint={timeZone()}>
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="datetime-local"
+              step={1}
+              value={localText(at)}
+              onChange={(event) => {
+                const text = event.currentTarget.value;
+                onChange(text === "" ? null : new Date(text).toISOString());
+              }}
+            />
+          )}
+        </Field>
+      </div>
       {at === null ? null : entry.error !== undefined ? (
         <ProblemBox error={entry.error} />
       ) : entry.data === undefined ? null : (
