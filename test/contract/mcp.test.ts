@@ -1,10 +1,15 @@
 /** Uses the tools for agents with the protocol's own client. */
 
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
+import { tempDir } from "../support/broker.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { createToken, scope } from "../support/tokens.ts";
 
 const shop = readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8");
 
@@ -185,3 +190,36 @@ test("answers other methods with 405, and an invalid message with an error of th
   const faulty = await call(platform, "POST", "/api/shop/mcp", { body: { jsonrpc: "1.0" } });
   expect(faulty).toMatchObject({ status: 422, body: { code: "validation_failed" } });
 });
+
+/** Installed by npx, because it would add 87 packages to the project's own. */
+const INSPECTOR = "@modelcontextprotocol/inspector@2.12.0";
+
+test("works with the command line of the protocol's inspector and an API token", async () => {
+  const dir = tempDir("inspector");
+  const { token } = await createToken(platform, "/api/_auth", admin, [scope("shop", "read")]);
+  const inspect = async (...args: string[]) => {
+    const { stdout } = await promisify(execFile)(
+      "npx",
+      [
+        "--yes",
+        INSPECTOR,
+        "--cli",
+        `${platform.origin}/api/shop/mcp`,
+        "--transport",
+        "http",
+        "--header",
+        `Authorization: Bearer ${token}`,
+        ...args,
+      ],
+      { cwd: dir, env: { ...process.env, MCP_CATALOG_PATH: join(dir, "mcp.json") } },
+    );
+    return JSON.parse(stdout) as { tools?: { name: string }[]; content?: { text: string }[] };
+  };
+  const { tools } = await inspect("--method", "tools/list");
+  expect(tools?.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["describe", "query_entries", "get_entry", "create_draft", "call_handler"]),
+  );
+  const place = ["--tool-arg", "collection=catalog/category"];
+  const called = await inspect("--method", "tools/call", "--tool-name", "query_entries", ...place);
+  expect(JSON.parse(called.content?.[0]?.text ?? "")).toMatchObject({ items: expect.any(Array) });
+}, 120_000);
