@@ -1,7 +1,9 @@
 /**
- * `npm run build:package` builds the npm package of the client and the command line in `dist`. Dependencies are
- * bundled, so the package itself has none.
+ * `npm run build:package` builds the npm package of the client and the command line in `dist`, and packs it there.
+ * Dependencies are bundled, so the package itself has none. `npm pack` in the root folder cannot do this, because the
+ * package would have the dependencies of the platform.
  */
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   copyFileSync,
@@ -54,6 +56,8 @@ const manifest = {
   name,
   version,
   license,
+  // npm refuses to publish a private package.
+  private: true,
   type: "module",
   description: "Client and command line of the composable application platform",
   engines: { node: ">=20.19" },
@@ -61,4 +65,8 @@ const manifest = {
   bin: { orb: "./orb.js" },
 };
 writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-process.exit(types);
+if (types !== 0) process.exit(types);
+const packed = spawnSync("npm", ["pack", "--silent"], { cwd: dist, encoding: "utf8" });
+if (packed.status === 0) console.log(`Packed dist/${packed.stdout.trim()}`);
+else console.error(`npm pack failed: ${packed.stderr.trim()}`);
+process.exit(packed.status ?? 1);

@@ -1,5 +1,5 @@
 /** Installs the npm package into an empty project, as a user does, and works with it. */
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -63,18 +63,22 @@ beforeAll(async () => {
   const body: unknown = JSON.parse(shop);
   expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
   project = tempDir("project");
-  execFileSync(process.execPath, [join(root, "scripts/cli/package.ts")], { stdio: "pipe" });
-  const [packed] = JSON.parse(
-    execFileSync("npm", ["pack", "--json", "--pack-destination", project], {
-      cwd: join(root, "dist"),
-    }).toString(),
-  ) as [{ filename: string }];
+  const built = execFileSync(process.execPath, [join(root, "scripts/cli/package.ts")]).toString();
+  const packed = join(root, /^Packed (\S+)$/m.exec(built)?.[1] ?? "");
   mkdirSync(project, { recursive: true });
   writeFileSync(join(project, "package.json"), '{ "name": "project", "private": true, "type": "module" }');
-  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", `./${packed.filename}`], {
+  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", packed], {
     cwd: project,
     stdio: "pipe",
   });
+});
+
+test("cannot be published, and the platform itself cannot be packed", () => {
+  const manifest = readFileSync(join(project, "node_modules/composable-platform/package.json"), "utf8");
+  // npm refuses to publish a private package.
+  expect(JSON.parse(manifest)).toMatchObject({ private: true });
+  const { status, stderr } = spawnSync("npm", ["pack", "--dry-run"], { cwd: root, encoding: "utf8" });
+  expect([status, stderr]).toEqual([1, expect.stringContaining("Run npm run build:package.")]);
 });
 
 test("installs one package and the command orb", () => {
