@@ -59,4 +59,16 @@ export const ROUTES: readonly Route[] = [
     visible: forAdmins,
   },
   { path: "/orbs/:orb/entries/:module/:schema/:id", load: () => import("./entries/form/edit.tsx") },
+  {
+    path: "/orbs/:orb/schema",
+    load: () => import("./schema/page.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.schema", icon: "braces" },
+  },
+  {
+    path: "/orbs/:orb/history",
+    load: () => import("./schema/history.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.history", icon: "history" },
+  },
 ];

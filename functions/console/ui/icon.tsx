@@ -39,6 +39,7 @@ import pencil from "lucide:pencil";
 import plus from "lucide:plus";
 import radio from "lucide:radio";
 import receipt from "lucide:receipt";
+import redo from "lucide:redo-2";
 import refresh from "lucide:refresh-cw";
 import history from "lucide:rotate-ccw-clock";
 import scale from "lucide:scale";
@@ -104,6 +105,7 @@ const ICONS = {
   scale,
   sliders,
   toggle,
+  redo,
   refresh,
   scroll,
   search,

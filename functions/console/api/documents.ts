@@ -1,0 +1,60 @@
+/** Documents of orbs: checks, revisions, states, and templates of modules. Platform admins only. */
+import { get, pathOf, post, put } from "./http.ts";
+import { type DryRun, type OrbDocument, type OrbRevision, orbPath } from "./orbs.ts";
+
+export interface Revision extends OrbRevision {
+  document: Readonly<Record<string, unknown>> | null;
+  against: number | null;
+}
+
+export interface Template {
+  id: string;
+  description: string;
+}
+
+/** Checks a change of an orb, and tells its effects on stored entries. Changes nothing. */
+export const checkOrb = (
+  id: string,
+  document: unknown,
+  options: { revision: number; force?: boolean; signal?: AbortSignal },
+): Promise<DryRun> => {
+  const { revision, signal, force } = options;
+  return put(orbPath(id), document, { query: { dryRun: true, force }, revision, signal });
+};
+
+/** Publishes the newest revision as it is. */
+export const publishRevision = (id: string, revision: number, force: boolean): Promise<OrbDocument> =>
+  post(`${orbPath(id)}/publish`, undefined, { revision, query: { force } });
+
+export const readLive = (id: string, signal?: AbortSignal): Promise<OrbDocument> =>
+  get(orbPath(id), { query: { revision: "published" }, signal });
+
+/** @param against revision to compare with; the one before unless given */
+export const readRevision = (
+  id: string,
+  revision: number,
+  against?: number,
+  signal?: AbortSignal,
+): Promise<Revision> => get(`${orbPath(id)}/revisions/${revision}`, { query: { against }, signal });
+
+const restorePath = (id: string, revision: number) => `${orbPath(id)}/revisions/${revision}/restore`;
+
+export const checkRestore = (id: string, revision: number, newest: number): Promise<DryRun> =>
+  post(restorePath(id, revision), undefined, { query: { dryRun: true }, revision: newest });
+
+export const restoreRevision = (id: string, revision: number, newest: number): Promise<OrbDocument> =>
+  post(restorePath(id, revision), undefined, { revision: newest });
+
+const TEMPLATES = "/api/admin/definitions/modules";
+
+export const listTemplates = (signal?: AbortSignal): Promise<Template[]> => get(TEMPLATES, { signal });
+
+/** Returns a module from a template, with references that point into the orb. */
+export const moduleFromTemplate = (template: string, orb: string, module: string): Promise<unknown> =>
+  get(`${TEMPLATES}${pathOf(template)}/module`, { query: { orb, module } });
+
+/** Names of platform admins by account id, for people who read a history. */
+export async function adminNames(signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  const all = await get<{ id: string; name: string }[]>("/api/_auth/admins", { signal });
+  return new Map(all.map(({ id, name }) => [id, name]));
+}

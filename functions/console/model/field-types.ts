@@ -1,0 +1,39 @@
+/** What each field type allows, as the platform's field types do. `test/unit/console-schema.test.ts` compares them. */
+import type { FieldType } from "./orb.ts";
+
+export interface FieldRules {
+  /** Whether `min` and `max` limit the value or its length. */
+  bounds: "value" | "length" | "none";
+  pattern: boolean;
+  enumerable: boolean;
+  unique: boolean;
+  default: boolean;
+  sensitive: boolean;
+}
+
+const ordered: FieldRules = {
+  bounds: "value",
+  pattern: false,
+  enumerable: true,
+  unique: true,
+  default: true,
+  sensitive: true,
+};
+const text: FieldRules = { ...ordered, bounds: "length", pattern: true };
+
+export const FIELD_RULES: Readonly<Record<FieldType, FieldRules>> = {
+  string: text,
+  text: { ...text, unique: false },
+  number: ordered,
+  integer: ordered,
+  boolean: { ...ordered, bounds: "none" },
+  date: ordered,
+  datetime: ordered,
+  json: { ...ordered, bounds: "none", enumerable: false, unique: false },
+  reference: { ...ordered, bounds: "none", enumerable: false, default: false, sensitive: false },
+};
+
+export const FIELD_TYPES = Object.keys(FIELD_RULES) as readonly FieldType[];
+
+export const isFieldType = (type: unknown): type is FieldType =>
+  typeof type === "string" && Object.hasOwn(FIELD_RULES, type);

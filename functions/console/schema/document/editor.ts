@@ -1,0 +1,299 @@
+/** The state of the editor: one document, as values for the form and as text. */
+import { computed, effect, type Signal, signal } from "@preact/signals";
+import type { Fault } from "../../../../shared/client/problem.ts";
+import { checkOrb, publishRevision } from "../../api/documents.ts";
+import { type DryRun, type OrbDocument, type OrbState, readOrb, updateOrb } from "../../api/orbs.ts";
+import { keep, refresh } from "../../state/load.ts";
+import { faultsOf } from "../../ui/problem.tsx";
+import { type ParsedText, parseText } from "./json-text.ts";
+import { isObject, type JsonObject, outer, same, valueAt } from "./pointer.ts";
+
+/** A stored revision: the document that the changes begin with. */
+export interface Base {
+  document: JsonObject;
+  state: OrbState;
+}
+
+interface Step {
+  document: JsonObject;
+  text: string;
+  selected: string;
+}
+
+export type Check = "none" | "running" | "done" | "failed";
+
+/** Members of the answer that are no part of the document. */
+const STATE = ["status", "revision", "publishedRevision", "createdAt", "createdBy", "updatedAt", "updatedBy"];
+
+export function baseOf(orb: OrbDocument): Base {
+  const entries = Object.entries(orb).filter(([name]) => !STATE.includes(name));
+  const { status, revision, publishedRevision, createdAt, createdBy, updatedAt, updatedBy } = orb;
+  return {
+    document: Object.fromEntries(entries) as JsonObject,
+    state: { status, revision, publishedRevision, createdAt, createdBy, updatedAt, updatedBy },
+  };
+}
+
+export const printed = (document: unknown): string => JSON.stringify(document, null, 2);
+
+/** Milliseconds without a change before the platform checks the document. */
+const PAUSE = 350;
+/** Changes of one value within this many milliseconds are one step of undo. */
+const ONE_STEP = 1_000;
+const MOST_STEPS = 200;
+
+const keyOf = (orb: string) => `console.schema.${orb}`;
+
+interface Kept {
+  base: Base;
+  document: JsonObject;
+  text: string;
+}
+
+function kept(orb: string): Kept | undefined {
+  try {
+    const found: unknown = JSON.parse(sessionStorage.getItem(keyOf(orb)) ?? "null");
+    return isObject(found) && isObject(found.base) && isObject(found.document)
+      ? (found as unknown as Kept)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the pointer itself, or that of what it is in, if the document no longer has it. */
+export function nearest(document: JsonObject, path: string): string {
+  let inner = path;
+  while (/\/\d+$/.test(inner) && valueAt(document, inner) === undefined) inner = outer(inner);
+  return inner;
+}
+
+export class Editor {
+  readonly orb: string;
+  readonly base: Signal<Base>;
+  readonly document: Signal<JsonObject>;
+  readonly text: Signal<string>;
+  readonly parsed: Signal<ParsedText>;
+  /** Pointer to what the form shows. */
+  readonly selected: Signal<string>;
+  readonly faults = signal<readonly Fault[]>([]);
+  readonly check = signal<Check>("none");
+  readonly effects = signal<DryRun | undefined>(undefined);
+  /** A newer revision that another person saved meanwhile. */
+  readonly theirs = signal<Base | undefined>(undefined);
+  readonly restored: boolean;
+  readonly past = signal<readonly Step[]>([]);
+  readonly future = signal<readonly Step[]>([]);
+  readonly broken = computed(() => this.parsed.value.fault !== undefined);
+  readonly dirty = computed(() => this.broken.value || !same(this.document.value, this.base.value.document));
+  #last = { tag: "", at: 0 };
+  #abort: AbortController | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #stop: (() => void)[] = [];
+
+  constructor(orb: OrbDocument, selected: string) {
+    const newest = baseOf(orb);
+    const draft = kept(orb.id);
+    this.orb = orb.id;
+    this.restored = draft !== undefined;
+    this.base = signal(draft?.base ?? newest);
+    this.document = signal(draft?.document ?? newest.document);
+    this.text = signal(draft?.text ?? printed(newest.document));
+    this.parsed = signal(parseText(this.text.value));
+    this.selected = signal(nearest(this.document.value, selected));
+    if (draft !== undefined) this.meet(newest);
+  }
+
+  /** Keeps unsaved changes for a reload, and checks them. */
+  start(): void {
+    const keepDraft = () => {
+      try {
+        if (!this.dirty.value) sessionStorage.removeItem(keyOf(this.orb));
+        else {
+          const draft: Kept = { base: this.base.value, document: this.document.value, text: this.text.value };
+          sessionStorage.setItem(keyOf(this.orb), JSON.stringify(draft));
+        }
+      } catch {
+        // The browser blocks storage, or it is full. Leaving asks all the same.
+      }
+    };
+    const back = () => {
+      if (document.visibilityState === "visible") void this.look();
+    };
+    document.addEventListener("visibilitychange", back);
+    this.#stop = [
+      effect(keepDraft),
+      effect(() => {
+        const { value } = this.document;
+        const waits = this.broken.value || this.theirs.value !== undefined;
+        this.#schedule(waits || same(value, this.base.value.document));
+      }),
+      () => document.removeEventListener("visibilitychange", back),
+    ];
+  }
+
+  stop(): void {
+    for (const one of this.#stop) one();
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+  }
+
+  /** @param tag changes with the same tag in a row are one step of undo */
+  edit(next: JsonObject, tag = ""): void {
+    if (next === this.document.value) return;
+    this.#step(tag);
+    this.#show(next, printed(next));
+  }
+
+  type(text: string): void {
+    this.#step("text");
+    const parsed = parseText(text);
+    this.text.value = text;
+    this.parsed.value = parsed;
+    if (isObject(parsed.value)) this.document.value = parsed.value;
+    this.selected.value = nearest(this.document.value, this.selected.value);
+  }
+
+  select(path: string): void {
+    this.selected.value = nearest(this.document.value, path);
+  }
+
+  undo = (): void => this.#travel(this.past, this.future);
+  redo = (): void => this.#travel(this.future, this.past);
+
+  /** Goes back to the stored revision. Undo brings the changes back. */
+  discard(): void {
+    this.edit(this.base.value.document);
+  }
+
+  /** Replaces text with a fault by the last document without one. */
+  discardText(): void {
+    this.#step("");
+    this.#show(this.document.value, printed(this.document.value));
+  }
+
+  /** Looks whether another person saved meanwhile. */
+  async look(): Promise<void> {
+    try {
+      this.meet(baseOf(await readOrb(this.orb)));
+    } catch {
+      // The next check or the next write reports what is wrong.
+    }
+  }
+
+  /** Takes a newer revision over, unless it collides with changes of this person. */
+  meet(newest: Base): void {
+    if (newest.state.revision <= this.base.value.state.revision) return;
+    if (same(newest.document, this.base.value.document)) this.base.value = newest;
+    else if (this.dirty.value) this.theirs.value = newest;
+    else {
+      this.base.value = newest;
+      this.edit(newest.document);
+    }
+  }
+
+  /** Continues with a document that is based on the newest revision. */
+  rebase(newest: Base, document: JsonObject): void {
+    this.theirs.value = undefined;
+    this.edit(document);
+    this.base.value = newest;
+  }
+
+  /** @throws Problem, TypeError */
+  async save(how: { publish?: boolean; force?: boolean }): Promise<void> {
+    const { document, orb } = this;
+    const sent = document.value;
+    const { revision, publishedRevision } = this.base.value.state;
+    const force = how.force === true;
+    try {
+      const made =
+        how.publish === true && !this.dirty.value && publishedRevision !== revision
+          ? await publishRevision(orb, revision, force)
+          : await updateOrb(orb, sent, {
+              revision,
+              ...(how.publish === true ? { publish: true } : {}),
+              ...(force ? { force } : {}),
+            });
+      this.took(made, sent);
+    } catch (error) {
+      this.faults.value = faultsOf(error);
+      await this.look();
+      throw error;
+    }
+  }
+
+  /** Continues with what the platform stored. Changes that were made meanwhile stay. */
+  took(made: OrbDocument, sent = this.document.value): void {
+    this.base.value = baseOf(made);
+    if (this.document.value === sent && !this.broken.value)
+      this.#show(this.base.value.document, printed(this.base.value.document));
+    keep(`orbs/${this.orb}`, made);
+    refresh(`history/${this.orb}`);
+    refresh("orbs");
+  }
+
+  #show(document: JsonObject, text: string): void {
+    this.document.value = document;
+    this.text.value = text;
+    this.parsed.value = parseText(text);
+    this.selected.value = nearest(document, this.selected.value);
+  }
+
+  #now(): Step {
+    return { document: this.document.value, text: this.text.value, selected: this.selected.value };
+  }
+
+  #step(tag: string): void {
+    const now = performance.now();
+    const continues = tag !== "" && tag === this.#last.tag && now - this.#last.at < ONE_STEP;
+    this.#last = { tag, at: now };
+    this.future.value = [];
+    if (!continues) this.past.value = [...this.past.value.slice(-MOST_STEPS), this.#now()];
+  }
+
+  #travel(from: Signal<readonly Step[]>, to: Signal<readonly Step[]>): void {
+    const step = from.value.at(-1);
+    if (step === undefined) return;
+    to.value = [...to.value, this.#now()];
+    from.value = from.value.slice(0, -1);
+    this.#last = { tag: "", at: 0 };
+    this.#show(step.document, step.text);
+    this.select(step.selected);
+  }
+
+  #schedule(nothing: boolean): void {
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+    if (nothing) {
+      this.check.value = "none";
+      if (!this.broken.peek()) this.faults.value = [];
+      this.effects.value = undefined;
+      return;
+    }
+    this.check.value = "running";
+    this.#timer = setTimeout(() => void this.recheck(), PAUSE);
+  }
+
+  /** Asks the platform what is wrong, and what the change does. A newer change ends the check. */
+  async recheck(): Promise<void> {
+    this.#abort?.abort();
+    const abort = new AbortController();
+    this.#abort = abort;
+    this.check.value = "running";
+    const finish = (check: Check, faults: readonly Fault[], effects?: DryRun) => {
+      if (abort.signal.aborted) return;
+      this.faults.value = faults;
+      this.effects.value = effects;
+      this.check.value = check;
+    };
+    try {
+      const { revision } = this.base.peek().state;
+      const found = await checkOrb(this.orb, this.document.peek(), { revision, signal: abort.signal });
+      finish("done", [], found);
+    } catch (error) {
+      const faults = faultsOf(error);
+      finish(faults.length > 0 ? "done" : "failed", faults);
+      if (!abort.signal.aborted && faults.length === 0) await this.look();
+    }
+  }
+}

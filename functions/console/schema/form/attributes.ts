@@ -1,0 +1,294 @@
+/**
+ * All attributes of a document by the object that has them. The form is made from these tables, so that a new
+ * attribute is one line here and a text in `en.json`.
+ */
+import { FIELD_RULES, FIELD_TYPES, type FieldRules, isFieldType } from "../../model/field-types.ts";
+import type { TextKey } from "../../texts/t.ts";
+import { type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
+
+/** Names of the texts in an area. */
+type NameIn<A extends string> = TextKey extends infer K ? (K extends `${A}.${infer N}` ? N : never) : never;
+
+/** How an attribute is edited. */
+export type Control =
+  | "id"
+  | "text"
+  | "long"
+  | "flag"
+  /** A flag that is true if it is missing. */
+  | "unless"
+  | "number"
+  /** One of `options`. */
+  | "choice"
+  /** Text with `options` as suggestions. */
+  | "suggest"
+  /** Several of `options`. */
+  | "several"
+  /** A list of texts, one in each line. */
+  | "lines"
+  /** A list of values of the field's type. */
+  | "values"
+  /** A value of the field's type, or a list of them. */
+  | "value"
+  /** A limit of the field's values, or of their length. */
+  | "bound"
+  | "json"
+  | "colour"
+  | "secret"
+  /** Who may read and write entries. */
+  | "access";
+
+/** What an attribute belongs to. */
+export interface Owner {
+  object: JsonObject;
+  path: string;
+  document: JsonObject;
+}
+
+export interface Attribute {
+  name: NameIn<"attribute">;
+  control: Control;
+  /** Key of its texts, if they differ from those of other attributes of this name. */
+  label?: NameIn<"attribute">;
+  options?: readonly string[] | ((owner: Owner) => readonly string[]);
+  required?: boolean;
+  /** Whether it applies. What is set all the same stays visible, because it is a fault. */
+  when?: (owner: Owner) => boolean;
+  /** Text of the choice that leaves the attribute out. Without it, there is none. */
+  none?: NameIn<"choice">;
+  /** Shown beside others rather than in a line of its own. */
+  half?: boolean;
+}
+
+const rules = ({ object }: Owner): FieldRules | undefined =>
+  isFieldType(object.type) ? FIELD_RULES[object.type] : undefined;
+
+const moduleOf = ({ document, path }: Owner): JsonObject =>
+  objectOf(listOf(document.modules)[Number(path.split("/")[2])]);
+
+const modulesOf = ({ document }: Owner) => listOf(document.modules).map(objectOf);
+
+const usesOf = ({ document }: Owner) => listOf(document.uses).map(objectOf);
+
+const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
+  access: ["passkey", "invitations", "bootstrap", "oauth"],
+  rules: ["evaluate"],
+  transactions: ["record", "list"],
+  settings: ["get", "set"],
+};
+
+/** Handlers in `uses` of services that are not built in. */
+const ownHandlers = (owner: Owner): string[] =>
+  usesOf(owner)
+    .filter(({ service }) => !Object.hasOwn(BUILT_IN, textOf(service)))
+    .flatMap(({ service, handlers }) =>
+      listOf(handlers).map((handler) => `${textOf(service)}.${textOf(handler)}`),
+    );
+
+/** Callers that the lists of an access rule can name. */
+export const callersOf = (owner: Owner): string[] => [
+  "public",
+  "user",
+  "own",
+  "admin",
+  "owner",
+  ...listOf(owner.document.roles).map((role) => textOf(objectOf(role).id)),
+  ...ownHandlers(owner).map((handler) => `handler:${handler}`),
+];
+
+const targets = ({ document }: Owner): string[] =>
+  modulesOf({ document, path: "", object: {} }).flatMap(({ id, schemas }) =>
+    listOf(schemas).map((schema) => `${textOf(document.id)}/${textOf(id)}/${textOf(objectOf(schema).id)}`),
+  );
+
+const name: Attribute = { name: "name", control: "text" };
+const description: Attribute = { name: "description", control: "long" };
+const handler: Attribute = { name: "handler", control: "suggest", options: ownHandlers };
+
+const isReference = ({ object }: Owner) => object.type === "reference";
+const hasHandler = ({ object }: Owner) => object.handler !== undefined;
+
+export const ATTRIBUTES = {
+  general: [
+    name,
+    description,
+    { name: "languages", control: "lines", half: true },
+    { name: "markets", control: "lines", half: true },
+  ],
+  signup: [
+    { name: "signup", control: "choice", options: ["invitation", "open"], none: "invitation", half: true },
+  ],
+  session: [{ name: "ttl", control: "number", half: true }],
+  branding: [
+    { name: "name", control: "text", half: true },
+    { name: "color", control: "colour", half: true },
+    { name: "logo", control: "text" },
+  ],
+  provider: [
+    { name: "id", control: "text", required: true, half: true },
+    { name: "name", control: "text", half: true },
+    { name: "issuer", control: "text", required: true },
+    { name: "clientId", control: "text", required: true, half: true },
+    { name: "clientSecret", control: "secret", half: true },
+    { name: "scopes", control: "lines" },
+  ],
+  role: [
+    { name: "id", control: "text", required: true, half: true },
+    { name: "name", control: "text", required: true, half: true },
+    { name: "extends", control: "choice", options: ["user", "admin"], none: "user" },
+  ],
+  use: [
+    { name: "service", control: "suggest", options: Object.keys(BUILT_IN), required: true },
+    {
+      name: "handlers",
+      control: "lines",
+      required: true,
+      when: ({ object }) => !Object.hasOwn(BUILT_IN, textOf(object.service)),
+    },
+    {
+      name: "handlers",
+      control: "several",
+      required: true,
+      options: ({ object }) => BUILT_IN[textOf(object.service)] ?? [],
+      when: ({ object }) => Object.hasOwn(BUILT_IN, textOf(object.service)),
+    },
+    {
+      name: "acts",
+      control: "several",
+      options: [
+        "entries:read",
+        "entries:write",
+        "entries:publish",
+        "entries:reveal",
+        "transactions:record",
+        "transactions:read",
+        "settings:read",
+        "settings:write",
+        "rules:evaluate",
+      ],
+      when: ({ object }) => !Object.hasOwn(BUILT_IN, textOf(object.service)),
+    },
+  ],
+  hook: [
+    { name: "id", control: "text", required: true },
+    {
+      name: "on",
+      control: "several",
+      required: true,
+      options: ["created", "updated", "published", "unpublished", "archived", "restored", "deleted"].map(
+        (event) => `entry.${event}`,
+      ),
+    },
+    {
+      name: "module",
+      control: "choice",
+      none: "all",
+      half: true,
+      options: (owner) => modulesOf(owner).map(({ id }) => textOf(id)),
+    },
+    {
+      name: "schema",
+      control: "choice",
+      none: "all",
+      half: true,
+      when: ({ object }) => object.module !== undefined,
+      options: (owner) =>
+        modulesOf(owner)
+          .filter(({ id }) => id === owner.object.module)
+          .flatMap(({ schemas }) => listOf(schemas).map((schema) => textOf(objectOf(schema).id))),
+    },
+    { ...handler, when: ({ object }) => object.url === undefined, half: true },
+    {
+      name: "mode",
+      control: "choice",
+      options: ["before", "after"],
+      none: "choose",
+      when: hasHandler,
+      half: true,
+    },
+    { name: "required", label: "answer", control: "unless", when: ({ object }) => object.mode === "before" },
+    { name: "url", control: "text", when: (owner) => !hasHandler(owner) },
+  ],
+  schedule: [
+    { name: "id", control: "text", required: true, half: true },
+    { ...handler, required: true, half: true },
+    { name: "cron", control: "text", required: true, half: true },
+    { name: "timeZone", control: "text", half: true },
+    { name: "input", control: "json" },
+  ],
+  module: [
+    { name: "id", control: "id", required: true, half: true },
+    {
+      name: "type",
+      control: "choice",
+      options: ["CONTENT", "CONFIG", "RULES", "TRANSACTIONS", "SETTINGS"],
+      required: true,
+      half: true,
+    },
+    name,
+    description,
+  ],
+  schema: [{ name: "id", control: "id", required: true, half: true }, { ...name, half: true }, description],
+  schemaAccess: [{ name: "access", control: "access" }],
+  field: [
+    { name: "name", label: "fieldName", control: "text", required: true, half: true },
+    { name: "type", control: "choice", options: FIELD_TYPES, required: true, half: true },
+    { name: "label", control: "text", half: true },
+    { name: "description", control: "text", half: true },
+    { name: "ref", control: "suggest", required: true, options: targets, when: isReference },
+    { name: "required", control: "flag", half: true },
+    { name: "list", control: "flag", half: true },
+    {
+      name: "translatable",
+      control: "flag",
+      half: true,
+      when: (owner) => moduleOf(owner).type !== "CONFIG",
+    },
+    {
+      name: "marketSpecific",
+      control: "flag",
+      half: true,
+      when: ({ document }) => listOf(document.markets).length > 0,
+    },
+    {
+      name: "unique",
+      control: "flag",
+      half: true,
+      when: (owner) => rules(owner)?.unique === true && owner.object.list !== true,
+    },
+    { name: "sensitive", control: "flag", half: true, when: (owner) => rules(owner)?.sensitive === true },
+    { name: "min", control: "bound", half: true, when: (owner) => rules(owner)?.bounds !== "none" },
+    { name: "max", control: "bound", half: true, when: (owner) => rules(owner)?.bounds !== "none" },
+    { name: "pattern", control: "text", when: (owner) => rules(owner)?.pattern === true },
+    {
+      name: "enum",
+      control: "values",
+      half: true,
+      when: (owner) => rules(owner)?.enumerable === true && owner.object.sensitive !== true,
+    },
+    {
+      name: "default",
+      control: "value",
+      half: true,
+      when: (owner) => rules(owner)?.default === true && owner.object.sensitive !== true,
+    },
+  ],
+  fieldAccess: [
+    { name: "read", control: "several", options: callersOf, half: true },
+    { name: "write", control: "several", options: callersOf, half: true },
+  ],
+} as const satisfies Readonly<Record<string, readonly Attribute[]>>;
+
+export type Kind = keyof typeof ATTRIBUTES;
+
+/** Returns the attributes that apply to an object, and those that are set. */
+export function attributesOf(kind: Kind, owner: Owner): readonly Attribute[] {
+  const all: readonly Attribute[] = ATTRIBUTES[kind];
+  return all.filter(
+    ({ name: one, when }, at) =>
+      (when?.(owner) ?? true) ||
+      (owner.object[one] !== undefined &&
+        !all.some((other, index) => index !== at && other.name === one) &&
+        !(owner.object[one] === false)),
+  );
+}

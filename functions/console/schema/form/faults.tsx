@@ -1,0 +1,81 @@
+/** What is wrong with the document: marks, and the list of all faults. */
+import { t } from "../../texts/t.ts";
+import { Icon } from "../../ui/icon.tsx";
+import type { Editor } from "../document/editor.ts";
+import { lineAt, placeOf } from "../document/json-text.ts";
+import { isObject, type Json, objectOf, segmentsOf, textOf, valueAt } from "../document/pointer.ts";
+
+/** Marks that there are faults at a place or below it. */
+export function FaultMark({ editor, path, own }: { editor: Editor; path: string; own?: boolean }) {
+  const count = editor.faults.value.filter(
+    (one) => one.path === path || (own !== true && one.path.startsWith(`${path}/`)),
+  ).length;
+  return count === 0 ? null : (
+    <span class="fault-mark">
+      <Icon name="circleAlert" />
+      <span class="sr-only">{t("schema.faults", { count })}</span>
+    </span>
+  );
+}
+
+/** Returns a pointer as people read it: with names in place of numbers. */
+export function wayOf(document: Json, path: string): string {
+  let at: Json | undefined = document;
+  const words: string[] = [];
+  let inner = "";
+  for (const key of segmentsOf(path)) {
+    inner = `${inner}/${key}`;
+    at = valueAt(document, inner);
+    if (/^\d+$/.test(key)) {
+      const item = isObject(at) ? objectOf(at) : {};
+      const name = textOf(item.service) || textOf(item.id) || textOf(item.name);
+      words.push(name === "" ? String(Number(key) + 1) : name);
+    } else if (!["modules", "schemas", "fields"].includes(key)) words.push(key);
+  }
+  return words.join(" › ");
+}
+
+/** Shows the form of a place, and focuses its input. */
+export function goTo(editor: Editor, path: string): void {
+  const inner = path.replace(/^((?:\/(?:modules|schemas|fields|roles|uses|hooks|schedules)\/\d+)*).*$/, "$1");
+  editor.select(inner === "" ? path.replace(/^(\/[^/]+).*$/, "$1") : inner);
+  requestAnimationFrame(() => {
+    const rows = [...document.querySelectorAll<HTMLElement>("[data-path]")].filter(({ dataset }) => {
+      const place = dataset.path ?? "-";
+      return path === place || path.startsWith(`${place}/`);
+    });
+    const row = rows.at(-1);
+    const input = row?.querySelector<HTMLElement>("input, select, textarea");
+    input?.focus();
+    row?.scrollIntoView({ block: "nearest" });
+  });
+}
+
+/** All faults, each with the way to it. */
+export function FaultList({ editor }: { editor: Editor }) {
+  const faults = editor.faults.value;
+  if (faults.length === 0) return null;
+  const text = editor.text.value;
+  return (
+    <details class="faults" open={faults.length <= 3}>
+      <summary>
+        <Icon name="circleAlert" />
+        {t("schema.faults", { count: faults.length })}
+      </summary>
+      <ul>
+        {faults.slice(0, 50).map((fault) => (
+          <li key={`${fault.path} ${fault.code} ${fault.message}`}>
+            <button type="button" onClick={() => goTo(editor, fault.path)}>
+              <strong>{wayOf(editor.document.value, fault.path) || t("schema.document")}</strong>{" "}
+              {fault.message}
+              <span class="hint">
+                {" "}
+                {t("schema.line", { line: lineAt(text, placeOf(editor.parsed.value, fault.path)) })}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

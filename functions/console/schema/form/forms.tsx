@@ -1,0 +1,175 @@
+/** The form of what is chosen in the tree. */
+import { t } from "../../texts/t.ts";
+import { Button } from "../../ui/button.tsx";
+import { say } from "../../ui/toast.tsx";
+import type { Editor } from "../document/editor.ts";
+import {
+  below,
+  type JsonObject,
+  listOf,
+  objectOf,
+  segmentsOf,
+  textOf,
+  valueAt,
+  withItem,
+  withoutItem,
+} from "../document/pointer.ts";
+import { AttributeForm } from "./attribute-form.tsx";
+import { freeName, ItemList } from "./item-list.tsx";
+import { Accounts, General, ListForm } from "./orb-forms.tsx";
+import { type FormProps, Panel } from "./panel.tsx";
+
+const flags = ["required", "list", "translatable", "marketSpecific", "unique", "sensitive"] as const;
+
+const aboutField = (field: JsonObject) => (
+  <>
+    <code>{textOf(field.type)}</code>{" "}
+    {flags
+      .filter((flag) => field[flag] === true)
+      .map((flag) => t(`flag.${flag}`))
+      .join(" · ")}
+  </>
+);
+
+/** Removes a module or a schema, and offers to undo it. */
+function Remove({ editor, path }: { editor: Editor; path: string }) {
+  const object = objectOf(valueAt(editor.document.value, path));
+  const name = textOf(object.id) || t("schema.unnamed");
+  const list = path.replace(/\/\d+$/, "");
+  const remove = () => {
+    const at = Number(path.slice(list.length + 1));
+    editor.edit(withoutItem(editor.document.value, list, at));
+    editor.select(list.replace(/\/[^/]+$/, ""));
+    say(t("schema.removed", { name }), {
+      label: t("schema.undo"),
+      run: () => editor.edit(withItem(editor.document.value, list, at, object)),
+    });
+    document.getElementById("page-title")?.focus();
+  };
+  return (
+    <Button kind="quiet" icon="trash" onClick={remove}>
+      {t("schema.remove")}
+    </Button>
+  );
+}
+
+/** Says that the change removes fields whose values are stored, and brings them back. */
+function Lost({ editor, path }: { editor: Editor; path: string }) {
+  const [, module = "", , schema = ""] = segmentsOf(path);
+  const { document, base } = editor;
+  const own = objectOf(listOf(document.value.modules)[Number(module)]);
+  const fields = listOf(valueAt(document.value, below(path, "fields")));
+  const id = objectOf(listOf(own.schemas)[Number(schema)]).id;
+  const lost = (editor.effects.value?.impact.changes ?? []).filter(
+    (one) =>
+      one.code === "removed_field" &&
+      one.module === own.id &&
+      one.schema === id &&
+      (one.values ?? one.entries) > 0,
+  );
+  const before = listOf(base.value.document.modules)
+    .map(objectOf)
+    .filter((one) => one.id === own.id)
+    .flatMap(({ schemas }) => listOf(schemas).map(objectOf))
+    .find((one) => one.id === id);
+  return (
+    <>
+      {lost.map(({ field = "", values = 0 }) => {
+        const old = listOf(before?.fields).find((one) => objectOf(one).name === field);
+        return (
+          <div class="notice" key={field}>
+            <p>{t("schema.lost", { field, count: values })}</p>
+            {old === undefined ? null : (
+              <Button
+                size="small"
+                icon="undo"
+                onClick={() =>
+                  editor.edit(withItem(document.value, below(path, "fields"), fields.length, old))
+                }
+              >
+                {t("schema.bringBack", { field })}
+              </Button>
+            )}
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+function SchemaForm({ editor, path }: FormProps) {
+  const [, module = ""] = segmentsOf(path);
+  const schema = objectOf(valueAt(editor.document.value, path));
+  const owner = objectOf(valueAt(editor.document.value, `/modules/${module}`));
+  return (
+    <Panel
+      title={textOf(schema.name) || textOf(schema.id) || t("schema.unnamed")}
+      about={t("schema.schemaOf", { module: textOf(owner.id), type: textOf(owner.type) })}
+      actions={<Remove editor={editor} path={path} />}
+    >
+      <AttributeForm editor={editor} kind="schema" path={path} />
+      <Lost editor={editor} path={path} />
+      <ItemList
+        editor={editor}
+        path={below(path, "fields")}
+        kind="field"
+        id="name"
+        title={t("schema.fields")}
+        add={t("schema.addField")}
+        empty={t("schema.noFields")}
+        make={(fields) => ({ name: freeName(fields, "field"), type: "string" })}
+        about={aboutField}
+        more={(field) => (
+          <details class="more">
+            <summary>{t("schema.fieldAccess")}</summary>
+            <p class="hint">{t("schema.fieldAccessHint")}</p>
+            <AttributeForm editor={editor} kind="fieldAccess" path={below(field, "access")} />
+          </details>
+        )}
+      />
+      <AttributeForm editor={editor} kind="schemaAccess" path={path} />
+    </Panel>
+  );
+}
+
+function ModuleForm({ editor, path }: FormProps) {
+  const module = objectOf(valueAt(editor.document.value, path));
+  return (
+    <Panel
+      title={textOf(module.name) || textOf(module.id) || t("schema.unnamed")}
+      about={t("schema.moduleAbout")}
+      actions={<Remove editor={editor} path={path} />}
+    >
+      <AttributeForm editor={editor} kind="module" path={path} />
+      <ItemList
+        editor={editor}
+        path={below(path, "schemas")}
+        kind="schema"
+        title={t("schema.schemas")}
+        add={t("schema.addSchema")}
+        empty={t("schema.noSchemas")}
+        make={(schemas) => ({
+          id: freeName(schemas, "schema"),
+          fields: [{ name: "title", type: "string", required: true }],
+        })}
+        about={({ fields }) => t("orb.fields", { count: listOf(fields).length })}
+        opens
+      />
+    </Panel>
+  );
+}
+
+export function Form(props: Omit<FormProps, "path">) {
+  const { editor } = props;
+  const selected = editor.selected.value;
+  const [first = ""] = segmentsOf(selected);
+  const schema = /^\/modules\/\d+\/schemas\/\d+/.exec(selected)?.[0];
+  const module = /^\/modules\/\d+/.exec(selected)?.[0];
+  if (schema !== undefined) return <SchemaForm key={schema} {...props} path={schema} />;
+  if (module !== undefined) return <ModuleForm key={module} {...props} path={module} />;
+  if (first === "roles" || first === "uses" || first === "hooks" || first === "schedules")
+    return <ListForm key={first} editor={editor} list={first} />;
+  if (first === "access" || first === "session" || first === "branding")
+    return <Accounts {...props} path="" />;
+  return <General {...props} path="" />;
+}

@@ -1,0 +1,191 @@
+/** A list of objects, such as fields: add, open, duplicate, move and remove. */
+import type { ComponentChildren } from "preact";
+import { t } from "../../texts/t.ts";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Menu } from "../../ui/menu.tsx";
+import { faultAt } from "../../ui/problem.tsx";
+import { say } from "../../ui/toast.tsx";
+import type { Editor } from "../document/editor.ts";
+import {
+  below,
+  type JsonObject,
+  listOf,
+  objectOf,
+  outer,
+  textOf,
+  valueAt,
+  withItem,
+  withMoved,
+  withoutItem,
+} from "../document/pointer.ts";
+import { AttributeForm } from "./attribute-form.tsx";
+import type { Kind } from "./attributes.ts";
+import { FaultMark } from "./faults.tsx";
+
+/** Focuses an element after the next drawing. */
+export function focusSoon(selector: string): void {
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
+}
+
+export const rowOf = (path: string): string => `[data-row="${CSS.escape(path)}"]`;
+export const inputIn = (path: string): string =>
+  `[data-path="${CSS.escape(path)}"] :is(input, select, textarea)`;
+
+/** Returns a name that no item of a list has: the wanted one, or it with a number. */
+export function freeName(list: readonly unknown[], wanted: string): string {
+  const taken = new Set(list.flatMap((item) => [objectOf(item).id, objectOf(item).name]));
+  let name = wanted;
+  for (let number = 2; taken.has(name); number++) name = `${wanted}${number}`;
+  return name;
+}
+
+interface Props {
+  editor: Editor;
+  /** Pointer to the list. */
+  path: string;
+  kind: Kind;
+  /** Name of what the list holds, such as `Fields`. */
+  title: string;
+  add: string;
+  empty: string;
+  /** Member that identifies an item. */
+  id?: "id" | "name" | "service";
+  make: (items: readonly unknown[]) => JsonObject;
+  /** What a row says beside the name. */
+  about: (item: JsonObject) => ComponentChildren;
+  /** Opens an item in a form of its own; else it opens within the list. */
+  opens?: boolean;
+  /** Below the attributes of the open item. */
+  more?: (path: string) => ComponentChildren;
+  onAdd?: () => void;
+}
+
+export function ItemList(props: Props) {
+  const { editor, path, title, add, empty, id = "id", make, onAdd } = props;
+  const items = listOf(valueAt(editor.document.value, path)).map(objectOf);
+  const fault = editor.faults.value.find((one) => one.path === path)?.message;
+  const insert = (at: number, item: JsonObject) => {
+    editor.edit(withItem(editor.document.value, path, at, item));
+    editor.select(below(path, at));
+    focusSoon(inputIn(below(path, at, id)));
+  };
+  return (
+    <section class="items" aria-label={title}>
+      <header>
+        <h3>
+          {title} {items.length === 0 ? null : <span class="count">{items.length}</span>}
+        </h3>
+        <Button size="small" icon="plus" onClick={onAdd ?? (() => insert(items.length, make(items)))}>
+          {add}
+        </Button>
+      </header>
+      {fault === undefined ? null : <p class="error">{fault}</p>}
+      {items.length === 0 ? (
+        <p class="hint none">{empty}</p>
+      ) : (
+        <ol>
+          {items.map((item, at) => (
+            <Item key={at} {...props} {...{ item, at, insert }} count={items.length} />
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}
+
+function Item({
+  editor,
+  path,
+  kind,
+  about,
+  opens,
+  more,
+  item,
+  at,
+  count,
+  insert,
+  id = "id",
+}: Props & { item: JsonObject; at: number; count: number; insert: (at: number, item: JsonObject) => void }) {
+  const own = below(path, at);
+  const name = textOf(item[id]) || t("schema.unnamed");
+  const open = opens !== true && editor.selected.value === own;
+  const move = (to: number) => {
+    if (to < 0 || to >= count) return;
+    editor.edit(withMoved(editor.document.value, path, at, to));
+    if (open) editor.select(below(path, to));
+    // The row at the new place is there already, so a second press of the key moves the same item.
+    document.querySelector<HTMLElement>(rowOf(below(path, to)))?.focus();
+  };
+  const remove = () => {
+    editor.edit(withoutItem(editor.document.value, path, at));
+    if (open) editor.select(outer(own));
+    say(t("schema.removed", { name }), {
+      label: t("schema.undo"),
+      run: () => editor.edit(withItem(editor.document.value, path, at, item)),
+    });
+    focusSoon(rowOf(below(path, Math.min(at, count - 2))));
+  };
+  const duplicate = () => {
+    const list = listOf(valueAt(editor.document.value, path));
+    insert(at + 1, { ...item, [id]: freeName(list, `${textOf(item[id])}Copy`) });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
+    if (event.altKey && step !== 0) {
+      event.preventDefault();
+      move(at + step);
+    } else if (step !== 0) {
+      event.preventDefault();
+      document.querySelector<HTMLElement>(rowOf(below(path, at + step)))?.focus();
+    } else if (event.key === "Delete") remove();
+  };
+  const fault = faultAt(editor.faults.value, own);
+  return (
+    <li class={`item ${open ? "open" : ""}`}>
+      <div class="item-row">
+        <button
+          type="button"
+          class="item-name"
+          data-row={own}
+          {...(opens === true ? {} : { "aria-expanded": open })}
+          aria-keyshortcuts="Alt+ArrowUp Alt+ArrowDown Delete"
+          onKeyDown={onKeyDown}
+          onClick={() => editor.select(open ? outer(own) : own)}
+        >
+          <Icon name={open ? "chevronDown" : "chevronRight"} />
+          <span class="item-title">{name}</span>
+          <span class="item-about">{about(item)}</span>
+          {fault === undefined ? null : <FaultMark editor={editor} path={own} />}
+        </button>
+        <IconButton
+          label={t("schema.moveUp", { name })}
+          icon="arrowUp"
+          disabled={at === 0}
+          onClick={() => move(at - 1)}
+        />
+        <IconButton
+          label={t("schema.moveDown", { name })}
+          icon="arrowDown"
+          disabled={at === count - 1}
+          onClick={() => move(at + 1)}
+        />
+        <Menu
+          class="button quiet square"
+          label={t("schema.more", { name })}
+          button={<Icon name="ellipsis" />}
+          items={[
+            { label: t("schema.duplicate"), icon: "copy", run: duplicate },
+            { label: t("schema.remove"), icon: "trash", danger: true, run: remove },
+          ]}
+        />
+      </div>
+      {open ? (
+        <div class="item-body">
+          <AttributeForm editor={editor} kind={kind} path={own} />
+          {more?.(own)}
+        </div>
+      ) : null}
+    </li>
+  );
+}

@@ -1,0 +1,30 @@
+import type { ComponentChildren } from "preact";
+import type { Editor } from "../document/editor.ts";
+
+export type FormProps = { editor: Editor; path: string; onNew: () => void };
+
+/** A part of the form with its heading. */
+export function Panel({
+  title,
+  about,
+  actions,
+  children,
+}: {
+  title: string;
+  about?: string;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}) {
+  return (
+    <div class="panel">
+      <header>
+        <div>
+          <h2>{title}</h2>
+          {about === undefined ? null : <p class="hint">{about}</p>}
+        </div>
+        {actions}
+      </header>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,99 @@
+/** Inputs for texts that mean another value: lists and JSON. */
+import { useEffect, useState } from "preact/hooks";
+import { t } from "../../texts/t.ts";
+import type { InputAttributes } from "../../ui/form.tsx";
+import { type Json, listOf } from "../document/pointer.ts";
+import type { Attribute, Owner } from "./attributes.ts";
+
+export interface ControlProps {
+  attribute: Attribute;
+  owner: Owner;
+  value: Json | undefined;
+  /** Undefined removes the attribute. */
+  set: (value: Json | undefined) => void;
+  attributes: InputAttributes;
+}
+
+/** What an input cannot show as it is, such as a number in place of a text, stays visible. */
+export const shown = (value: Json | undefined): string =>
+  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+
+/** A text that is kept as it is typed, while it means the value that is set. */
+export function Typed({
+  value,
+  print,
+  parse,
+  set,
+  attributes,
+  rows,
+  mono,
+}: Pick<ControlProps, "value" | "set" | "attributes"> & {
+  print: (value: Json | undefined) => string;
+  parse: (text: string) => { value: Json | undefined } | { fault: string };
+  rows: number;
+  mono?: boolean;
+}) {
+  const [text, setText] = useState(print(value));
+  const parsed = parse(text);
+  useEffect(() => {
+    const now = parse(text);
+    if (!("value" in now) || print(now.value) !== print(value)) setText(print(value));
+    // Only a new value from outside replaces what is typed.
+  }, [print(value)]);
+  return (
+    <>
+      <textarea
+        {...attributes}
+        rows={Math.min(12, Math.max(rows, text.split("\n").length))}
+        class={mono === true ? "mono" : ""}
+        spellcheck={false}
+        value={text}
+        onInput={({ currentTarget }) => {
+          setText(currentTarget.value);
+          const next = parse(currentTarget.value);
+          if ("value" in next) set(next.value);
+        }}
+      />
+      {"fault" in parsed ? <p class="error">{parsed.fault}</p> : null}
+    </>
+  );
+}
+
+export const linesOf = (text: string) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+export function Lines({ attribute, ...props }: ControlProps) {
+  return (
+    <Typed
+      {...props}
+      rows={2}
+      print={(value) => listOf(value).map(shown).join("\n")}
+      parse={(text) => {
+        const found = linesOf(text);
+        return { value: found.length === 0 && attribute.required !== true ? undefined : found };
+      }}
+    />
+  );
+}
+
+export function JsonValue({ attribute: _, ...props }: ControlProps) {
+  return (
+    <Typed
+      {...props}
+      rows={2}
+      mono
+      print={(value) => (value === undefined ? "" : JSON.stringify(value, null, 2))}
+      parse={(text) => {
+        if (text.trim() === "") return { value: undefined };
+        try {
+          return { value: JSON.parse(text) as Json };
+        } catch {
+          return { fault: t("json.invalid") };
+        }
+      }}
+    />
+  );
+}

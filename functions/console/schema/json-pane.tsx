@@ -1,0 +1,116 @@
+/** The document as text, with numbers of lines and marks at faults. */
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { t } from "../texts/t.ts";
+import { Button, CopyButton } from "../ui/button.tsx";
+import type { Editor } from "./document/editor.ts";
+import { lineAt, pathAt, placeOf } from "./document/json-text.ts";
+
+/** Numbers of all lines. Lines with faults are marked. */
+function Numbers({ count, wrong }: { count: number; wrong: ReadonlySet<number> }) {
+  const parts = [];
+  let text = "";
+  for (let line = 1; line <= count; line++) {
+    if (wrong.has(line)) {
+      parts.push(text, <mark key={line}>{line}</mark>, "\n");
+      text = "";
+    } else text += `${line}\n`;
+  }
+  return (
+    <>
+      {parts}
+      {text}
+    </>
+  );
+}
+
+export function JsonPane({ editor }: { editor: Editor }) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const numbers = useRef<HTMLPreElement>(null);
+  const text = editor.text.value;
+  const parsed = editor.parsed.value;
+  const faults = editor.faults.value;
+  const { fault } = parsed;
+  const count = useMemo(() => lineAt(text, text.length), [text]);
+  const wrong = useMemo(
+    () =>
+      new Set(
+        fault === undefined ? faults.map(({ path }) => lineAt(text, placeOf(parsed, path))) : [fault.line],
+      ),
+    [text, parsed, faults, fault],
+  );
+  const selected = editor.selected.value;
+  const reveal = (offset: number) => {
+    const { current } = area;
+    if (current === null) return;
+    const height = current.scrollHeight / count;
+    const top = (lineAt(current.value, offset) - 1) * height;
+    if (top < current.scrollTop || top > current.scrollTop + current.clientHeight - 2 * height)
+      current.scrollTop = Math.max(0, top - current.clientHeight / 4);
+  };
+  useEffect(() => {
+    // While the user types here, the text must not move.
+    if (document.activeElement !== area.current && parsed.fault === undefined)
+      reveal(selected === "" ? 0 : placeOf(parsed, selected));
+  }, [selected]);
+  const follow = () => {
+    const { current } = area;
+    if (current === null || editor.broken.value) return;
+    const path = pathAt(editor.parsed.value, current.selectionStart);
+    const inner = /^(?:\/(?:modules|schemas|fields|roles|uses|hooks|schedules)\/\d+)+/.exec(path)?.[0];
+    editor.select(
+      inner ?? /^\/(?:access|session|branding|roles|uses|hooks|schedules)\b/.exec(path)?.[0] ?? "",
+    );
+  };
+  return (
+    <section class="json" aria-label={t("schema.json")}>
+      <header>
+        <h2>{t("schema.json")}</h2>
+        <CopyButton text={text} />
+      </header>
+      <div class="json-box">
+        <pre ref={numbers} aria-hidden="true">
+          <Numbers count={count} wrong={wrong} />
+        </pre>
+        <textarea
+          ref={area}
+          class="mono"
+          aria-label={t("schema.jsonOf", { orb: editor.orb })}
+          aria-invalid={fault !== undefined || faults.length > 0}
+          aria-describedby={fault === undefined ? undefined : "json-fault"}
+          spellcheck={false}
+          autocomplete="off"
+          wrap="off"
+          value={text}
+          onInput={({ currentTarget }) => editor.type(currentTarget.value)}
+          onClick={follow}
+          onKeyUp={({ key }) => {
+            if (key.startsWith("Arrow") || key.startsWith("Page")) follow();
+          }}
+          onScroll={({ currentTarget }) => {
+            if (numbers.current !== null) numbers.current.scrollTop = currentTarget.scrollTop;
+          }}
+        />
+      </div>
+      {fault === undefined ? null : (
+        <div class="json-fault" role="status">
+          <p class="error" id="json-fault">
+            {t("json.at", { line: fault.line, column: fault.column, reason: t(fault.reason) })}
+          </p>
+          <Button
+            size="small"
+            onClick={() => {
+              reveal(fault.offset);
+              area.current?.focus();
+              area.current?.setSelectionRange(fault.offset, Math.min(text.length, fault.offset + 1));
+            }}
+          >
+            {t("json.show")}
+          </Button>
+          <Button size="small" onClick={() => editor.discardText()}>
+            {t("json.discard")}
+          </Button>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,151 @@
+/** Review and publish: what changed, and what it does to stored entries, before anything happens. */
+import { useEffect, useState } from "preact/hooks";
+import { checkOrb, readLive } from "../api/documents.ts";
+import type { DryRun } from "../api/orbs.ts";
+import { useLoad } from "../state/load.ts";
+import { t } from "../texts/t.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Checkbox } from "../ui/form.tsx";
+import { ProblemBox } from "../ui/problem.tsx";
+import { Loading } from "../ui/states.tsx";
+import { say } from "../ui/toast.tsx";
+import { baseOf, type Editor, printed } from "./document/editor.ts";
+import { differences } from "./document/merge.ts";
+import type { JsonObject } from "./document/pointer.ts";
+import { canForce, Effects } from "./effects.tsx";
+import { JsonDiff } from "./json-diff.tsx";
+import { Changes, wordsOf } from "./words.tsx";
+
+type Result = { effects: DryRun } | { error: unknown } | undefined;
+
+/** Asks the platform again, because entries and other drafts may have changed since the last check. */
+function useEffects(editor: Editor, force: boolean): Result {
+  const [result, setResult] = useState<Result>();
+  useEffect(() => {
+    const abort = new AbortController();
+    const { revision } = editor.base.value.state;
+    setResult(undefined);
+    checkOrb(editor.orb, editor.document.value, { revision, force, signal: abort.signal }).then(
+      (effects) => setResult({ effects }),
+      (error: unknown) => {
+        if (!abort.signal.aborted) setResult({ error });
+      },
+    );
+    return () => abort.abort();
+  }, [force]);
+  return result;
+}
+
+export function Review({ editor, onClose }: { editor: Editor; onClose: () => void }) {
+  const { state, document: stored } = editor.base.value;
+  const [force, setForce] = useState(false);
+  const [busy, setBusy] = useState<"save" | "publish">();
+  const [error, setError] = useState<unknown>();
+  const result = useEffects(editor, force);
+  const { publishedRevision } = state;
+  const live = useLoad(
+    publishedRevision === null ? null : `live/${editor.orb}/${publishedRevision}`,
+    (signal) => readLive(editor.orb, signal),
+  );
+  const before: JsonObject | undefined =
+    publishedRevision === null ? stored : live.data === undefined ? undefined : baseOf(live.data).document;
+  const now = editor.document.value;
+  const changes = before === undefined ? [] : differences(before, now).map(wordsOf);
+  const effects = result !== undefined && "effects" in result ? result.effects : undefined;
+  const needsForce = effects !== undefined && (force || canForce(effects));
+  const ready = effects !== undefined && !effects.refused && busy === undefined;
+  const run = async (publish: boolean) => {
+    setBusy(publish ? "publish" : "save");
+    setError(undefined);
+    try {
+      await editor.save({ publish, force });
+      say(t(publish ? "schema.published" : "schema.saved"));
+      onClose();
+    } catch (reason) {
+      if (editor.theirs.value !== undefined) onClose();
+      setError(reason);
+    } finally {
+      setBusy(undefined);
+    }
+  };
+  const lead =
+    publishedRevision === null
+      ? t("schema.reviewFirst")
+      : t("schema.reviewAgainst", { revision: publishedRevision });
+  return (
+    <Dialog
+      title={t("schema.review")}
+      onClose={onClose}
+      wide
+      actions={
+        <>
+          <Button onClick={onClose}>{t("ui.cancel")}</Button>
+          {editor.dirty.value ? (
+            <Button
+              busy={busy === "save"}
+              disabled={busy === "publish" || (publishedRevision === null && !ready)}
+              onClick={() => void run(false)}
+            >
+              {t("schema.save")}
+            </Button>
+          ) : null}
+          <Button
+            kind="primary"
+            icon="upload"
+            busy={busy === "publish"}
+            disabled={!ready}
+            onClick={() => void run(true)}
+          >
+            {t("schema.publish")}
+          </Button>
+        </>
+      }
+    >
+      <div class="review">
+        <p class="hint">{lead}</p>
+        {error === undefined ? null : <ProblemBox error={error} />}
+        <section>
+          <h3>{t("schema.changes")}</h3>
+          {before === undefined ? (
+            live.error === undefined ? (
+              <Loading />
+            ) : (
+              <ProblemBox error={live.error} retry={() => void live.reload()} />
+            )
+          ) : changes.length === 0 ? (
+            <p class="hint">
+              {t(publishedRevision === null ? "schema.changesNoneFirst" : "schema.changesNone")}
+            </p>
+          ) : (
+            <Changes of={changes} />
+          )}
+        </section>
+        <section>
+          <h3>{t("schema.effects")}</h3>
+          {result === undefined ? (
+            <Loading text={t("schema.checking")} />
+          ) : "error" in result ? (
+            <ProblemBox error={result.error} />
+          ) : (
+            <Effects of={result.effects} orb={editor.orb} />
+          )}
+          {needsForce ? (
+            <Checkbox
+              label={t("effect.force")}
+              hint={t("effect.forceHint")}
+              checked={force}
+              onChange={setForce}
+            />
+          ) : null}
+        </section>
+        {before === undefined || changes.length === 0 ? null : (
+          <details>
+            <summary>{t("schema.asJson")}</summary>
+            <JsonDiff label={t("schema.asJson")} from={printed(before)} to={printed(now)} />
+          </details>
+        )}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,193 @@
+/** One revision of an orb's document: what it changed, and how to bring it back. */
+import { useState } from "preact/hooks";
+import { useLocation } from "wouter-preact";
+import { checkRestore, type Revision, readRevision, restoreRevision } from "../api/documents.ts";
+import type { DryRun } from "../api/orbs.ts";
+import { orbLink } from "../shell/nav.ts";
+import { refresh, useLoad } from "../state/load.ts";
+import { has, t } from "../texts/t.ts";
+import { Button, CopyButton } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { SelectField } from "../ui/form.tsx";
+import { ProblemBox } from "../ui/problem.tsx";
+import { Shows } from "../ui/states.tsx";
+import { Time } from "../ui/time.tsx";
+import { complain, say } from "../ui/toast.tsx";
+import { printed } from "./document/editor.ts";
+import { Effects } from "./effects.tsx";
+import { JsonDiff } from "./json-diff.tsx";
+import { Changes, toneOf } from "./words.tsx";
+
+export const operationOf = (operation: string): string =>
+  has(`operation.${operation}`) ? t(`operation.${operation}` as Parameters<typeof t>[0]) : operation;
+
+/** Asks before a revision becomes the newest draft, and tells what that does. */
+function Restore({
+  orb,
+  revision,
+  effects,
+  onClose,
+  onRun,
+}: {
+  orb: string;
+  revision: number;
+  effects: DryRun;
+  onClose: () => void;
+  onRun: () => Promise<void>;
+}) {
+  const [busy, setBusy] = useState(false);
+  return (
+    <Dialog
+      title={t("revisions.restoreTitle", { revision: String(revision) })}
+      onClose={onClose}
+      wide
+      actions={
+        <>
+          <Button onClick={onClose}>{t("ui.cancel")}</Button>
+          <Button
+            kind="primary"
+            busy={busy}
+            disabled={effects.summary.length === 0}
+            onClick={() => {
+              setBusy(true);
+              void onRun().finally(() => setBusy(false));
+            }}
+          >
+            {t("revisions.restore")}
+          </Button>
+        </>
+      }
+    >
+      <div class="review">
+        <p class="hint">{t("revisions.restoreText")}</p>
+        <section>
+          <h3>{t("schema.changes")}</h3>
+          {effects.summary.length === 0 ? (
+            <p class="hint">{t("revisions.same")}</p>
+          ) : (
+            <Changes of={effects.summary.map(toneOf)} />
+          )}
+        </section>
+        <section>
+          <h3>{t("revisions.effects")}</h3>
+          <Effects of={effects} orb={orb} />
+        </section>
+      </div>
+    </Dialog>
+  );
+}
+
+export function RevisionDetail({
+  orb,
+  shown,
+  against,
+  others,
+  newest,
+  name,
+  onAgainst,
+}: {
+  orb: string;
+  shown: number;
+  against: number | undefined;
+  others: readonly number[];
+  newest: number;
+  name: string;
+  onAgainst: (revision: number | undefined) => void;
+}) {
+  const [, navigate] = useLocation();
+  const [asked, setAsked] = useState<DryRun>();
+  const one = useLoad(`history/${orb}/${shown}/${against ?? ""}`, (signal) =>
+    readRevision(orb, shown, against, signal),
+  );
+  const before = one.data?.against ?? null;
+  const other = useLoad<Revision>(before === null ? null : `history/${orb}/${before}/`, (signal) =>
+    readRevision(orb, before ?? 1, undefined, signal),
+  );
+  const ask = () => checkRestore(orb, shown, newest).then(setAsked, complain);
+  const restore = async () => {
+    try {
+      await restoreRevision(orb, shown, newest);
+      setAsked(undefined);
+      refresh("orbs");
+      refresh(`document/${orb}`);
+      say(t("revisions.restored", { revision: String(shown) }));
+      navigate(orbLink(orb, "schema"));
+    } catch (error) {
+      complain(error);
+      refresh(`document/${orb}`);
+      refresh(`history/${orb}`);
+    }
+  };
+  return (
+    <section class="revision-detail" aria-label={t("revisions.revision", { revision: String(shown) })}>
+      <Shows of={one}>
+        {(revision) => (
+          <>
+            <header>
+              <div>
+                <h2>{t("revisions.revision", { revision: String(shown) })}</h2>
+                <p class="hint">
+                  {operationOf(revision.operation)} · {name} · <Time at={revision.at} />
+                </p>
+              </div>
+              <span class="page-actions">
+                {revision.document === null ? null : <CopyButton text={printed(revision.document)} />}
+                {revision.document === null || shown === newest ? null : (
+                  <Button icon="history" onClick={() => void ask()}>
+                    {t("revisions.restore")}
+                  </Button>
+                )}
+              </span>
+            </header>
+            <SelectField
+              label={t("revisions.against")}
+              value={against === undefined ? "" : String(against)}
+              onChange={(next) => onAgainst(next === "" ? undefined : Number(next))}
+              options={[
+                { value: "", label: t("revisions.before") },
+                ...others
+                  .filter((number) => number !== shown)
+                  .map((number) => ({
+                    value: String(number),
+                    label: t("revisions.revision", { revision: String(number) }),
+                  })),
+              ]}
+            />
+            {revision.summary.length === 0 ? (
+              <p class="hint">{t("change.nothing")}</p>
+            ) : (
+              <Changes of={revision.summary.map(toneOf)} />
+            )}
+            {revision.document === null ? null : (
+              <details open={before !== null}>
+                <summary>{t(before === null ? "revisions.document" : "schema.asJson")}</summary>
+                {before === null ? (
+                  <JsonDiff label={t("revisions.document")} from="" to={printed(revision.document)} />
+                ) : other.data === undefined ? (
+                  other.error === undefined ? null : (
+                    <ProblemBox error={other.error} />
+                  )
+                ) : (
+                  <JsonDiff
+                    label={t("schema.asJson")}
+                    from={printed(other.data.document)}
+                    to={printed(revision.document)}
+                  />
+                )}
+              </details>
+            )}
+          </>
+        )}
+      </Shows>
+      {asked === undefined ? null : (
+        <Restore
+          orb={orb}
+          revision={shown}
+          effects={asked}
+          onClose={() => setAsked(undefined)}
+          onRun={restore}
+        />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,266 @@
+/** The schema editor and the history of an orb: from nothing to a served API, in a real browser. */
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { call } from "../support/auth.ts";
+import { inspect, PHONE, useConsole } from "../support/console.ts";
+
+const console = useConsole();
+
+const saved = (page: Page, text: RegExp | string) =>
+  page.getByRole("status").getByText(text).first().waitFor();
+
+/** An orb with a schema, as the first test makes it. */
+const club = (id: string) => ({
+  id,
+  name: "Club",
+  languages: ["en", "de"],
+  modules: [
+    {
+      id: "news",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "post",
+          fields: [
+            { name: "title", type: "string", required: true },
+            { name: "body", type: "text", translatable: true },
+            { name: "day", type: "date" },
+            { name: "rank", type: "integer", min: 5, max: 9 },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+/** Writes a new draft of an orb as another admin. */
+async function change(id: string, how: (document: Record<string, unknown>) => object): Promise<void> {
+  const path = `/api/admin/orbs/${id}`;
+  const { token } = console;
+  const { body } = await call(console.platform, "GET", path, { token });
+  expect((await call(console.platform, "PUT", path, { token, body: how(body) })).status).toBe(200);
+}
+
+const json = (page: Page) => page.getByRole("textbox", { name: /as JSON$/ });
+const parts = (page: Page) => page.getByRole("navigation", { name: "Parts of the document" });
+
+/** Adds a field to the open schema, and returns its row's form. */
+async function addField(page: Page, name: string, type: string): Promise<void> {
+  await page.getByRole("button", { name: "Add field" }).click();
+  const fields = page.getByRole("region", { name: "Fields" });
+  await fields.getByLabel("Name required").fill(name);
+  await fields.getByLabel("Type required").selectOption(type);
+}
+
+test("goes from an orb with nothing to a published API, with faults on the way", async () => {
+  await console.seedOrb({ id: "club", name: "Club", languages: ["en", "de"] });
+  const page = await console.open("/orbs/club/schema");
+  await page.getByRole("heading", { level: 1, name: "Schema" }).waitFor();
+  await inspect(page, "schema-empty");
+
+  await page.keyboard.press("n");
+  const dialog = page.getByRole("dialog", { name: "New module" });
+  await dialog.getByLabel("Id required").fill("News!");
+  await dialog.getByRole("button", { name: "Add module" }).click();
+  await dialog.getByText("must be lower-case letters").waitFor();
+  await inspect(page, "schema-new-module");
+  await dialog.getByLabel("Id required").fill("news");
+  await dialog.getByRole("button", { name: "Add module" }).click();
+  await page.getByRole("button", { name: "Add schema" }).click();
+  const tree = page.getByRole("navigation", { name: "Parts of the document" });
+  await page.getByLabel("Id required").fill("post");
+  await tree.getByRole("button", { name: "post" }).waitFor();
+
+  await addField(page, "body", "text");
+  await page.getByLabel("Translatable").check();
+  await addField(page, "day", "date");
+  await addField(page, "rank", "integer");
+  await page.getByLabel("Minimum").fill("5");
+  await page.getByLabel("Maximum").fill("3");
+  await page.getByText("must not be greater than max").first().waitFor();
+  expect(await tree.getByRole("button", { name: /post 1 fault/ }).count()).toBe(1);
+  await inspect(page, "schema-fault");
+  await page.getByLabel("Maximum").fill("9");
+  await page.getByText("No faults").waitFor();
+  await addField(page, "next", "reference");
+  await page
+    .getByText(/is required for a field of type reference/)
+    .first()
+    .waitFor();
+  await page.getByLabel("Refers to required").fill("club/news/post");
+  await page.getByText("No faults").waitFor();
+  await inspect(page, "schema-fields");
+
+  const text = await page.getByRole("textbox", { name: "Document of club as JSON" }).inputValue();
+  expect(JSON.parse(text).modules[0].schemas[0].fields).toEqual([
+    { name: "title", type: "string", required: true },
+    { name: "body", type: "text", translatable: true },
+    { name: "day", type: "date" },
+    { name: "rank", type: "integer", min: 5, max: 9 },
+    { name: "next", type: "reference", ref: "club/news/post" },
+  ]);
+  await page.getByRole("button", { name: "Review and publish" }).click();
+  const review = page.getByRole("dialog", { name: "Review and publish" });
+  await review.getByText("Added module news").waitFor();
+  await review.getByText("No stored entry is affected.").waitFor();
+  await inspect(page, "schema-review");
+  await review.getByRole("button", { name: "Publish" }).click();
+  await saved(page, "Published.");
+
+  const token = console.token;
+  const values = { title: "First", body: { en: "Hello", de: "Hallo" }, rank: 6 };
+  const path = "/api/admin/orbs/club/entries?publish=true";
+  const made = await call(console.platform, "POST", path, {
+    token,
+    body: { module: "news", schema: "post", values },
+  });
+  expect(made.status).toBe(201);
+  const served = await call(console.platform, "GET", `/api/club/news/${made.body.id}?locale=de`);
+  expect([served.status, served.body.values.body]).toEqual([200, "Hallo"]);
+});
+
+test("keeps the form and the JSON in step, undoes in both, and survives a reload", async () => {
+  await console.seedOrb(club("chess"));
+  const page = await console.open("/orbs/chess/schema");
+  page.on("dialog", (dialog) => void dialog.accept());
+  const name = page.getByLabel("Name", { exact: true });
+  const text = await json(page).inputValue();
+  await json(page).fill(text.replace('"markets": []', '"markets" []'));
+  await page.getByText("Line 8, column 13: a colon is missing after the name.").waitFor();
+  expect(await name.isDisabled()).toBe(true);
+  expect(await name.inputValue()).toBe("Club");
+  await inspect(page, "schema-broken");
+  await page.keyboard.press("Control+z");
+  expect(await json(page).inputValue()).toBe(text);
+  await page.keyboard.press("Control+Shift+z");
+  await page.getByRole("button", { name: "Discard this text" }).click();
+  expect(await name.isDisabled()).toBe(false);
+  await json(page).fill(text.replace('"Club"', '"Chess Club"'));
+  expect(await name.inputValue()).toBe("Chess Club");
+
+  await name.fill("Chess");
+  expect(JSON.parse(await json(page).inputValue()).name).toBe("Chess");
+  await parts(page).getByRole("button", { name: "post" }).click();
+  const rows = page.getByRole("region", { name: "Fields" });
+  await rows.getByRole("button", { name: /^rank/ }).focus();
+  await page.keyboard.press("Alt+ArrowUp");
+  await page.keyboard.press("Alt+ArrowUp");
+  const order = () =>
+    json(page)
+      .inputValue()
+      .then((value) =>
+        JSON.parse(value).modules[0].schemas[0].fields.map((field: { name: string }) => field.name),
+      );
+  expect(await order()).toEqual(["title", "rank", "body", "day"]);
+  await rows.getByRole("button", { name: "More for day" }).click();
+  await page.getByRole("menuitem", { name: "Remove" }).click();
+  expect(await order()).toEqual(["title", "rank", "body"]);
+  await page.getByRole("button", { name: "Undo", exact: true }).last().click();
+  expect(await order()).toEqual(["title", "rank", "body", "day"]);
+
+  await page.reload();
+  await saved(page, "Your unsaved changes are back.");
+  expect(await order()).toEqual(["title", "rank", "body", "day"]);
+  await page.getByRole("navigation", { name: "Navigation" }).getByRole("link", { name: "Overview" }).click();
+  await page
+    .getByRole("dialog", { name: "Leave with unsaved changes?" })
+    .getByRole("button", { name: "Cancel" })
+    .click();
+  expect(new URL(page.url()).pathname).toBe("/console/orbs/chess/schema");
+  await page.keyboard.press("Control+s");
+  await saved(page, /^Saved as a draft/);
+  await page.getByText("Newer draft").waitFor();
+});
+
+test("shows both when another admin saved meanwhile, and merges them", async () => {
+  await console.seedOrb(club("rowing"));
+  const page = await console.open("/orbs/rowing/schema");
+  await page.getByLabel("Name", { exact: true }).fill("Mine");
+  await page.getByLabel("Markets").fill("US\nEU");
+  await page.getByText("No faults").waitFor();
+  await change("rowing", (body) => ({ ...body, name: "Theirs", description: "About the club" }));
+  console.allow(/412|409/);
+  await page.keyboard.press("Control+s");
+  const dialog = page.getByRole("dialog", { name: "Someone else saved this orb" });
+  await dialog.getByText("Name: Club → Theirs").waitFor();
+  await dialog.getByText("Name: Club → Mine").waitFor();
+  const merge = dialog.getByRole("button", { name: "Use both" });
+  expect(await merge.isDisabled()).toBe(true);
+  await inspect(page, "schema-conflict");
+  await dialog.getByRole("radio", { name: /^Yours/ }).check();
+  await merge.click();
+  await page.getByText("No faults").waitFor();
+  expect(JSON.parse(await json(page).inputValue())).toMatchObject({
+    name: "Mine",
+    description: "About the club",
+    markets: ["US", "EU"],
+  });
+  await page.keyboard.press("Control+s");
+  await saved(page, /^Saved as a draft/);
+});
+
+test("tells what a change does to stored entries before it happens", async () => {
+  await console.seedOrb(club("tennis"));
+  const values = { title: "First", body: { en: "Hello" } };
+  await console.seedEntry("tennis", { module: "news", schema: "post", values });
+  const page = await console.open("/orbs/tennis/schema?at=/modules/0/schemas/0");
+  const rows = page.getByRole("region", { name: "Fields" });
+  await rows.getByRole("button", { name: "More for body" }).click();
+  await page.getByRole("menuitem", { name: "Remove" }).click();
+  await page.getByText("1 entry has a value of body.").waitFor();
+  await inspect(page, "schema-lost");
+  await page.getByRole("button", { name: "Bring body back" }).click();
+  await page.getByText("1 entry has a value of body.").waitFor({ state: "detached" });
+  await page.getByRole("region", { name: "Fields" }).getByRole("button", { name: /^body/ }).waitFor();
+  await page.getByRole("button", { name: "Remove", exact: true }).click();
+  await page.getByText("No faults").waitFor();
+  await page.getByRole("button", { name: "Review and publish" }).click();
+  const review = page.getByRole("dialog", { name: "Review and publish" });
+  await review.getByText("Removed schema news/post").waitFor();
+  await review.getByText("Needs your consent").waitFor();
+  expect(await review.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
+  await inspect(page, "schema-effects");
+  await review.getByRole("checkbox", { name: /Hide these entries/ }).check();
+  await review.getByRole("button", { name: "Publish" }).click();
+  await saved(page, "Published.");
+});
+
+test("compares revisions, and restores one as a draft", async () => {
+  await console.seedOrb(club("golf"));
+  await change("golf", (body) => ({ ...body, description: "Eighteen holes", markets: ["US"] }));
+  await change("golf", (body) => ({ ...body, modules: [] }));
+  const page = await console.open("/orbs/golf/history");
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.getByText("removed module news").first().waitFor();
+  await page.getByRole("button", { name: /^Revision 2\b/ }).click();
+  const detail = page.getByRole("region", { name: "Revision 2" });
+  await detail.getByText("description none → Eighteen holes").waitFor();
+  await detail.getByText(/"description": "Eighteen holes"/).waitFor();
+  await inspect(page, "schema-history");
+  await detail.getByLabel("Compare with").selectOption("Revision 3");
+  await detail.getByText("added module news").waitFor();
+  await detail.getByRole("button", { name: "Restore as a draft" }).click();
+  const dialog = page.getByRole("dialog", { name: "Restore revision 2?" });
+  await dialog.getByText("added module news").waitFor();
+  await inspect(page, "schema-restore");
+  await dialog.getByRole("button", { name: "Restore as a draft" }).click();
+  await page.getByRole("heading", { level: 1, name: "Schema" }).waitFor();
+  await parts(page).getByRole("button", { name: "post" }).waitFor();
+});
+
+test("fits a phone", async () => {
+  await console.seedOrb(club("swim"));
+  const page = await console.open("/orbs/swim/schema", { size: PHONE });
+  await parts(page).getByRole("button", { name: "post" }).click();
+  await page
+    .getByRole("region", { name: "Fields" })
+    .getByRole("button", { name: /^title/ })
+    .click();
+  await inspect(page, "schema-phone");
+  await page.getByRole("radio", { name: "JSON" }).check();
+  await json(page).waitFor();
+  await inspect(page, "schema-phone-json");
+  await page.goto(page.url().replace(/schema.*/, "history"));
+  await page.getByText("Live", { exact: true }).waitFor();
+  await inspect(page, "schema-phone-history");
+});
