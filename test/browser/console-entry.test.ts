@@ -191,6 +191,34 @@ test("shows both versions to the second of two people, who loses nothing", async
   });
 });
 
+test("keeps what is typed while a save is under way, and when the entry was deleted meanwhile", async () => {
+  const id = await story();
+  const page = await console.open(`${STORIES}/${id}`);
+  const german = page.getByLabel("German");
+  await page.getByLabel("English").fill("Sent");
+  const answered = Promise.withResolvers<void>();
+  await page.route(`**/entries/${id}*`, async (route) => {
+    const response = await route.fetch();
+    await answered.promise;
+    await route.fulfill({ response });
+  });
+  await page.keyboard.press("Control+s");
+  await german.fill("Danach");
+  answered.resolve();
+  await said(page, "Draft saved");
+  expect(await german.inputValue()).toBe("Danach");
+  await page.getByText("1 unsaved change").waitFor();
+  await page.unroute(`**/entries/${id}*`);
+  const path = `/api/admin/orbs/mag/entries/${id}`;
+  expect((await call(console.platform, "DELETE", path, { token: console.token })).status).toBe(204);
+  console.allow(/40[49]|410/);
+  await page.keyboard.press("Control+s");
+  await button(page, "Save as a new entry").click();
+  await said(page, "Draft created");
+  const made = page.url().split("/").at(-1) ?? "";
+  expect((await read(made)).values).toMatchObject({ title: { en: "Sent", de: "Danach" } });
+});
+
 test("keeps what was typed when the session ends, and asks before it is left", async () => {
   const id = await story();
   const page = await console.open(`${STORIES}/${id}`);

@@ -1,7 +1,7 @@
 /** The content of the form: what it began with, what the user has typed, and what is stored now. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { EntryItem } from "../../api/entries.ts";
-import { type Cell, type Content, differing, withValue } from "../../model/cells.ts";
+import { type Cell, type Content, differing, valueAt, withValue } from "../../model/cells.ts";
 import type { SchemaModel } from "../../model/orb.ts";
 import { forgetDraft, keepDraft, keptDraft } from "./kept.ts";
 
@@ -28,6 +28,8 @@ export interface Draft {
   set: (cell: Cell, value: unknown) => void;
   /** Begins again with a stored or chosen content. */
   begin: (base: Base, content?: Content) => void;
+  /** Takes over a stored revision. What was typed since it was sent stays in the form. */
+  stored: (entry: EntryItem, sent: Content) => void;
 }
 
 const baseOf = (entry: EntryItem): Base => ({ revision: entry.revision, content: contentOf(entry) });
@@ -82,6 +84,15 @@ export function useDraft({
     changed,
     restored: state.restored && isChanged,
     set: (cell, value) => setState((now) => ({ ...now, content: withValue(now.content, cell, value) })),
+    stored: (next, sent) =>
+      setState((now) => {
+        const typed = differing(cells, sent, now.content);
+        const content = typed.reduce(
+          (to, cell) => withValue(to, cell, valueAt(now.content, cell)),
+          contentOf(next),
+        );
+        return { base: baseOf(next), content, restored: false };
+      }),
     begin: (next, first = next.content) => setState({ base: next, content: first, restored: false }),
   };
 }

@@ -1,7 +1,7 @@
 /** The form of an entry: its fields, its state, and what can be done with it. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
-import type { Fault } from "../../../../shared/client/problem.ts";
+import { type Fault, isProblem } from "../../../../shared/client/problem.ts";
 import { type Caller, isPlatformAdmin } from "../../api/caller.ts";
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
 import type { EntryTarget } from "../../fields/kind.ts";
@@ -12,7 +12,6 @@ import { leaveFreely, useLeaveGuard } from "../../state/leave.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { Icon } from "../../ui/icon.tsx";
 import { Page } from "../../ui/page.tsx";
 import { faultsOf, otherFaults, ProblemBox } from "../../ui/problem.tsx";
 import { complain } from "../../ui/toast.tsx";
@@ -22,6 +21,7 @@ import { ConflictDialog } from "./conflict.tsx";
 import { useDraft } from "./draft.ts";
 import { FieldEditor, type FormContext } from "./field.tsx";
 import { forgetDraft, keptKey } from "./kept.ts";
+import { focusFault, Notice } from "./notice.tsx";
 import { Panel } from "./panel.tsx";
 import { rightsOf } from "./rights.ts";
 import { TryRules } from "./rules.tsx";
@@ -29,32 +29,6 @@ import { useSaving } from "./saving.ts";
 import { Schedule } from "./schedule.tsx";
 import { Status } from "./status.tsx";
 import { Variants } from "./variants.tsx";
-
-/** Moves the focus to the first input that is wrong, after the faults are shown. */
-function focusFault(): void {
-  setTimeout(() => {
-    const first =
-      document.querySelector<HTMLElement>("main [aria-invalid=true]") ??
-      document.querySelector<HTMLElement>("main .problem");
-    first?.focus();
-    first?.scrollIntoView({ block: "center" });
-  });
-}
-
-function Notice({
-  children,
-  icon,
-}: {
-  children: preact.ComponentChildren;
-  icon: "info" | "lock" | "triangleAlert";
-}) {
-  return (
-    <div class={`entry-notice ${icon === "triangleAlert" ? "warning" : ""}`} role="status">
-      <Icon name={icon} />
-      <div>{children}</div>
-    </div>
-  );
-}
 
 export function Editor({
   caller,
@@ -90,7 +64,13 @@ export function Editor({
     [],
   );
   const cells = useMemo(() => [...cellsOf({ fields }, orb), ...windows], [schema, orb, rights]);
-  const key = keptKey(caller.account, orb.id, module.id, schema.id, entry?.id ?? "new");
+  const key = keptKey(
+    caller.account,
+    orb.id,
+    module.id,
+    schema.id,
+    entry?.id ?? `new/${search.get("from") ?? ""}`,
+  );
   const draft = useDraft({ entry, start, schema, cells, key });
   const nameOf = useNames(caller);
   const [target, setTarget] = useState<EntryTarget>();
@@ -139,12 +119,13 @@ export function Editor({
   });
   const language = orb.languages.find((tag) => tag === search.get("language"));
   const market = orb.markets.find((name) => name === search.get("market"));
-  const choose = (name: "language" | "market", value: string | undefined) =>
+  const show = (chosen: Readonly<Partial<Record<"language" | "market", string | undefined>>>) =>
     setSearch(
       (now) => {
         const next = new URLSearchParams(now);
-        if (value === undefined) next.delete(name);
-        else next.set(name, value);
+        for (const [name, value] of Object.entries(chosen))
+          if (value === undefined) next.delete(name);
+          else next.set(name, value);
         return next;
       },
       { replace: true },
@@ -162,7 +143,7 @@ export function Editor({
         ((language !== undefined && cell.language !== undefined && cell.language !== language) ||
           (market !== undefined && cell.market !== undefined && cell.market !== market)),
     );
-    if (hidden.length > 0) setSearch({}, { replace: true });
+    if (hidden.length > 0) show({ language: undefined, market: undefined });
     focusFault();
   }, [saving.problem]);
   const save = (publish: boolean) => {
@@ -202,6 +183,10 @@ export function Editor({
       ? t("entry.newTitle", { name: titleOf(schema) })
       : (named === undefined ? "" : plainValue(entry.values[named.name])) || entry.id;
   const newer = entry !== undefined && isChanged && entry.revision > draft.base.revision;
+  const gone =
+    entry !== undefined &&
+    isProblem(saving.problem) &&
+    (saving.problem.status === 404 || saving.problem.status === 410);
   const rest = otherFaults(faults, cells.map(pointerOf).concat(fields.map(({ name }) => `/values/${name}`)));
   return (
     <Page
@@ -239,9 +224,19 @@ export function Editor({
           ) : null}
           {saving.problem === undefined ||
           (faultsOf(saving.problem).length > 0 && rest.length === 0) ? null : (
-            <ProblemBox error={saving.problem} />
+            <ProblemBox error={saving.problem}>
+              {gone && rights.may("create") ? (
+                <Button icon="plus" onClick={() => void saving.saveAsNew()}>
+                  {t("entry.saveAsNew")}
+                </Button>
+              ) : null}
+            </ProblemBox>
           )}
-          <Variants {...{ orb, cells, language, market }} draft={draft.content} onChange={choose} />
+          <Variants
+            {...{ orb, cells, language, market }}
+            draft={draft.content}
+            onChange={(name, value) => show({ [name]: value })}
+          />
           <form
             class="card entry-form"
             aria-label={t("entry.fields")}

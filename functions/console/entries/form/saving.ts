@@ -1,8 +1,9 @@
 /** Saves the form and moves the entry between states. Every write names the revision that it is based on. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { isProblem } from "../../../../shared/client/problem.ts";
 import {
   createEntry,
+  type EntryChange,
   type EntryItem,
   type EntryMove,
   type EntryPlace,
@@ -12,7 +13,7 @@ import {
   restoreRevision,
   updateEntry,
 } from "../../api/entries.ts";
-import { type Content, valuesToSend } from "../../model/cells.ts";
+import { type Content, MASK, valuesToSend } from "../../model/cells.ts";
 import type { FieldModel, OrbModel } from "../../model/orb.ts";
 import { refresh } from "../../state/load.ts";
 import { type TextKey, t } from "../../texts/t.ts";
@@ -35,6 +36,8 @@ export interface Saving {
   /** Saves content that was chosen from two versions. */
   saveChosen: (content: Content, meeting: Meeting) => Promise<void>;
   leaveMeeting: () => void;
+  /** Creates an entry from the form, because another person has deleted this one. */
+  saveAsNew: () => Promise<void>;
   move: (move: EntryMove) => Promise<void>;
   remove: () => Promise<void>;
   /** Brings a revision back as a draft. */
@@ -68,13 +71,16 @@ export function useSaving({
   onRemoved: () => void;
 }): Saving {
   const [busy, setBusy] = useState<string>();
+  const running = useRef(false);
   const [problem, setProblem] = useState<unknown>();
   const [meeting, setMeeting] = useState<Meeting>();
   // After the next rendering: what the page no longer shows, such as an old live version, is not loaded again.
   const changedLists = () => void setTimeout(() => refresh(`orbs/${place.orb}/`));
 
   async function run(name: string, work: () => Promise<void>, publish = false): Promise<void> {
-    if (busy !== undefined) return;
+    // Two keys in a row must not send one change twice.
+    if (running.current) return;
+    running.current = true;
     setBusy(name);
     setProblem(undefined);
     try {
@@ -88,13 +94,14 @@ export function useSaving({
         }
       } else setProblem(error);
     } finally {
+      running.current = false;
       setBusy(undefined);
     }
   }
 
-  const stored = (next: EntryItem) => {
+  const stored = (next: EntryItem, sent: Content) => {
     onStored(next);
-    draft.begin({ revision: next.revision, content: contentOf(next) });
+    draft.stored(next, sent);
     changedLists();
   };
 
@@ -117,22 +124,23 @@ export function useSaving({
     return async () => moveEntry(place, await back(), "publish");
   };
 
+  const create = async (change: EntryChange, publish: boolean) => {
+    const made = await createEntry(place, change, publish);
+    draft.begin({ revision: made.revision, content: contentOf(made) });
+    changedLists();
+    say(t(publish ? "entry.createdPublished" : "entry.created"));
+    onCreated(made);
+  };
+
   const write = async (publish: boolean, content: Content, revision: number) => {
     const change = {
       values: valuesToSend(content, writable, orb),
       validFrom: content.validFrom,
       validTo: content.validTo,
     };
-    if (entry === undefined) {
-      const made = await createEntry(place, change, publish);
-      draft.begin({ revision: made.revision, content: contentOf(made) });
-      changedLists();
-      say(t(publish ? "entry.createdPublished" : "entry.created"));
-      onCreated(made);
-      return;
-    }
+    if (entry === undefined) return create(change, publish);
     const next = await updateEntry(place, { id: entry.id, revision }, change, publish);
-    stored(next);
+    stored(next, content);
     offerUndo(t(publish ? "entry.published" : "entry.saved"), undoOf(entry, next, publish));
   };
 
@@ -144,7 +152,7 @@ export function useSaving({
         return moveEntry(place, { id: entry.id, revision: draft.base.revision }, move, true);
       },
     );
-    stored(next);
+    stored(next, draft.content);
     const back: Partial<Record<EntryMove, EntryMove>> = { unpublish: "publish", archive: "restore" };
     const reverse = move === "publish" && entry.status !== "PUBLISHED" ? "unpublish" : back[move];
     offerUndo(t(MOVED[move]), reverse === undefined ? undefined : () => moveEntry(place, next, reverse));
@@ -171,6 +179,19 @@ export function useSaving({
       return run(publish ? "publish" : "save", () => write(publish, content, theirs.revision), publish);
     },
     leaveMeeting: () => setMeeting(undefined),
+    saveAsNew: () =>
+      run("save", () => {
+        const { validFrom, validTo } = draft.content;
+        // Masked values went with the entry.
+        const values = Object.entries(valuesToSend(draft.content, writable, orb)).filter(
+          ([name, value]) =>
+            !(
+              writable.some((field) => field.name === name && field.sensitive) &&
+              JSON.stringify(value).includes(MASK)
+            ),
+        );
+        return create({ values: Object.fromEntries(values), validFrom, validTo }, false);
+      }),
     move: (move) => run(move, () => moveTo(move)),
     remove: () =>
       run("delete", async () => {
@@ -195,7 +216,7 @@ export function useSaving({
       run("restore", async () => {
         if (entry === undefined) return;
         const next = await restoreRevision(place, { id: entry.id, revision: draft.base.revision }, revision);
-        stored(next);
+        stored(next, draft.content);
         offerUndo(t("entry.wentBack"), undoOf(entry, next, false));
       }),
   };
