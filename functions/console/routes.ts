@@ -71,4 +71,5 @@ export const ROUTES: readonly Route[] = [
     visible: forAdmins,
     nav: { label: "nav.history", icon: "history" },
   },
+  { path: "/orbs/:orb/entries/:module/:schema", load: () => import("./entries/table/table.tsx") },
 ];

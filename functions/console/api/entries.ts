@@ -48,7 +48,7 @@ const everything = ({ managed }: EntryPlace): Record<string, string> => (managed
 
 /**
  * Lists entries, the newest drafts included. `query` takes `filter[name][op]`, `sort`, `limit`, `cursor`, `count`, and
- * for platform admins `status` and `at`.
+ * for platform admins `status` and `at`. Users who may not read drafts must set `revision` to `published`.
  */
 export function listEntries(
   place: EntryPlace,
@@ -60,7 +60,7 @@ export function listEntries(
     search.set("schema", place.schema);
   } else {
     search.set("locale", "*");
-    search.set("revision", "latest");
+    if (!search.has("revision")) search.set("revision", "latest");
   }
   return get(collectionPath(place), { query: search, signal });
 }

@@ -10,7 +10,7 @@ export const booleanKind: FieldKind = {
         <span class="sr-only">{t("fields.yes")}</span>
       </span>
     ) : (
-      <span>{value === false ? t("fields.no") : ""}</span>
+      <span class="hint">{value === false ? t("fields.no") : ""}</span>
     ),
   Input: ({ value, onChange, attributes, disabled }) => (
     <select

@@ -64,7 +64,9 @@ function parseJson(text: string): { value: unknown } | { message: string } {
 
 export const jsonKind: FieldKind = {
   Cell: ({ value }) => (
-    <code class="clip">{value === null || value === undefined ? "" : JSON.stringify(value)}</code>
+    <code class="clip">
+      {value === null || value === undefined ? "" : JSON.stringify(value).slice(0, 200)}
+    </code>
   ),
   Input: JsonInput,
   filterOps: ["null"],

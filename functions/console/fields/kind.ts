@@ -19,6 +19,11 @@ export interface CellProps {
   value: unknown;
 }
 
+interface ShownProps extends CellProps {
+  /** The name of the entry that a reference leads to, if it is known. */
+  name?: string | undefined;
+}
+
 export interface InputProps extends CellProps {
   onChange: (value: unknown) => void;
   /** Connects the input with its label, hint and error. Spread it on the input. */
@@ -38,7 +43,7 @@ export type Parsed = { value: unknown } | { message: string };
 
 export interface FieldKind {
   /** Shows a value where there is little room, such as a table cell. */
-  Cell: ComponentType<CellProps>;
+  Cell: ComponentType<ShownProps>;
   Input: ComponentType<InputProps>;
   /** Operators of filters, in the order of a menu. */
   filterOps: readonly FilterOp[];

@@ -5,7 +5,14 @@ import { plainText } from "./text-input.tsx";
 const parse: FieldKind["parse"] = (text) => ({ value: text.trim() === "" ? null : text.trim() });
 
 export const referenceKind: FieldKind = {
-  Cell: ({ value }) => <code class="clip">{plainText(value)}</code>,
+  Cell: ({ value, name }) =>
+    name === undefined ? (
+      <code class="clip hint">{plainText(value)}</code>
+    ) : (
+      <span class="clip" title={plainText(value)}>
+        {name}
+      </span>
+    ),
   Input: ReferencePicker,
   filterOps: ["eq", "ne", "in", "null"],
   parse,

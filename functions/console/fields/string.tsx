@@ -5,7 +5,9 @@ import { plainText, TextInput } from "./text-input.tsx";
 const parse: FieldKind["parse"] = (text) => ({ value: text === "" ? null : text });
 
 export const stringKind: FieldKind = {
-  Cell: ({ value }) => <span class="clip">{plainText(value)}</span>,
+  Cell: ({ field, value }) => (
+    <span class={field.enum === undefined || value === null ? "clip" : "badge"}>{plainText(value)}</span>
+  ),
   Input: (props) =>
     props.field.enum === undefined ? <TextInput {...props} parse={parse} /> : <Choice {...props} />,
   filterOps: ["eq", "contains", "startsWith", "ne", "in", "null"],

@@ -1,0 +1,209 @@
+/** Asks before many entries are changed, shows the progress, and says what became of each. */
+import { useRef, useState } from "preact/hooks";
+import { isProblem } from "../../../../../shared/client/problem.ts";
+import type { EntryPlace } from "../../../api/entries.ts";
+import { t } from "../../../texts/t.ts";
+import { Button } from "../../../ui/button.tsx";
+import { Dialog } from "../../../ui/dialog.tsx";
+import { Link } from "../../../ui/link.tsx";
+import { wordsOf } from "../../../ui/problem.tsx";
+import { Progress } from "../../../ui/states.tsx";
+import { say } from "../../../ui/toast.tsx";
+import type { Row } from "../data/rows.ts";
+import { type Act, allows, type Outcome, runBulk } from "./bulk.ts";
+
+/** Most failures that the dialog lists. */
+const LISTED = 200;
+
+export interface BulkTask {
+  act: Act;
+  items: readonly Row[];
+}
+
+/** Acts that another act takes back. The entries must have been in one state before. */
+function inverse(act: Act, items: readonly Row[]): Act | undefined {
+  if (act === "publish" && items.every(({ publishedRevision }) => publishedRevision === null))
+    return "unpublish";
+  if (act === "unpublish" && items.every((item) => item.publishedRevision === item.revision))
+    return "publish";
+  if (act === "archive" && items.every(({ status }) => status === "UNPUBLISHED")) return "restore";
+  return undefined;
+}
+
+export function BulkDialog({
+  task: { act, items },
+  place,
+  nameOf,
+  linkOf,
+  onDone,
+  onClose,
+}: {
+  task: BulkTask;
+  place: EntryPlace;
+  nameOf: (item: Row) => string;
+  linkOf: (id: string) => string;
+  /** Takes the entries as they are now. */
+  onDone: (outcome: Outcome) => void;
+  onClose: () => void;
+}) {
+  const fitting = items.filter((item) => allows(act, item));
+  const skipped = items.length - fitting.length;
+  const [done, setDone] = useState(0);
+  const [total, setTotal] = useState(0);
+  const [outcome, setOutcome] = useState<Outcome>();
+  const abort = useRef<AbortController>();
+  const count = fitting.length;
+
+  const run = async (some: readonly Row[], force: boolean) => {
+    abort.current = new AbortController();
+    setOutcome(undefined);
+    setTotal(some.length);
+    setDone(0);
+    let drawn = 0;
+    const result = await runBulk(place, act, some, {
+      force,
+      signal: abort.current.signal,
+      tell: ({ changed, failed }) => {
+        // Draw the progress at most ten times a second.
+        if (performance.now() - drawn < 100) return;
+        drawn = performance.now();
+        setDone(changed.size + failed.length);
+      },
+    });
+    onDone(result);
+    if (result.failed.length > 0 || result.left.length > 0) {
+      setOutcome(result);
+      return;
+    }
+    onClose();
+    const back = inverse(act, some);
+    const now = [...result.changed.values()].filter((item) => item !== undefined);
+    say(
+      t(`table.${act}Done`, { count: result.changed.size }),
+      back === undefined || now.length === 0
+        ? undefined
+        : {
+            label: t("table.undo"),
+            run: () =>
+              void runBulk(place, back, now, {
+                force: false,
+                signal: new AbortController().signal,
+                tell: () => undefined,
+              }).then((undone) => {
+                onDone(undone);
+                say(t("table.undone", { count: undone.changed.size }));
+              }),
+          },
+    );
+  };
+
+  if (outcome !== undefined)
+    return (
+      <Results
+        {...{ act, outcome, nameOf, linkOf, onClose }}
+        again={(some, force) => void run(some, force)}
+      />
+    );
+  const running = total > 0;
+  const cancel = () => (running ? abort.current?.abort() : onClose());
+  return (
+    <Dialog
+      title={t(`table.${act}Title`, { count: running ? total : count })}
+      onClose={cancel}
+      actions={
+        <>
+          <Button onClick={cancel}>{running ? t("table.stop") : t("ui.cancel")}</Button>
+          {running ? null : (
+            <Button
+              kind={act === "delete" ? "danger" : "primary"}
+              disabled={count === 0}
+              onClick={() => void run(fitting, false)}
+            >
+              {t(`table.${act}Action`, { count })}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <div class="dialog-text">
+        {running ? (
+          <Progress done={done / total} label={t("table.progress", { done, total })} />
+        ) : (
+          <>
+            <p>{t(`table.${act}Text`)}</p>
+            {skipped === 0 ? null : <p class="hint">{t("table.skipped", { count: skipped })}</p>}
+          </>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+/** Returns why an entry failed, in the words of someone who uses no API. */
+function reasonOf(error: unknown): string {
+  if (isProblem(error, "referenced")) return t("table.referenced");
+  if (isProblem(error, "revision_mismatch")) return t("table.changedMeanwhile");
+  const faults = isProblem(error) ? error.errors.map(({ path, message }) => `${path} ${message}`) : [];
+  return [wordsOf(error), ...faults].join(" ");
+}
+
+function Results({
+  act,
+  outcome: { changed, failed, left },
+  nameOf,
+  linkOf,
+  again,
+  onClose,
+}: {
+  act: Act;
+  outcome: Outcome;
+  nameOf: (item: Row) => string;
+  linkOf: (id: string) => string;
+  again: (items: readonly Row[], force: boolean) => void;
+  onClose: () => void;
+}) {
+  const referenced = failed.filter(({ error }) => isProblem(error, "referenced")).map(({ item }) => item);
+  return (
+    <Dialog
+      title={failed.length === 0 ? t("table.stopped") : t("table.failedTitle", { count: failed.length })}
+      onClose={onClose}
+      wide
+      actions={
+        <>
+          {left.length === 0 ? null : (
+            <Button onClick={() => again(left, false)}>{t("table.goOn", { count: left.length })}</Button>
+          )}
+          {referenced.length === 0 ? null : (
+            <Button kind="danger" onClick={() => again(referenced, true)}>
+              {t(act === "archive" ? "table.forceArchive" : "table.forceDelete", {
+                count: referenced.length,
+              })}
+            </Button>
+          )}
+          <Button kind="primary" onClick={onClose}>
+            {t("ui.close")}
+          </Button>
+        </>
+      }
+    >
+      <p class="hint">
+        {changed.size === 0 ? "" : t(`table.${act}Done`, { count: changed.size })}
+        {left.length === 0 ? "" : ` ${t("table.left", { count: left.length })}`}
+      </p>
+      {failed.length === 0 ? null : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll the list.
+        <ul class="failures" tabIndex={0} aria-label={t("table.failures")}>
+          {failed.slice(0, LISTED).map(({ item, error }) => (
+            <li key={item.id}>
+              <Link to={linkOf(item.id)}>{nameOf(item)}</Link>
+              <span>{reasonOf(error)}</span>
+            </li>
+          ))}
+          {failed.length > LISTED ? (
+            <li class="hint">{t("table.moreFailures", { count: failed.length - LISTED })}</li>
+          ) : null}
+        </ul>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,87 @@
+/** Changes many entries, one request for each, and reports what became of each. */
+import { type EntryItem, type EntryPlace, moveEntry, removeEntry } from "../../../api/entries.ts";
+import { sessionEnded } from "../../../api/http.ts";
+import type { Row } from "../data/rows.ts";
+
+export type Act = "publish" | "unpublish" | "archive" | "restore" | "delete";
+
+/** What the caller may do here. The platform decides again for each entry. */
+export interface Rights {
+  create: boolean;
+  publish: boolean;
+  remove: boolean;
+  drafts: boolean;
+}
+
+/** Returns whether an entry's state allows an act. The others are left out, so that they do not fail. */
+export function allows(act: Act, { status, revision, publishedRevision }: Row): boolean {
+  switch (act) {
+    case "publish":
+      return (
+        status === "SAVED" ||
+        status === "UNPUBLISHED" ||
+        (status === "PUBLISHED" && publishedRevision !== revision)
+      );
+    case "unpublish":
+      return status === "PUBLISHED";
+    case "archive":
+      return status !== "ARCHIVED";
+    case "restore":
+      return status === "ARCHIVED";
+    default:
+      return true;
+  }
+}
+
+export interface Failure {
+  item: Row;
+  error: unknown;
+}
+
+export interface Outcome {
+  /** Entries as they are now; undefined if deleted. */
+  changed: Map<string, EntryItem | undefined>;
+  failed: Failure[];
+  /** Entries that were not tried, because the work was cancelled or the platform went away. */
+  left: Row[];
+}
+
+/** Requests at the same time. More would only wait for the platform. */
+const AT_ONCE = 6;
+
+/**
+ * Performs an act on each entry, based on the revision that the user saw.
+ * @param signal stops after the requests that are under way
+ */
+export async function runBulk(
+  place: EntryPlace,
+  act: Act,
+  items: readonly Row[],
+  { force, signal, tell }: { force: boolean; signal: AbortSignal; tell: (outcome: Outcome) => void },
+): Promise<Outcome> {
+  const outcome: Outcome = { changed: new Map(), failed: [], left: [] };
+  const waiting = [...items].reverse();
+  let stopped = false;
+  const work = async () => {
+    for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) {
+      if (stopped || signal.aborted) {
+        waiting.push(item);
+        return;
+      }
+      try {
+        if (act === "delete") {
+          await removeEntry(place, item, force);
+          outcome.changed.set(item.id, undefined);
+        } else outcome.changed.set(item.id, await moveEntry(place, item, act, force));
+      } catch (error) {
+        outcome.failed.push({ item, error });
+        // The rest would fail in the same way.
+        if (error instanceof TypeError || sessionEnded.value) stopped = true;
+      }
+      tell(outcome);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  outcome.left = waiting.reverse();
+  return outcome;
+}

@@ -1,0 +1,61 @@
+/** Names of entries: of the rows themselves, and of the entries that they refer to. */
+import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
+import {
+  type FieldModel,
+  type OrbModel,
+  type SchemaModel,
+  schemaOf,
+  titleField,
+} from "../../../model/orb.ts";
+import { shownValue, type View } from "./view.ts";
+
+type Wish = Pick<View, "locale" | "market">;
+type Names = Pick<OrbModel, "languages" | "markets">;
+
+/** Returns the schema that a reference leads to, and where its entries are. */
+export function targetOf(
+  field: FieldModel,
+  orb: OrbModel,
+  managed: boolean,
+): { place: EntryPlace; schema: SchemaModel | undefined } | undefined {
+  const [id, module, schema] = field.ref?.split("/") ?? [];
+  if (id === undefined || module === undefined || schema === undefined) return undefined;
+  return {
+    place: { orb: id, module, schema, managed },
+    schema: id === orb.id ? schemaOf(orb, module, schema) : undefined,
+  };
+}
+
+const textIn = (value: unknown): string | undefined => {
+  if (typeof value === "string") return value === "" ? undefined : value;
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const inner of Object.values(value)) {
+    const text = textIn(inner);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+};
+
+/** Returns the name of an entry: the value of the field that names it, or its id. */
+export function nameOf(item: EntryItem, schema: SchemaModel | undefined, orb: Names, wish: Wish): string {
+  const field = schema === undefined ? undefined : titleField(schema);
+  if (field !== undefined) {
+    const { value } = shownValue(field, item.values[field.name], orb, wish);
+    return typeof value === "string" && value !== "" ? value : item.id;
+  }
+  // The schema is of another orb: its first text is most likely a name.
+  const named = Object.keys(item.values).find((name) => /^(title|name|headline|label|subject)$/i.test(name));
+  return textIn(named === undefined ? undefined : item.values[named]) ?? textIn(item.values) ?? item.id;
+}
+
+/** Finds entries that a reference may lead to, by a part of their name. */
+export async function findTargets(
+  { place, schema }: { place: EntryPlace; schema: SchemaModel | undefined },
+  text: string,
+  signal: AbortSignal,
+): Promise<EntryItem[]> {
+  const query = new URLSearchParams({ limit: "8", sort: "-createdAt" });
+  const title = schema === undefined ? undefined : titleField(schema);
+  if (text !== "" && title !== undefined) query.set(`filter[${title.name}][contains]`, text);
+  return (await listEntries(place, { query, signal })).items;
+}

@@ -1,0 +1,222 @@
+/**
+ * The entries of a list that has any length. Entries are read by cursor in pages. Only the pages near the ones on the
+ * screen are kept; the others are read again by their cursors.
+ */
+import { signal } from "@preact/signals";
+import type { EntryItem } from "../../../api/entries.ts";
+import type { Page } from "../../../api/orbs.ts";
+
+/** Entries of a page, and the most pages that are kept. */
+export const PAGE = 100;
+const KEPT = 6;
+/** Rows before the end of what is known at which the next page is read. */
+const AHEAD = 60;
+
+/** An entry with the values that the table shows. */
+export interface Row extends EntryItem {
+  /** Names of the entries that it refers to, by field. */
+  names?: Readonly<Record<string, string>>;
+}
+
+export type ReadPage = (cursor: string | null, signal: AbortSignal) => Promise<Page<Row>>;
+
+interface Part {
+  /** Cursor of the page; null for the first one. */
+  cursor: string | null;
+  /** Number of its entries when it was last read. */
+  count: number;
+  /** Id of its last entry. If it changes, the pages behind it begin elsewhere. */
+  last: string | undefined;
+  items: Row[] | undefined;
+  /** Whether the entries must be read again. They stay on the screen until then. */
+  stale: boolean;
+  busy: boolean;
+}
+
+const part = (cursor: string | null): Part => ({
+  cursor,
+  count: 0,
+  last: undefined,
+  items: undefined,
+  stale: false,
+  busy: false,
+});
+
+export class Rows {
+  /** Counts changes, so that components follow them. */
+  readonly version = signal(0);
+  /** Why the newest page could not be read. */
+  error: unknown;
+  /** The pages that are known so far. The last one may not have been read yet. */
+  #parts: Part[] = [part(null)];
+  readonly #read: ReadPage;
+  #abort = new AbortController();
+
+  constructor(read: ReadPage) {
+    this.#read = read;
+  }
+
+  /** Number of the entries that are known so far. */
+  get known(): number {
+    return this.#parts.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** Whether there are no entries beyond the known ones. */
+  get ended(): boolean {
+    return this.#parts.at(-1)?.last !== undefined;
+  }
+
+  get busy(): boolean {
+    return this.#parts.some(({ busy }) => busy);
+  }
+
+  /** Number of entries in memory. */
+  get held(): number {
+    return this.#parts.reduce((sum, { items }) => sum + (items?.length ?? 0), 0);
+  }
+
+  /** Returns an entry; undefined if it is not in memory. */
+  at(index: number): Row | undefined {
+    let start = 0;
+    for (const { count, items } of this.#parts) {
+      if (index < start + count) return items?.[index - start];
+      start += count;
+    }
+    return undefined;
+  }
+
+  /** Reads what is missing of a range, and forgets what is far from it. */
+  ensure(first: number, end: number): void {
+    let start = 0;
+    const near: number[] = [];
+    this.#parts.forEach((one, index) => {
+      const unread = one.last === undefined;
+      if (unread ? end + AHEAD >= start : start < end && start + one.count > first) {
+        near.push(index);
+        if ((one.items === undefined || one.stale) && !one.busy && this.error === undefined)
+          void this.#load(one);
+      }
+      start += one.count;
+    });
+    this.#forget(near[0] ?? 0);
+  }
+
+  #forget(center: number): void {
+    const held = this.#parts
+      .map((_, index) => index)
+      .filter((index) => this.#parts[index]?.items !== undefined);
+    held.sort((a, b) => Math.abs(a - center) - Math.abs(b - center));
+    for (const index of held.slice(KEPT)) {
+      const far = this.#parts[index];
+      if (far !== undefined) far.items = undefined;
+    }
+  }
+
+  #changed(): void {
+    this.version.value++;
+  }
+
+  async #load(one: Part): Promise<void> {
+    const { signal } = this.#abort;
+    one.busy = true;
+    this.#changed();
+    try {
+      const page = await this.#read(one.cursor, signal);
+      const index = this.#parts.indexOf(one);
+      if (signal.aborted || index < 0) return;
+      const last = page.items.at(-1)?.id ?? "";
+      // Entries came or went: the pages behind this one begin elsewhere now.
+      if (one.last !== last || page.nextCursor === null) this.#parts.length = index + 1;
+      if (this.#parts.length === index + 1 && page.nextCursor !== null)
+        this.#parts.push(part(page.nextCursor));
+      one.items = page.items;
+      one.count = page.items.length;
+      one.last = last;
+      one.stale = false;
+      this.error = undefined;
+    } catch (error) {
+      if (!signal.aborted) this.error = error;
+    } finally {
+      one.busy = false;
+      this.#changed();
+    }
+  }
+
+  /** Tries again after an error. */
+  retry(): void {
+    this.error = undefined;
+    this.#changed();
+  }
+
+  /** Reads everything again that is needed, and shows the entries in memory until then. */
+  refresh(): void {
+    this.error = undefined;
+    for (const one of this.#parts) {
+      if (one.items !== undefined) one.stale = true;
+    }
+    this.#changed();
+  }
+
+  /** Shows the answers to changes. Undefined removes an entry. */
+  update(changes: ReadonlyMap<string, EntryItem | undefined>): void {
+    for (const one of this.#parts) {
+      if (one.items === undefined) continue;
+      one.items = one.items.flatMap((item) => {
+        if (!changes.has(item.id)) return item;
+        const changed = changes.get(item.id);
+        return changed === undefined ? [] : { ...item, ...changed, values: item.values };
+      });
+      one.count = one.items.length;
+    }
+    this.#changed();
+  }
+
+  /** Returns a range of entries. Reads the ones that are not in memory, and does not keep them. */
+  async range(first: number, end: number, signal: AbortSignal): Promise<Row[]> {
+    const found: Row[] = [];
+    let start = 0;
+    for (const { cursor, count, items } of [...this.#parts]) {
+      if (start < end && start + count > first) {
+        const all = items ?? (await this.#read(cursor, signal)).items;
+        found.push(...all.slice(Math.max(0, first - start), end - start));
+      }
+      start += count;
+    }
+    return found;
+  }
+
+  /** Returns how many entries of a range, and of the first page, others have changed, added or removed. */
+  async changes(first: number, end: number, signal: AbortSignal): Promise<number> {
+    let start = 0;
+    let changes = 0;
+    for (const [index, one] of [...this.#parts].entries()) {
+      const { cursor, count, items } = one;
+      const shown = start < end && start + count > first;
+      start += count;
+      if (items === undefined || one.stale || !(shown || index === 0)) continue;
+      const now = (await this.#read(cursor, signal)).items;
+      if (one.items === items) changes += difference(items, now);
+    }
+    return changes;
+  }
+
+  dispose(): void {
+    this.#abort.abort();
+    this.#abort = new AbortController();
+    for (const one of this.#parts) one.busy = false;
+  }
+}
+
+/** Returns how many entries differ. What a longer or shorter page pushed over its end does not count. */
+export function difference(before: readonly Row[], now: readonly Row[]): number {
+  const old = new Map(before.map((item) => [item.id, item.revision]));
+  const ids = new Set(now.map(({ id }) => id));
+  const lastNow = now.findLastIndex(({ id }) => old.has(id));
+  const lastOld = before.findLastIndex(({ id }) => ids.has(id));
+  const whole = lastNow < 0;
+  const changed = now
+    .slice(0, whole ? now.length : lastNow + 1)
+    .filter((item) => old.get(item.id) !== item.revision).length;
+  const gone = before.slice(0, whole ? before.length : lastOld + 1).filter(({ id }) => !ids.has(id)).length;
+  return changed + gone;
+}

@@ -1,0 +1,52 @@
+/** What the browser remembers of a table: its columns and its saved views. */
+
+export interface SavedView {
+  name: string;
+  /** The query of the address. */
+  query: string;
+}
+
+function read<T>(name: string, check: (value: unknown) => value is T): T | undefined {
+  try {
+    const value: unknown = JSON.parse(localStorage.getItem(name) ?? "null");
+    return check(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function write(name: string, value: unknown): void {
+  try {
+    localStorage.setItem(name, JSON.stringify(value));
+  } catch {
+    // The browser blocks storage, or it is full. The address still holds the view.
+  }
+}
+
+const isNames = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((name) => typeof name === "string");
+
+const isViews = (value: unknown): value is SavedView[] =>
+  Array.isArray(value) &&
+  value.every(
+    (view: unknown) =>
+      typeof view === "object" &&
+      view !== null &&
+      "name" in view &&
+      "query" in view &&
+      typeof view.name === "string" &&
+      typeof view.query === "string",
+  );
+
+/** @param table `shop/catalog/product` */
+export const readColumns = (table: string): readonly string[] | undefined =>
+  read(`console.columns/${table}`, isNames);
+
+export const writeColumns = (table: string, names: readonly string[]): void =>
+  write(`console.columns/${table}`, names);
+
+export const readViews = (table: string): readonly SavedView[] =>
+  read(`console.views/${table}`, isViews) ?? [];
+
+export const writeViews = (table: string, views: readonly SavedView[]): void =>
+  write(`console.views/${table}`, views);

@@ -1,0 +1,83 @@
+/** Reads the entries of a view, and keeps them for the way back from an entry. */
+import { useEffect, useMemo } from "preact/hooks";
+import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
+import { type FieldModel, type OrbModel, type SchemaModel, titleField } from "../../../model/orb.ts";
+import { nameOf, targetOf } from "./names.ts";
+import { PAGE, type Row, Rows } from "./rows.ts";
+import { conditionsOf, type View } from "./view.ts";
+
+interface Kept {
+  key: string;
+  rows: Rows;
+  /** Pixels that were scrolled. */
+  top: number;
+}
+
+/** The list that was shown last. */
+let kept: Kept | undefined;
+
+export interface RowsInput {
+  place: EntryPlace;
+  schema: SchemaModel;
+  orb: OrbModel;
+  view: View;
+  columns: readonly FieldModel[];
+  /** Whether the caller may read drafts. */
+  drafts: boolean;
+}
+
+/** Returns the parameters that select and order the entries. */
+export function listQuery({ view, drafts }: Pick<RowsInput, "view" | "drafts">): URLSearchParams {
+  const query = conditionsOf(view);
+  if (!drafts) query.set("revision", "published");
+  return query;
+}
+
+interface Expanded extends EntryItem {
+  expand?: Readonly<Record<string, EntryItem | null>>;
+}
+
+/** @returns the rows, and how to remember how far the user scrolled */
+export function useRows(input: RowsInput): Kept {
+  const { place, schema, orb, view, columns } = input;
+  const query = listQuery(input);
+  const title = titleField(schema);
+  const names = new Set(
+    columns.map(({ name }) => name).filter((name) => schema.fields.some((f) => f.name === name)),
+  );
+  if (title !== undefined) names.add(title.name);
+  // Without a field, the answer would have all of them.
+  query.set("fields", names.size === 0 ? "id" : [...names].join(","));
+  const references = columns.filter(({ type, list }) => type === "reference" && list !== true);
+  if (references.length > 0) query.set("expand", references.map(({ name }) => name).join(","));
+  const key = `${place.orb}/${place.module}/${place.schema}?${query}`;
+
+  const state = useMemo((): Kept => {
+    if (kept?.key === key) {
+      kept.rows.refresh();
+      return kept;
+    }
+    const read = async (cursor: string | null, signal: AbortSignal) => {
+      const search = new URLSearchParams(query);
+      search.set("limit", String(PAGE));
+      if (cursor !== null) search.set("cursor", cursor);
+      const { items, nextCursor } = await listEntries(place, { query: search, signal });
+      return { nextCursor, items: items.map(rowOf) };
+    };
+    // Of the entries that a row refers to, only the names are kept.
+    const rowOf = ({ expand, ...item }: Expanded): Row => {
+      if (expand === undefined) return item;
+      const shown: Record<string, string> = {};
+      for (const field of references) {
+        const target = expand[field.name];
+        if (target !== null && target !== undefined && typeof target.id === "string")
+          shown[field.name] = nameOf(target, targetOf(field, orb, place.managed)?.schema, orb, view);
+      }
+      return { ...item, names: shown };
+    };
+    return { key, rows: new Rows(read), top: 0 };
+  }, [key, view.locale, view.market]);
+  kept = state;
+  useEffect(() => () => state.rows.dispose(), [state]);
+  return state;
+}

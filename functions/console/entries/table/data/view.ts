@@ -1,0 +1,212 @@
+/** What the table of entries shows, as the query of its address: `?status=SAVED&filter[title][contains]=lamp`. */
+import type { EntryItem } from "../../../api/entries.ts";
+import type { Status } from "../../../api/orbs.ts";
+import { kindOf } from "../../../fields/index.ts";
+import type { FilterOp } from "../../../fields/kind.ts";
+import { type FieldModel, labelOf, type OrbModel, type SchemaModel, titleField } from "../../../model/orb.ts";
+import { t } from "../../../texts/t.ts";
+
+export interface Filter {
+  name: string;
+  op: FilterOp;
+  /** The value as text, in the form of the query. */
+  value: string;
+}
+
+export interface View {
+  filters: readonly Filter[];
+  status: Status | undefined;
+  /** Name of a column, with `-` in front for descending. */
+  sort: string;
+  /** Language and market of the shown values; undefined for the default. */
+  locale: string | undefined;
+  market: string | undefined;
+  /** Names of the columns; undefined for the remembered ones. */
+  columns: readonly string[] | undefined;
+}
+
+/** Newest first. It is as quick as the opposite order, whatever the number of entries. */
+export const NEWEST = "-createdAt";
+export const STATUSES: readonly Status[] = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"];
+const FILTER = /^filter\[([^[\]]+)\](?:\[([^[\]]+)\])?$/;
+
+export function readView(query: URLSearchParams): View {
+  const filters: Filter[] = [];
+  for (const [key, value] of query) {
+    const [, name, op = "eq"] = FILTER.exec(key) ?? [];
+    if (name !== undefined) filters.push({ name, op: op as FilterOp, value });
+  }
+  return {
+    filters,
+    status: STATUSES.find((status) => status === query.get("status")),
+    sort: query.get("sort") ?? NEWEST,
+    locale: query.get("locale") ?? undefined,
+    market: query.get("market") ?? undefined,
+    columns: query.get("columns")?.split(",").filter(Boolean),
+  };
+}
+
+function addConditions(query: URLSearchParams, { filters, status, sort }: View): void {
+  for (const { name, op, value } of filters) query.append(`filter[${name}][${op}]`, value);
+  if (status !== undefined) query.set("status", status);
+  if (sort !== NEWEST) query.set("sort", sort);
+}
+
+/** Returns the query of the page's address. Brackets and commas stay readable. */
+export function writeView(view: View): string {
+  const query = new URLSearchParams();
+  addConditions(query, view);
+  for (const name of ["locale", "market"] as const) {
+    const value = view[name];
+    if (value !== undefined) query.set(name, value);
+  }
+  if (view.columns !== undefined) query.set("columns", view.columns.join(","));
+  return query.toString().replaceAll("%5B", "[").replaceAll("%5D", "]").replaceAll("%2C", ",");
+}
+
+/** Returns the parameters that select and order the entries, for the API. */
+export function conditionsOf(view: View): URLSearchParams {
+  const query = new URLSearchParams();
+  addConditions(query, view);
+  query.set("sort", view.sort);
+  return query;
+}
+
+/** Properties that every entry has, as fields with the same columns and filters. */
+const property = (name: keyof EntryItem & string, type: FieldModel["type"], label: string): FieldModel => ({
+  name,
+  type,
+  label,
+});
+export const PROPERTIES: readonly FieldModel[] = [
+  property("updatedAt", "datetime", t("table.updatedAt")),
+  property("createdAt", "datetime", t("table.createdAt")),
+  property("validFrom", "datetime", t("table.validFrom")),
+  property("validTo", "datetime", t("table.validTo")),
+  property("id", "string", t("table.id")),
+];
+const isProperty = ({ name }: FieldModel) => PROPERTIES.some((one) => one.name === name);
+
+/** Returns the fields and properties that lists can be filtered by. */
+export const filterable = ({ fields }: SchemaModel): readonly FieldModel[] =>
+  [...fields, ...PROPERTIES].filter((field) => opsOf(field).length > 0);
+
+/** Returns the operators that the platform takes for a field. */
+export function opsOf(field: FieldModel): readonly FilterOp[] {
+  if (field.sensitive === true) return [];
+  if (field.name === "id") return ["eq", "in"];
+  const { filterOps } = kindOf(field);
+  if (field.list === true) return filterOps.includes("eq") ? ["contains", "null"] : ["null"];
+  if (field.name === "createdAt" || field.name === "updatedAt")
+    return filterOps.filter((op) => op !== "null" && op !== "eq");
+  // One of a few values is chosen, not searched.
+  return field.enum === undefined
+    ? filterOps
+    : filterOps.filter((op) => ["eq", "ne", "in", "null"].includes(op));
+}
+
+/** Returns whether lists can be sorted by a field. */
+export const isSortable = ({ name, type, list, sensitive }: FieldModel): boolean =>
+  name !== "status" && list !== true && sensitive !== true && type !== "text" && type !== "json";
+
+export const fieldOf = (schema: SchemaModel, name: string): FieldModel | undefined =>
+  [...schema.fields, ...PROPERTIES].find((field) => field.name === name);
+
+/** Most fields that a table shows until the columns are chosen: what fits on a small screen, and on a wide one. */
+const SHOWN = innerWidth < 1500 ? 3 : 5;
+
+/** Returns the columns until they are chosen: what names an entry first, then short fields. */
+export function defaultColumns(schema: SchemaModel): string[] {
+  const title = titleField(schema);
+  const short = schema.fields.filter(
+    (field) => field !== title && field.type !== "text" && field.type !== "json" && field.sensitive !== true,
+  );
+  const rest = schema.fields.filter((field) => field !== title && !short.includes(field));
+  const [first, ...others] = [...(title === undefined ? [] : [title]), ...short, ...rest]
+    .slice(0, SHOWN)
+    .map(({ name }) => name);
+  return [...(first === undefined ? [] : [first]), "status", ...others, "updatedAt", "id"];
+}
+
+/** Returns a filter in words: the label of its field, its operator and its value. */
+export function wordsOfFilter(
+  schema: SchemaModel,
+  { name, op, value }: Filter,
+): { label: string; op: string; value: string } {
+  const field = fieldOf(schema, name);
+  const label = field === undefined ? name : labelOf(field);
+  if (op === "null")
+    return { label, op: t(value === "true" ? "table.opEmpty" : "table.opFilled"), value: "" };
+  const temporal = field?.type === "datetime" || field?.type === "date";
+  return { label, op: opLabel(op, temporal), value: op === "in" ? splitValues(value).join(", ") : value };
+}
+
+/** @param temporal whether the field is a date or a time */
+export function opLabel(op: FilterOp, temporal: boolean): string {
+  const words = {
+    eq: "table.opEq",
+    ne: "table.opNe",
+    in: "table.opIn",
+    gt: temporal ? "table.opAfter" : "table.opGt",
+    gte: temporal ? "table.opFrom" : "table.opGte",
+    lt: temporal ? "table.opBefore" : "table.opLt",
+    lte: temporal ? "table.opUntil" : "table.opLte",
+    contains: "table.opContains",
+    startsWith: "table.opStartsWith",
+    null: "table.opEmpty",
+  } as const;
+  return t(words[op]);
+}
+
+/** Splits the values of the operator `in`: with commas, or a JSON array if a value contains a comma. */
+export function splitValues(text: string): string[] {
+  if (text.startsWith("["))
+    try {
+      const list: unknown = JSON.parse(text);
+      if (Array.isArray(list)) return list.map(String);
+    } catch {
+      // A plain value that begins with a bracket.
+    }
+  return text.split(",").filter((value) => value !== "");
+}
+
+export const joinValues = (values: readonly string[]): string =>
+  values.some((value) => value.includes(",") || value.startsWith("["))
+    ? JSON.stringify(values)
+    : values.join(",");
+
+type Members = Readonly<Record<string, unknown>>;
+const isMap = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A value as the table shows it. */
+export interface Shown {
+  value: unknown;
+  /** Language that stands in for the chosen one, in which there is no value. */
+  from?: string;
+}
+
+/** Returns the value of a field in a language and market, or in the default ones if there is none. */
+export function shownValue(
+  field: FieldModel,
+  stored: unknown,
+  { languages, markets }: Pick<OrbModel, "languages" | "markets">,
+  { locale, market }: Pick<View, "locale" | "market">,
+): Shown {
+  const pick = (map: unknown, wish: string | undefined, first: string | undefined): [unknown, string?] => {
+    if (!isMap(map)) return [map];
+    for (const name of [wish, first, ...Object.keys(map)])
+      if (name !== undefined && map[name] !== null && map[name] !== undefined) return [map[name], name];
+    return [null];
+  };
+  let value: unknown = stored ?? null;
+  if (field.marketSpecific === true) [value] = pick(value, market, markets[0]);
+  if (field.translatable !== true) return { value };
+  const [text, from] = pick(value, locale, languages[0]);
+  const missing = from !== undefined && from !== (locale ?? languages[0]);
+  return { value: text ?? null, ...(missing ? { from } : {}) };
+}
+
+/** Returns the value of a column: of a field, or of a property. */
+export const storedValue = (item: EntryItem, field: FieldModel): unknown =>
+  isProperty(field) ? item[field.name as keyof EntryItem] : item.values[field.name];

@@ -1,0 +1,164 @@
+/** The filters of the table: a search by name, and conditions on fields. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { labelOf, type SchemaModel, titleField } from "../../../model/orb.ts";
+import { t } from "../../../texts/t.ts";
+import { Button, IconButton } from "../../../ui/button.tsx";
+import { Icon } from "../../../ui/icon.tsx";
+import { Popover } from "../../../ui/popover.tsx";
+import {
+  type Filter,
+  fieldOf,
+  filterable,
+  opsOf,
+  splitValues,
+  type View,
+  wordsOfFilter,
+} from "../data/view.ts";
+import { type FilterContext, FilterForm } from "./filter-form.tsx";
+import { TargetName } from "./reference-pick.tsx";
+
+/** Milliseconds without a key after which a search begins. */
+const PAUSE = 250;
+
+/** Searches the field that names entries, while the user types. */
+export function Search({
+  schema,
+  view,
+  onChange,
+}: {
+  schema: SchemaModel;
+  view: View;
+  onChange: (filters: readonly Filter[]) => void;
+}) {
+  const title = titleField(schema);
+  const isSearch = ({ name, op }: Filter) => name === title?.name && op === "contains";
+  const current = view.filters.find(isSearch)?.value ?? "";
+  const [text, setText] = useState(current);
+  useEffect(() => setText(current), [current]);
+  useEffect(() => {
+    if (text === current || title === undefined) return undefined;
+    const timer = setTimeout(() => {
+      const others = view.filters.filter((filter) => !isSearch(filter));
+      onChange(text === "" ? others : [...others, { name: title.name, op: "contains", value: text }]);
+    }, PAUSE);
+    return () => clearTimeout(timer);
+  }, [text]);
+  if (title === undefined || !opsOf(title).includes("contains")) return null;
+  const label = t("table.search", { field: labelOf(title) });
+  return (
+    <div class="grid-search">
+      <Icon name="search" />
+      <input
+        id="table-search"
+        type="text"
+        aria-label={label}
+        placeholder={label}
+        autocomplete="off"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return;
+          if (text === "") event.currentTarget.blur();
+          setText("");
+        }}
+      />
+    </div>
+  );
+}
+
+export function AddFilter({ context, onAdd }: { context: FilterContext; onAdd: (filter: Filter) => void }) {
+  if (filterable(context.schema).length === 0) return null;
+  return (
+    <Popover
+      label={t("table.addFilter")}
+      button={
+        <>
+          <Icon name="filter" />
+          <span class="wide-only">{t("table.filter")}</span>
+        </>
+      }
+    >
+      {(close) => (
+        <FilterForm
+          context={context}
+          onDone={(filter) => {
+            close();
+            onAdd(filter);
+          }}
+        />
+      )}
+    </Popover>
+  );
+}
+
+/** The conditions that hold now. A press on one changes it. */
+export function Chips({
+  context,
+  filters,
+  onChange,
+}: {
+  context: FilterContext;
+  filters: readonly Filter[];
+  onChange: (filters: readonly Filter[]) => void;
+}) {
+  const words = useMemo(
+    () => filters.map((filter) => wordsOfFilter(context.schema, filter)),
+    [filters, context.schema],
+  );
+  if (filters.length === 0) return null;
+  return (
+    <ul class="chips" aria-label={t("table.filters")}>
+      {filters.map((filter, at) => {
+        const { label, op, value } = words[at] ?? { label: "", op: "", value: "" };
+        const field = fieldOf(context.schema, filter.name);
+        const reference = field?.type === "reference" && filter.op !== "null" ? field : undefined;
+        return (
+          <li key={`${filter.name} ${filter.op} ${filter.value}`} class="chip">
+            <Popover
+              class="chip-text"
+              named
+              label={t("table.changeFilter")}
+              button={
+                <>
+                  <span class="hint">
+                    {label} {op}
+                  </span>{" "}
+                  <span class="clip">
+                    {reference === undefined ? (
+                      value
+                    ) : (
+                      <TargetName
+                        {...{ field: reference, orb: context.orb, managed: context.managed }}
+                        ids={splitValues(filter.value)}
+                      />
+                    )}
+                  </span>
+                </>
+              }
+            >
+              {(close) => (
+                <FilterForm
+                  {...{ context, filter }}
+                  onDone={(next) => {
+                    close();
+                    onChange(filters.map((one, other) => (other === at ? next : one)));
+                  }}
+                />
+              )}
+            </Popover>
+            <IconButton
+              label={t("table.removeFilter", { filter: [label, op, value].join(" ").trim() })}
+              icon="x"
+              onClick={() => onChange(filters.filter((_, other) => other !== at))}
+            />
+          </li>
+        );
+      })}
+      <li>
+        <Button kind="quiet" size="small" onClick={() => onChange([])}>
+          {t("table.clearFilters")}
+        </Button>
+      </li>
+    </ul>
+  );
+}

@@ -1,0 +1,164 @@
+/** Chooses a condition: a field, an operator and a value. */
+import { useId, useState } from "preact/hooks";
+import { kindOf } from "../../../fields/index.ts";
+import type { FilterOp } from "../../../fields/kind.ts";
+import { type FieldModel, labelOf, type OrbModel, type SchemaModel } from "../../../model/orb.ts";
+import { t } from "../../../texts/t.ts";
+import { Button } from "../../../ui/button.tsx";
+import { Checkbox, Field, SelectField } from "../../../ui/form.tsx";
+import { type Filter, fieldOf, filterable, joinValues, opLabel, opsOf, splitValues } from "../data/view.ts";
+import { ReferencePick } from "./reference-pick.tsx";
+
+export interface FilterContext {
+  schema: SchemaModel;
+  orb: OrbModel;
+  managed: boolean;
+  /** Values of a field that are on the screen, to complete texts. */
+  knownValues: (field: FieldModel) => readonly string[];
+}
+
+/** `null` is two operators for people: has no value, and has one. */
+type Choice = FilterOp | "filled";
+
+function ValueInput({
+  field,
+  op,
+  value,
+  onChange,
+  context: { orb, managed, knownValues },
+}: {
+  field: FieldModel;
+  op: FilterOp;
+  value: string;
+  onChange: (value: string) => void;
+  context: FilterContext;
+}) {
+  const list = useId();
+  const { Input, parse, format } = kindOf(field);
+  if (field.type === "reference")
+    return <ReferencePick {...{ field, orb, managed, value, onChange }} several={op === "in"} />;
+  if (op === "in" && field.enum !== undefined) {
+    const chosen = splitValues(value);
+    return (
+      <fieldset class="options">
+        <legend class="sr-only">{t("table.values")}</legend>
+        {field.enum.map(String).map((option) => (
+          <Checkbox
+            key={option}
+            label={option}
+            checked={chosen.includes(option)}
+            onChange={(checked) =>
+              onChange(joinValues(checked ? [...chosen, option] : chosen.filter((one) => one !== option)))
+            }
+          />
+        ))}
+      </fieldset>
+    );
+  }
+  const plain = field.type === "string" || field.type === "text" || op === "in";
+  if (!plain || (field.enum !== undefined && op !== "contains")) {
+    const parsed = parse(value, field);
+    return (
+      <Field label={t("table.value")}>
+        {(attributes) => (
+          <Input
+            key={field.name}
+            {...{ field, attributes, orb: orb.id, managed }}
+            value={"value" in parsed ? parsed.value : value}
+            onChange={(next) => onChange(format(next, field))}
+          />
+        )}
+      </Field>
+    );
+  }
+  return (
+    <Field label={t("table.value")} {...(op === "in" ? { hint: t("table.inHint") } : {})}>
+      {(attributes) => (
+        <>
+          <input
+            {...attributes}
+            type="text"
+            autocomplete="off"
+            list={list}
+            value={value}
+            onInput={(event) => onChange(event.currentTarget.value)}
+          />
+          <datalist id={list}>
+            {(op === "in" ? [] : knownValues(field)).map((known) => (
+              <option key={known} value={known} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}
+
+/** Chooses a field, an operator and a value. */
+export function FilterForm({
+  context,
+  filter,
+  onDone,
+}: {
+  context: FilterContext;
+  filter?: Filter;
+  onDone: (filter: Filter) => void;
+}) {
+  const { schema } = context;
+  const fields = filterable(schema);
+  const [name, setName] = useState(filter?.name ?? fields[0]?.name ?? "");
+  const field = fieldOf(schema, name) ?? fields[0];
+  const ops = field === undefined ? [] : opsOf(field);
+  const before: Choice | undefined =
+    filter?.op === "null" && filter.value === "false" ? "filled" : filter?.op;
+  const [choice, setChoice] = useState<Choice | undefined>(before);
+  const [value, setValue] = useState(filter === undefined || filter.op === "null" ? "" : filter.value);
+  if (field === undefined) return null;
+  const chosen = choice ?? ops[0] ?? "eq";
+  const op: FilterOp = chosen === "filled" ? "null" : chosen;
+  const temporal = field.type === "datetime" || field.type === "date";
+  const options = ops.flatMap((one) =>
+    one === "null"
+      ? [
+          { value: "null", label: t("table.opEmpty") },
+          { value: "filled", label: t("table.opFilled") },
+        ]
+      : { value: one, label: opLabel(one, temporal) },
+  );
+  const ready = op === "null" || value !== "";
+  return (
+    <form
+      class="filter-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (ready) onDone({ name, op, value: op === "null" ? String(chosen === "null") : value });
+      }}
+    >
+      <SelectField
+        label={t("table.field")}
+        value={name}
+        options={fields.map((one) => ({ value: one.name, label: labelOf(one) }))}
+        onChange={(next) => {
+          setName(next);
+          setChoice(undefined);
+          setValue("");
+        }}
+      />
+      <SelectField
+        label={t("table.condition")}
+        value={chosen}
+        options={options}
+        onChange={(next) => {
+          setChoice(next as Choice);
+          if (next === "in" || chosen === "in") setValue("");
+        }}
+      />
+      {op === "null" ? null : (
+        <ValueInput key={`${name} ${op}`} {...{ field, op, value, context }} onChange={setValue} />
+      )}
+      <Button type="submit" kind="primary" disabled={!ready}>
+        {t("table.applyFilter")}
+      </Button>
+    </form>
+  );
+}

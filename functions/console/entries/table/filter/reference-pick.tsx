@@ -1,0 +1,113 @@
+/** Chooses the entries of a filter on a reference: by a part of their name. */
+import { useEffect, useState } from "preact/hooks";
+import { type EntryItem, listEntries } from "../../../api/entries.ts";
+import type { FieldModel, OrbModel } from "../../../model/orb.ts";
+import { useLoad } from "../../../state/load.ts";
+import { t } from "../../../texts/t.ts";
+import { IconButton } from "../../../ui/button.tsx";
+import { Field } from "../../../ui/form.tsx";
+import { wordsOf } from "../../../ui/problem.tsx";
+import { findTargets, nameOf, targetOf } from "../data/names.ts";
+import { joinValues, splitValues } from "../data/view.ts";
+
+const ANY = { locale: undefined, market: undefined };
+
+interface Reference {
+  field: FieldModel;
+  orb: OrbModel;
+  managed: boolean;
+}
+
+/** Shows the names of entries by their ids, and the ids until the names are known. */
+export function TargetName({ field, orb, managed, ids }: Reference & { ids: readonly string[] }) {
+  const target = targetOf(field, orb, managed);
+  const key = `table/names/${field.ref}/${ids.join()}`;
+  const { data } = useLoad(target === undefined || ids.length === 0 ? null : key, async (signal) => {
+    if (target === undefined) return [];
+    const query = new URLSearchParams({ "filter[id][in]": ids.slice(0, 20).join(","), limit: "20" });
+    return (await listEntries(target.place, { query, signal })).items;
+  });
+  const found = new Map((data ?? []).map((item) => [item.id, nameOf(item, target?.schema, orb, ANY)]));
+  return <>{ids.map((id) => found.get(id) ?? id).join(", ")}</>;
+}
+
+/** Milliseconds without a key after which the search begins. */
+const PAUSE = 200;
+
+export function ReferencePick({
+  field,
+  orb,
+  managed,
+  value,
+  several,
+  onChange,
+}: Reference & { value: string; several: boolean; onChange: (value: string) => void }) {
+  const [text, setText] = useState("");
+  const [found, setFound] = useState<readonly EntryItem[]>([]);
+  const [fault, setFault] = useState<string>();
+  const target = targetOf(field, orb, managed);
+  useEffect(() => {
+    if (target === undefined) return undefined;
+    const abort = new AbortController();
+    const timer = setTimeout(
+      () =>
+        findTargets(target, text.trim(), abort.signal).then(
+          (items) => {
+            setFound(items);
+            setFault(undefined);
+          },
+          (error: unknown) => {
+            if (!abort.signal.aborted) setFault(wordsOf(error));
+          },
+        ),
+      text === "" ? 0 : PAUSE,
+    );
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [text]);
+  const chosen = splitValues(value);
+  const choose = (id: string) =>
+    onChange(
+      chosen.includes(id)
+        ? joinValues(chosen.filter((one) => one !== id))
+        : joinValues(several ? [...chosen, id] : [id]),
+    );
+  return (
+    <div class="pick">
+      {chosen.length === 0 ? null : (
+        <ul class="chips">
+          {chosen.map((id) => (
+            <li key={id} class="chip">
+              <span class="chip-text">
+                <TargetName {...{ field, orb, managed }} ids={[id]} />
+              </span>
+              <IconButton label={t("table.removeValue")} icon="x" onClick={() => choose(id)} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <Field label={t("table.findEntry")} error={fault}>
+        {(attributes) => (
+          <input
+            {...attributes}
+            type="text"
+            autocomplete="off"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <ul class="pick-list" aria-label={t("table.found")}>
+        {found.map((item) => (
+          <li key={item.id}>
+            <button type="button" aria-pressed={chosen.includes(item.id)} onClick={() => choose(item.id)}>
+              {nameOf(item, target?.schema, orb, ANY)}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,105 @@
+/** Below the table: what is on the screen, changes by others, and what can be done with the selection. */
+import { formatNumber, t } from "../../texts/t.ts";
+import { Button } from "../../ui/button.tsx";
+import { type Act, allows, type Rights } from "./bulk/bulk.ts";
+import type { Row } from "./data/rows.ts";
+import type { Range } from "./grid.tsx";
+
+const ACTS: readonly [Act, keyof Rights][] = [
+  ["publish", "publish"],
+  ["unpublish", "publish"],
+  ["archive", "remove"],
+  ["restore", "remove"],
+  ["delete", "remove"],
+];
+
+export function Foot({
+  range,
+  known,
+  ended,
+  busy,
+  total,
+  changes,
+  selected,
+  rights,
+  collecting,
+  refresh,
+  onAct,
+  onExport,
+  onSelectAll,
+  onClear,
+}: {
+  range: Range;
+  known: number;
+  ended: boolean;
+  busy: boolean;
+  total: number | undefined;
+  changes: number;
+  selected: readonly Row[];
+  rights: Rights;
+  /** Stops the selection of all entries, while it runs. */
+  collecting: AbortController | undefined;
+  refresh: () => void;
+  onAct: (act: Act) => void;
+  onExport: () => void;
+  onSelectAll: () => void;
+  onClear: () => void;
+}) {
+  const all = ended ? known : total;
+  const position = { first: Math.min(range.first + 1, range.end), last: range.end };
+  return (
+    <div class="grid-foot">
+      {selected.length === 0 ? (
+        <p class="hint number" role="status">
+          {all === undefined
+            ? t("table.position", position)
+            : t("table.positionOf", { ...position, total: all })}
+          {busy ? <span class="spinner" aria-hidden="true" /> : null}
+        </p>
+      ) : (
+        <div class="bulk" role="toolbar" aria-label={t("table.selection")}>
+          <strong role="status">{t("table.selected", { count: selected.length })}</strong>
+          {collecting !== undefined ? (
+            <Button size="small" onClick={() => collecting.abort()}>
+              {t("table.stop")}
+            </Button>
+          ) : all === undefined || selected.length < all ? (
+            <Button kind="quiet" size="small" onClick={onSelectAll}>
+              {all === undefined
+                ? t("table.selectEvery")
+                : t("table.selectEveryOf", { total: formatNumber(all) })}
+            </Button>
+          ) : null}
+          {collecting !== undefined
+            ? null
+            : ACTS.filter(([act, right]) => rights[right] && selected.some((item) => allows(act, item))).map(
+                ([act]) => (
+                  <Button
+                    key={act}
+                    size="small"
+                    class={act === "delete" ? "bad-text" : ""}
+                    onClick={() => onAct(act)}
+                  >
+                    {t(`table.${act}`)}
+                  </Button>
+                ),
+              )}
+          <Button size="small" icon="download" onClick={onExport}>
+            {t("table.export")}
+          </Button>
+          <Button kind="quiet" size="small" onClick={onClear}>
+            {t("table.clearSelection")}
+          </Button>
+        </div>
+      )}
+      {changes === 0 ? null : (
+        <div class="changes" role="status">
+          <span>{t("table.changed", { count: changes })}</span>
+          <Button size="small" icon="refresh" onClick={refresh}>
+            {t("table.refresh")}
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}

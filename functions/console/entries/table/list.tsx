@@ -1,0 +1,260 @@
+/** The list of a schema's entries: toolbar, table, selection, and what is done with the selection. */
+import { useMemo, useRef, useState } from "preact/hooks";
+import { useLocation, useSearch } from "wouter-preact";
+import { type EntryPlace, listEntries } from "../../api/entries.ts";
+import type { FieldModel, OrbModel, SchemaModel } from "../../model/orb.ts";
+import { useCommands } from "../../state/commands.ts";
+import { useLoad } from "../../state/load.ts";
+import { t } from "../../texts/t.ts";
+import { complain } from "../../ui/toast.tsx";
+import type { Rights } from "./bulk/bulk.ts";
+import { BulkDialog, type BulkTask } from "./bulk/bulk-dialog.tsx";
+import { readAll } from "./bulk/export.ts";
+import { ExportDialog } from "./bulk/export-dialog.tsx";
+import { columnsOf } from "./columns.tsx";
+import { useChanges } from "./data/fresh.ts";
+import { nameOf } from "./data/names.ts";
+import type { Row } from "./data/rows.ts";
+import { readColumns, writeColumns } from "./data/stored.ts";
+import { listQuery, useRows } from "./data/use-rows.ts";
+import {
+  defaultColumns,
+  NEWEST,
+  readView,
+  shownValue,
+  storedValue,
+  type View,
+  writeView,
+} from "./data/view.ts";
+import { Foot } from "./foot.tsx";
+import { Grid, type GridHandle, type Range } from "./grid.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import { Nothing, Trouble } from "./trouble.tsx";
+
+type Selection = ReadonlyMap<string, Row>;
+const NONE: Selection = new Map();
+
+export function List({
+  place,
+  schema,
+  orb,
+  rights,
+  base,
+}: {
+  place: EntryPlace;
+  schema: SchemaModel;
+  orb: OrbModel;
+  rights: Rights;
+  /** Path of this page. */
+  base: string;
+}) {
+  const table = `${place.orb}/${place.module}/${place.schema}`;
+  const search = useSearch();
+  const [, go] = useLocation();
+  const view = useMemo(() => readView(new URLSearchParams(search)), [search]);
+  const query = writeView(view);
+  const [remembered, setRemembered] = useState(() => readColumns(table));
+  const names = view.columns ?? remembered ?? defaultColumns(schema);
+  const columns = useMemo(() => columnsOf(schema, names), [schema, names.join()]);
+  const list = useRows({ place, schema, orb, view, columns, drafts: rights.drafts });
+  const { rows } = list;
+  // Reading the version draws the list again when the rows change.
+  rows.version.value;
+  const [selected, setSelected] = useState<Selection>(NONE);
+  const [range, setRange] = useState<Range>({ first: 0, end: 0 });
+  const shown = useRef(range);
+  const anchor = useRef(0);
+  const grid = useRef<GridHandle>(null);
+  const [task, setTask] = useState<BulkTask>();
+  const [exporting, setExporting] = useState(false);
+  const [collecting, setCollecting] = useState<AbortController>();
+  const conditions = listQuery({ view, drafts: rights.drafts });
+  const total = useTotal(place, conditions);
+  const [changes, clearChanges] = useChanges(rows, () => shown.current);
+
+  const open = (next: string, replace = false) => go(next === "" ? base : `${base}?${next}`, { replace });
+  const change = (part: Partial<View>, replace = false) => {
+    // Other entries match now, so the old selection would act on what is not shown.
+    if (part.filters !== undefined || "status" in part) setSelected(NONE);
+    open(writeView({ ...view, ...part }), replace);
+  };
+  const linkOf = (id: string) => `${base}/${encodeURIComponent(id)}`;
+  const name = (item: Row) => nameOf(item, schema, orb, view);
+  const refresh = () => {
+    clearChanges();
+    rows.refresh();
+    void total.reload();
+  };
+
+  const select = (items: readonly Row[]) => {
+    setSelected((old) => new Map([...old, ...items.map((item): [string, Row] => [item.id, item])]));
+  };
+  const toggle = (index: number) => {
+    const item = rows.at(index);
+    if (item === undefined) return;
+    anchor.current = index;
+    setSelected((old) => {
+      const next = new Map(old);
+      if (!next.delete(item.id)) next.set(item.id, item);
+      return next;
+    });
+  };
+  const selectTo = (index: number) => {
+    const [first, last] = [Math.min(anchor.current, index), Math.max(anchor.current, index)];
+    rows.range(first, last + 1, new AbortController().signal).then(select, complain);
+  };
+  const selectKnown = () => {
+    if (selected.size > 0) setSelected(NONE);
+    else rows.range(0, rows.known, new AbortController().signal).then(select, complain);
+  };
+  const selectAll = async () => {
+    const abort = new AbortController();
+    setCollecting(abort);
+    // Names and states are enough, so that a long selection needs little memory.
+    const short = new URLSearchParams(conditions);
+    short.set(
+      "fields",
+      columns[0] !== undefined && schema.fields.includes(columns[0]) ? columns[0].name : "id",
+    );
+    try {
+      for await (const items of readAll(place, short, abort.signal)) select(items);
+    } catch (error) {
+      if (!abort.signal.aborted) complain(error);
+    }
+    setCollecting(undefined);
+  };
+
+  const sort = (column: string) => {
+    const next = view.sort === column ? `-${column}` : view.sort === `-${column}` ? NEWEST : column;
+    change({ sort: next });
+  };
+
+  useCommands(
+    () =>
+      [
+        { id: "table.next", title: t("table.nextRow"), key: "j", run: () => grid.current?.step(1) },
+        { id: "table.previous", title: t("table.previousRow"), key: "k", run: () => grid.current?.step(-1) },
+        { id: "table.select", title: t("table.selectRow"), key: "x", run: () => grid.current?.toggle() },
+        {
+          id: "table.find",
+          title: t("table.findEntries"),
+          key: "/",
+          run: () => document.getElementById("table-search")?.focus(),
+        },
+        { id: "table.refresh", title: t("table.refresh"), key: "r", run: refresh },
+      ].map((command) => ({ ...command, group: t("table.group") })),
+    [rows],
+  );
+
+  const knownValues = (field: FieldModel) => {
+    const found = new Set<string>();
+    for (let index = 0; index < Math.min(rows.known, 300) && found.size < 50; index++) {
+      const item = rows.at(index);
+      const value = item === undefined ? null : shownValue(field, storedValue(item, field), orb, view).value;
+      for (const one of Array.isArray(value) ? value : [value]) {
+        if (typeof one === "string" && one.length < 100) found.add(one);
+      }
+    }
+    return [...found].sort();
+  };
+
+  const filtered = view.filters.length > 0 || view.status !== undefined;
+  const empty = rows.known === 0 && rows.ended;
+  return (
+    <div class="entries">
+      <Toolbar
+        {...{ table, query, view, change, columns: names, managed: place.managed }}
+        context={{ schema, orb, managed: place.managed, knownValues }}
+        onOpen={open}
+        onColumns={(next) => {
+          setRemembered(next);
+          writeColumns(table, next ?? defaultColumns(schema));
+          change({ columns: next }, true);
+        }}
+        onExport={() => setExporting(true)}
+      />
+      {rows.error === undefined ? null : (
+        <Trouble
+          error={rows.error}
+          {...{ schema, view, change }}
+          retry={() => {
+            rows.retry();
+          }}
+        />
+      )}
+      {empty ? (
+        <Nothing
+          {...{ filtered, base }}
+          create={rights.create}
+          clear={() => change({ filters: [], status: undefined })}
+        />
+      ) : rows.known === 0 && rows.error !== undefined ? null : (
+        <Grid
+          label={schema.name ?? schema.id}
+          {...{ rows, columns, orb, view, selected, linkOf }}
+          total={total.data}
+          start={list.top}
+          handle={grid}
+          onRange={(next, top) => {
+            shown.current = next;
+            list.top = top;
+            setRange((old) => (old.first === next.first && old.end === next.end ? old : next));
+          }}
+          onSort={sort}
+          onToggle={toggle}
+          onSelectTo={selectTo}
+          onSelectAll={selectKnown}
+          onOpen={(id) => go(linkOf(id))}
+        />
+      )}
+      {empty ? null : (
+        <Foot
+          {...{ range, changes, rights, refresh }}
+          known={rows.known}
+          ended={rows.ended}
+          busy={rows.busy}
+          total={total.data}
+          selected={[...selected.values()]}
+          collecting={collecting}
+          onAct={(act) => setTask({ act, items: [...selected.values()] })}
+          onExport={() => setExporting(true)}
+          onSelectAll={() => void selectAll()}
+          onClear={() => setSelected(NONE)}
+        />
+      )}
+      {task === undefined ? null : (
+        <BulkDialog
+          {...{ task, place, linkOf }}
+          nameOf={name}
+          onClose={() => setTask(undefined)}
+          onDone={({ changed }) => {
+            rows.update(changed);
+            setSelected((old) => new Map([...old].filter(([id]) => !changed.has(id))));
+            // Changed entries may match the filters no longer, or stand elsewhere.
+            if (filtered || view.sort !== NEWEST) rows.refresh();
+            void total.reload();
+          }}
+        />
+      )}
+      {exporting ? (
+        <ExportDialog
+          {...{ place, schema, orb }}
+          query={conditions}
+          ids={selected.size === 0 ? undefined : [...selected.keys()]}
+          total={total.data}
+          onClose={() => setExporting(false)}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+/** The number of entries that match. It is not known if the platform would have to read too many to count them. */
+function useTotal(place: EntryPlace, conditions: URLSearchParams) {
+  const query = new URLSearchParams(conditions);
+  query.delete("sort");
+  query.set("count", "true");
+  query.set("limit", "1");
+  const key = `entries/${place.orb}/${place.module}/${place.schema}?${query}`;
+  return useLoad(key, async (signal) => (await listEntries(place, { query, signal })).total);
+}

@@ -1,0 +1,175 @@
+// biome-ignore-all lint/a11y/noRedundantRoles: browsers drop the roles of rows that a phone shows as cards.
+// biome-ignore-all lint/a11y/noNoninteractiveElementToInteractiveRole: a table whose rows can be focused is a grid (ARIA practices).
+// biome-ignore-all lint/a11y/useFocusableInteractive: a table whose rows can be focused is a grid (ARIA practices).
+import { Component } from "preact";
+import { kindOf } from "../../fields/index.ts";
+import type { FieldModel, OrbModel } from "../../model/orb.ts";
+import { t } from "../../texts/t.ts";
+import { StateBadge } from "../../ui/badge.tsx";
+import { CopyButton } from "../../ui/button.tsx";
+import { Link } from "../../ui/link.tsx";
+import type { Row } from "./data/rows.ts";
+import { shownValue, storedValue } from "./data/view.ts";
+
+/** The column of the state, which is no field. */
+export const STATE: FieldModel = { name: "status", type: "string", label: t("table.state") };
+
+/** Most items of a list that a cell shows. */
+const ITEMS = 3;
+
+/** Returns the class of a column's width. Fixed widths keep columns in place while rows come and go. */
+export function widthOf(field: FieldModel): string {
+  if (field.name === "status" || field.name === "id") return `c-${field.name}`;
+  if (field.list === true || field.type === "text" || field.type === "json") return "c-wide";
+  if (field.type === "datetime" || field.type === "date") return "c-time";
+  if (field.type === "boolean" || field.type === "integer") return `c-small ${kindOf(field).align ?? ""}`;
+  return `c-middle ${kindOf(field).align ?? ""}`;
+}
+
+interface Wish {
+  locale: string | undefined;
+  market: string | undefined;
+}
+
+/** The value of a field, in one language and market. */
+export function ValueCell({
+  item,
+  field,
+  orb,
+  locale,
+  market,
+}: { item: Row; field: FieldModel; orb: OrbModel } & Wish) {
+  const { Cell } = kindOf(field);
+  const { value, from } = shownValue(field, storedValue(item, field), orb, { locale, market });
+  if (Array.isArray(value)) {
+    const items: readonly unknown[] = value;
+    return (
+      <span class="items">
+        {items.slice(0, ITEMS).map((one, at) => (
+          <Cell key={at} field={field} value={one} />
+        ))}
+        {items.length > ITEMS ? <span class="hint">+{items.length - ITEMS}</span> : null}
+      </span>
+    );
+  }
+  if (from === undefined) return <Cell field={field} value={value} name={item.names?.[field.name]} />;
+  return (
+    <span class="standin" title={t("table.standIn", { language: from })}>
+      <Cell field={field} value={value} />
+      <span class="tongue">{from}</span>
+    </span>
+  );
+}
+
+interface Props extends Wish {
+  index: number;
+  /** Undefined while it is read. */
+  item: Row | undefined;
+  columns: readonly FieldModel[];
+  orb: OrbModel;
+  selected: boolean;
+  current: boolean;
+  linkOf: (id: string) => string;
+  onToggle: (index: number) => void;
+  onSelectTo: (index: number) => void;
+  onOpen: (id: string) => void;
+  onCurrent: (index: number) => void;
+}
+
+/** A row. It is drawn again only if what it shows has changed; its handlers may be of an earlier drawing. */
+export class GridRow extends Component<Props> {
+  override shouldComponentUpdate(next: Props): boolean {
+    const names = ["index", "item", "columns", "orb", "selected", "current", "locale", "market"] as const;
+    return names.some((name) => next[name] !== this.props[name]);
+  }
+
+  #select = (event: MouseEvent) => {
+    const { index, onToggle, onSelectTo } = this.props;
+    if (event.shiftKey) onSelectTo(index);
+    else onToggle(index);
+  };
+
+  #press = (event: MouseEvent) => {
+    const { item, index, onOpen, onCurrent, onSelectTo } = this.props;
+    onCurrent(index);
+    const target = event.target instanceof Element ? event.target : null;
+    // Links, buttons and check boxes act by themselves, and a marked text is to be copied.
+    if (item === undefined || target?.closest("a, button, input, label") !== null) return;
+    if (event.shiftKey) {
+      getSelection()?.removeAllRanges();
+      onSelectTo(index);
+    } else if (getSelection()?.isCollapsed !== false) onOpen(item.id);
+  };
+
+  override render() {
+    const { index, item, columns, orb, selected, current, linkOf, locale, market } = this.props;
+    if (item === undefined)
+      return (
+        <tr role="row" class="waiting" aria-rowindex={index + 2}>
+          <td class="c-check" />
+          {columns.map((field) => (
+            <td key={field.name} class={widthOf(field)}>
+              <span class="bone" />
+            </td>
+          ))}
+        </tr>
+      );
+    const [first, ...others] = columns;
+    // Cards on a phone have room for two more values.
+    const [second, third] = others.filter(({ name }) => name !== "status");
+    const placeOf = (field: FieldModel) =>
+      field === first ? "c-first" : field === second ? "c-second" : field === third ? "c-third" : "";
+    const label = first === undefined ? item.id : textOf(item, first, orb, { locale, market });
+    return (
+      <tr
+        role="row"
+        data-index={index}
+        aria-rowindex={index + 2}
+        aria-selected={selected}
+        tabIndex={current ? 0 : -1}
+        onClick={this.#press}
+      >
+        <td role="gridcell" class="c-check">
+          <label class="check-area">
+            <input
+              type="checkbox"
+              tabIndex={-1}
+              checked={selected}
+              aria-label={t("table.select", { name: label })}
+              onClick={this.#select}
+            />
+          </label>
+        </td>
+        {columns.map((field, at) => (
+          <td key={field.name} role="gridcell" class={`${widthOf(field)} ${placeOf(field)}`}>
+            {field.name === "status" ? (
+              <StateBadge of={item} />
+            ) : field.name === "id" ? (
+              <span class="id">
+                <code class="clip">{item.id}</code>
+                <CopyButton text={item.id} label={t("table.copyId")} />
+              </span>
+            ) : at === 0 ? (
+              <Link to={linkOf(item.id)} class="strong">
+                {label === "" ? (
+                  <span class="hint">{t("table.unnamed")}</span>
+                ) : (
+                  <ValueCell {...{ item, field, orb, locale, market }} />
+                )}
+              </Link>
+            ) : (
+              <ValueCell {...{ item, field, orb, locale, market }} />
+            )}
+          </td>
+        ))}
+      </tr>
+    );
+  }
+}
+
+/** Returns the value of a column as text. */
+function textOf(item: Row, field: FieldModel, orb: OrbModel, wish: Wish): string {
+  if (field.name === "status") return t(`state.${item.status}`);
+  const { value } = shownValue(field, storedValue(item, field), orb, wish);
+  return value === null ? "" : typeof value === "object" ? JSON.stringify(value).slice(0, 80) : String(value);
+}

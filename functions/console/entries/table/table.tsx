@@ -1,0 +1,87 @@
+/** The page of a schema's entries. */
+import { useLocation } from "wouter-preact";
+import { type Caller, isPlatformAdmin, may } from "../../api/caller.ts";
+import { type OrbModel, type SchemaModel, schemaOf, titleOf } from "../../model/orb.ts";
+import { orbLink, type PageParams } from "../../shell/nav.ts";
+import { useCommands } from "../../state/commands.ts";
+import { useCaller, useOrb } from "../../state/session.ts";
+import { t } from "../../texts/t.ts";
+import { LinkButton } from "../../ui/link.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Empty, Shows } from "../../ui/states.tsx";
+import type { Rights } from "./bulk/bulk.ts";
+import { List } from "./list.tsx";
+
+function rightsOf(caller: Caller | undefined, orb: OrbModel, module: string, schema: SchemaModel): Rights {
+  const place = { module, schema: schema.id };
+  const { type } = orb.modules.find(({ id }) => id === module) ?? {};
+  // Records of transactions stay as they are, and settings belong to accounts.
+  const fixed = type === "TRANSACTIONS" || type === "SETTINGS";
+  const can = (action: "create" | "update" | "publish" | "delete") =>
+    !fixed && may(caller, action, place, action !== "create");
+  return {
+    create: can("create"),
+    publish: can("publish"),
+    remove: can("delete"),
+    drafts: fixed || can("update") || can("publish"),
+  };
+}
+
+export default function EntriesTable({ params }: { params: PageParams }) {
+  const { orb: orbId = "", module = "", schema: schemaId = "" } = params;
+  const [, go] = useLocation();
+  const caller = useCaller(orbId).data;
+  const orb = useOrb(orbId);
+  const schema = schemaOf(orb.data, module, schemaId);
+  const rights =
+    orb.data === undefined || schema === undefined ? undefined : rightsOf(caller, orb.data, module, schema);
+  const base = orbLink(orbId, "entries", module, schemaId);
+  const create = rights?.create === true;
+  useCommands(
+    () =>
+      create
+        ? [
+            {
+              id: "table.new",
+              title: t("table.newEntry"),
+              group: t("table.group"),
+              key: "n",
+              run: () => go(`${base}/new`),
+            },
+          ]
+        : [],
+    [create, base],
+  );
+  return (
+    <Page
+      title={schema === undefined ? schemaId : titleOf(schema)}
+      path={[{ label: orb.data === undefined ? orbId : titleOf(orb.data), to: orbLink(orbId) }]}
+      wide
+      actions={
+        create ? (
+          <LinkButton to={`${base}/new`} icon="plus" kind="primary">
+            {t("table.newEntry")}
+          </LinkButton>
+        ) : undefined
+      }
+    >
+      <Shows of={orb}>
+        {(data) =>
+          schema === undefined || rights === undefined ? (
+            <Empty icon="search" title={t("table.noSchema")}>
+              <p>{t("table.noSchemaText")}</p>
+              <LinkButton to={orbLink(orbId)}>{t("table.toOrb")}</LinkButton>
+            </Empty>
+          ) : (
+            <List
+              key={base}
+              place={{ orb: orbId, module, schema: schemaId, managed: isPlatformAdmin(caller) }}
+              {...{ schema, rights, base }}
+              orb={data}
+            />
+          )
+        }
+      </Shows>
+    </Page>
+  );
+}

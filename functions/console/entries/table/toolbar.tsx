@@ -1,0 +1,77 @@
+import type { Status } from "../../api/orbs.ts";
+import { t } from "../../texts/t.ts";
+import { Button } from "../../ui/button.tsx";
+import { ColumnsMenu, VariantSwitch } from "./columns.tsx";
+import { STATUSES, type View } from "./data/view.ts";
+import { AddFilter, Chips, Search } from "./filter/chips.tsx";
+import type { FilterContext } from "./filter/filter-form.tsx";
+import { Views } from "./views.tsx";
+
+/** What the list shows: saved views, search, state, filters, language and columns. */
+export function Toolbar({
+  table,
+  query,
+  view,
+  columns,
+  managed,
+  context,
+  change,
+  onOpen,
+  onColumns,
+  onExport,
+}: {
+  table: string;
+  query: string;
+  view: View;
+  columns: readonly string[];
+  managed: boolean;
+  context: FilterContext;
+  change: (part: Partial<View>, replace?: boolean) => void;
+  onOpen: (query: string) => void;
+  onColumns: (names: readonly string[] | undefined) => void;
+  onExport: () => void;
+}) {
+  const { schema, orb } = context;
+  return (
+    <div class="grid-tools">
+      <Views {...{ table, query, onOpen }} />
+      <div class="tool-row">
+        <Search {...{ schema, view }} onChange={(filters) => change({ filters }, true)} />
+        {managed ? (
+          <select
+            class="variant"
+            aria-label={t("table.state")}
+            value={view.status ?? ""}
+            onChange={(event) => {
+              const { value } = event.currentTarget;
+              change({ status: value === "" ? undefined : (value as Status) });
+            }}
+          >
+            <option value="">{t("table.anyState")}</option>
+            {STATUSES.map((status) => (
+              <option key={status} value={status}>
+                {t(`state.${status}`)}
+              </option>
+            ))}
+          </select>
+        ) : null}
+        <AddFilter
+          context={context}
+          onAdd={(filter) => {
+            const same = ({ name, op }: { name: string; op: string }) =>
+              name === filter.name && op === filter.op;
+            change({ filters: [...view.filters.filter((one) => !same(one)), filter] });
+          }}
+        />
+        <div class="tool-end">
+          <VariantSwitch {...{ schema, orb, view }} onChange={(part) => change(part)} />
+          <ColumnsMenu {...{ schema }} names={columns} onChange={onColumns} />
+          <Button icon="download" aria-label={t("table.export")} title={t("table.export")} onClick={onExport}>
+            <span class="wide-only">{t("table.export")}</span>
+          </Button>
+        </div>
+      </div>
+      <Chips {...{ context }} filters={view.filters} onChange={(filters) => change({ filters })} />
+    </div>
+  );
+}

@@ -1,0 +1,116 @@
+/** Saved views: filters, order, language and columns under a name. */
+import { useState } from "preact/hooks";
+import { t } from "../../texts/t.ts";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { TextField } from "../../ui/form.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Popover } from "../../ui/popover.tsx";
+import { say } from "../../ui/toast.tsx";
+import { readViews, type SavedView, writeViews } from "./data/stored.ts";
+
+function SaveForm({ taken, onSave }: { taken: readonly string[]; onSave: (name: string) => void }) {
+  const [name, setName] = useState("");
+  const known = taken.includes(name.trim());
+  return (
+    <form
+      class="filter-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (name.trim() !== "") onSave(name.trim());
+      }}
+    >
+      <TextField
+        label={t("table.viewName")}
+        hint={known ? t("table.viewReplaces") : t("table.viewHint")}
+        value={name}
+        onChange={setName}
+      />
+      <Button type="submit" kind="primary" disabled={name.trim() === ""}>
+        {known ? t("table.replaceView") : t("table.saveView")}
+      </Button>
+    </form>
+  );
+}
+
+export function Views({
+  table,
+  query,
+  onOpen,
+}: {
+  /** `shop/catalog/product` */
+  table: string;
+  /** The query of the address. */
+  query: string;
+  onOpen: (query: string) => void;
+}) {
+  const [views, setViews] = useState(() => readViews(table));
+  const keep = (next: readonly SavedView[]) => {
+    setViews(next);
+    writeViews(table, next);
+  };
+  const known = query === "" || views.some((view) => view.query === query);
+  if (views.length === 0 && known) return null;
+  return (
+    <nav class="views" aria-label={t("table.views")}>
+      <button
+        type="button"
+        class="view"
+        aria-current={query === "" ? "true" : undefined}
+        onClick={() => onOpen("")}
+      >
+        {t("table.allEntries")}
+      </button>
+      {views.map((view) => {
+        const current = view.query === query;
+        return (
+          <span key={view.name} class="view-item">
+            <button
+              type="button"
+              class="view"
+              aria-current={current ? "true" : undefined}
+              onClick={() => onOpen(view.query)}
+            >
+              {view.name}
+            </button>
+            {current ? (
+              <IconButton
+                label={t("table.removeView", { name: view.name })}
+                icon="x"
+                onClick={() => {
+                  keep(views.filter((one) => one !== view));
+                  say(t("table.viewRemoved", { name: view.name }), {
+                    label: t("table.undo"),
+                    run: () => keep(views),
+                  });
+                }}
+              />
+            ) : null}
+          </span>
+        );
+      })}
+      {known ? null : (
+        <Popover
+          label={t("table.saveView")}
+          class="button quiet small"
+          button={
+            <>
+              <Icon name="plus" />
+              <span>{t("table.saveView")}</span>
+            </>
+          }
+        >
+          {(close) => (
+            <SaveForm
+              taken={views.map(({ name }) => name)}
+              onSave={(name) => {
+                close();
+                const others = views.filter((view) => view.name !== name);
+                keep([...others, { name, query }]);
+              }}
+            />
+          )}
+        </Popover>
+      )}
+    </nav>
+  );
+}

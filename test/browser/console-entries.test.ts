@@ -1,0 +1,276 @@
+/** The table of entries: what it shows, filters, keys, selection and bulk work, views, and a long list. */
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { inspect, PHONE, useConsole } from "../support/console.ts";
+
+const console = useConsole();
+
+const LIST = "/orbs/books/entries/library/book";
+const LONG = 5_000;
+
+const orb = {
+  id: "books",
+  name: "Books",
+  languages: ["en", "de"],
+  uses: [{ service: "access", handlers: ["passkey", "invitations", "bootstrap"] }],
+  modules: [
+    {
+      id: "library",
+      type: "CONTENT",
+      name: "Library",
+      schemas: [
+        {
+          id: "book",
+          name: "Book",
+          fields: [
+            { name: "title", type: "string", label: "Title", required: true, translatable: true },
+            { name: "genre", type: "string", label: "Genre", enum: ["novel", "poetry", "science"] },
+            { name: "author", type: "reference", label: "Author", ref: "books/library/author" },
+            { name: "pages", type: "integer", label: "Pages" },
+            { name: "lent", type: "boolean", label: "Lent" },
+            { name: "tags", type: "string", label: "Tags", list: true },
+          ],
+        },
+        { id: "author", name: "Author", fields: [{ name: "name", type: "string", label: "Name" }] },
+        { id: "note", name: "Note", fields: [{ name: "text", type: "string", label: "Text" }] },
+        {
+          id: "sample",
+          name: "Sample",
+          fields: [
+            { name: "name", type: "string", label: "Name" },
+            { name: "number", type: "integer", label: "Number" },
+            { name: "kind", type: "string", label: "Kind", enum: ["even", "odd"] },
+          ],
+        },
+      ],
+    },
+  ],
+};
+
+async function upload(lines: readonly object[], publish: boolean): Promise<void> {
+  const answer = await fetch(
+    `${console.platform.origin}/api/admin/orbs/books/entries/bulk${publish ? "?publish=true" : ""}`,
+    {
+      method: "POST",
+      headers: { authorization: `Bearer ${console.token}`, "content-type": "application/x-ndjson" },
+      body: lines.map((line) => JSON.stringify(line)).join("\n"),
+    },
+  );
+  const last = (await answer.text()).trimEnd().split("\n").at(-1) ?? "";
+  expect(JSON.parse(last)).toMatchObject({ done: true, failed: 0, created: lines.length });
+}
+
+const book = (values: object) => ({ module: "library", schema: "book", values });
+const rowsOf = (page: Page) => page.locator("tr[data-index]");
+const titles = (page: Page) => page.locator("tr[data-index] a.strong").allInnerTexts();
+
+beforeAll(async () => {
+  await console.seedOrb(orb);
+  const author = await console.seedEntry("books", {
+    module: "library",
+    schema: "author",
+    values: { name: "Ada Writer" },
+  });
+  await upload(
+    Array.from({ length: 30 }, (_, at) =>
+      book({
+        title: {
+          en: `Book ${String(at + 1).padStart(2, "0")}`,
+          ...(at % 2 === 0 ? { de: `Buch ${at + 1}` } : {}),
+        },
+        genre: ["novel", "poetry", "science"][at % 3],
+        author: at % 2 === 0 ? author : null,
+        pages: 100 + at * 37,
+        lent: at % 4 === 0,
+        tags: ["new", "paper", "gift", "old"].slice(0, at % 5),
+      }),
+    ),
+    false,
+  );
+  await upload(
+    Array.from({ length: LONG }, (_, at) => ({
+      module: "library",
+      schema: "sample",
+      values: { name: `Sample ${at}`, number: at, kind: at % 2 === 0 ? "even" : "odd" },
+    })),
+    true,
+  );
+}, 120_000);
+
+test("shows entries with their state, and keeps the chosen columns", async () => {
+  const page = await console.open(LIST);
+  await page.getByRole("link", { name: "Book 30" }).waitFor();
+  expect(await titles(page)).toContain("Book 29");
+  await page.getByText("Ada Writer").first().waitFor();
+  await page.getByText("of 30").waitFor();
+  await inspect(page, "table");
+  await page.getByRole("button", { name: "Columns" }).click();
+  await page.getByRole("checkbox", { name: "Author" }).uncheck();
+  await page.getByRole("checkbox", { name: "Tags" }).check();
+  await page.keyboard.press("Escape");
+  expect(page.url()).toContain("columns=title,");
+  await page.goto(`${console.platform.origin}/console${LIST}?locale=de`);
+  await page.getByRole("columnheader", { name: "Tags" }).waitFor();
+  expect(await page.getByRole("columnheader", { name: "Author" }).count()).toBe(0);
+  // Even numbers have no German title: the English one stands in, and says so.
+  await page.getByRole("link", { name: "Buch 29" }).waitFor();
+  await page.getByTitle("No value in the chosen language. This is en.").first().waitFor();
+});
+
+test("filters by state, field and text, and keeps views in the address and by name", async () => {
+  const page = await console.open(LIST);
+  await page.getByRole("button", { name: "Add a filter" }).click();
+  await page.getByLabel("Field").selectOption("genre");
+  await page.getByLabel("Value").selectOption("poetry");
+  await page.getByRole("button", { name: "Apply the filter" }).click();
+  await page.getByText("of 10").waitFor();
+  await page.getByRole("button", { name: "Add a filter" }).click();
+  await page.getByLabel("Field").selectOption("author");
+  await page.getByLabel("Find an entry by its name").fill("ada");
+  await page.getByRole("button", { name: "Ada Writer" }).click();
+  await page.getByRole("button", { name: "Apply the filter" }).click();
+  await page.getByText("of 5").waitFor();
+  await page.getByRole("button", { name: "Author is Ada Writer", exact: true }).waitFor();
+  expect(new URL(page.url()).search).toContain("filter[genre][eq]=poetry&filter[author][eq]=");
+  await inspect(page, "table-filters");
+  await page.getByRole("button", { name: "Save this view" }).click();
+  await page.getByLabel("Name of the view").fill("Poems");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "All entries" }).click();
+  await page.getByText("of 30").waitFor();
+  await page.getByRole("button", { name: "Poems", exact: true }).click();
+  await page.getByText("of 5").waitFor();
+  await page.reload();
+  await page.getByText("of 5").waitFor();
+  await page.getByRole("button", { name: "Remove the view Poems" }).click();
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await page.keyboard.press("/");
+  await page.keyboard.type("Book 07");
+  await page.getByText("1–1 of 1").waitFor();
+  await page.getByLabel("State").selectOption("Archived");
+  await page.getByRole("heading", { name: "No entry matches" }).waitFor();
+  await page.getByRole("button", { name: "Clear filters" }).last().click();
+  await page.getByText("of 30").waitFor();
+});
+
+test("sorts, and moves, selects and opens by keyboard", async () => {
+  const page = await console.open(LIST);
+  const pages = page.getByRole("columnheader", { name: "Genre" });
+  await pages.getByRole("button").click();
+  await expect.poll(() => pages.getAttribute("aria-sort")).toBe("ascending");
+  await expect.poll(async () => (await titles(page))[0]).toBe("Book 01");
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await page.keyboard.press("Shift+ArrowDown");
+  await page.keyboard.press("Shift+ArrowDown");
+  await page.getByText("3 selected").waitFor();
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/book\/[0-9a-z]+$/);
+  await page.goBack();
+  // The list is as it was, and n begins a new entry.
+  await expect.poll(async () => (await titles(page))[0]).toBe("Book 01");
+  await page.keyboard.press("n");
+  await page.waitForURL(/book\/new$/);
+});
+
+test("publishes a range, undoes it, and reports why entries failed", async () => {
+  const page = await console.open(LIST);
+  await page.getByLabel("Select Book 30").click();
+  await page.getByLabel("Select Book 26").click({ modifiers: ["Shift"] });
+  await page.getByText("5 selected").waitFor();
+  await page.getByRole("button", { name: "Publish", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Publish 5 entries" }).click();
+  await page.getByText("5 entries published.").waitFor();
+  expect(await rowsOf(page).filter({ hasText: "Published" }).count()).toBe(5);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Undone for 5 entries.").waitFor();
+  await page.goto(`${console.platform.origin}/console/orbs/books/entries/library/author`);
+  await page.getByLabel("Select the entries shown so far").click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("button", { name: "Delete 1 entry" }).click();
+  await page.getByRole("heading", { name: "1 entry failed" }).waitFor();
+  await inspect(page, "table-failed");
+  await page.getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("link", { name: "Ada Writer" }).waitFor();
+});
+
+test("exports what matches", async () => {
+  const page = await console.open(`${LIST}?filter[genre][eq]=novel`);
+  await page.getByText("of 10").waitFor();
+  await page.getByRole("button", { name: "Export" }).click();
+  const downloads = page.waitForEvent("download");
+  await page.getByRole("dialog").getByRole("button", { name: "Export" }).click();
+  const file = await downloads;
+  expect(file.suggestedFilename()).toBe("books-library-book.csv");
+  const chunks: Buffer[] = [];
+  for await (const chunk of await file.createReadStream()) chunks.push(chunk as Buffer);
+  const lines = Buffer.concat(chunks).toString("utf8").trimEnd().split("\r\n");
+  expect(lines[0]).toContain("title.en,title.de,genre,author");
+  expect(lines).toHaveLength(11);
+});
+
+test("says that others changed entries, and shows the changes on demand", async () => {
+  const page = await console.open(LIST);
+  await page.getByRole("link", { name: "Book 30" }).waitFor();
+  await upload([book({ title: { en: "Book 31" }, genre: "science" })], false);
+  // The page looks again when it comes to the front, but not twice within five seconds.
+  await expect
+    .poll(
+      async () => {
+        await page.evaluate("dispatchEvent(new Event('focus'))");
+        return page.getByText("1 entry changed.").count();
+      },
+      { timeout: 15_000, interval: 500 },
+    )
+    .toBe(1);
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await page.getByRole("link", { name: "Book 31" }).waitFor();
+});
+
+test("offers to create the first entry, and fits a phone", async () => {
+  const page = await console.open("/orbs/books/entries/library/note", { size: PHONE });
+  await page.getByRole("link", { name: "Create the first entry" }).waitFor();
+  await inspect(page, "table-empty-phone");
+  await page.goto(`${console.platform.origin}/console${LIST}`);
+  await page.getByLabel("Select Book 29").click();
+  await page.getByText("1 selected").waitFor();
+  await inspect(page, "table-phone");
+});
+
+test("scrolls and filters long lists without holding more than what is shown", async () => {
+  const page = await console.open("/orbs/books/entries/library/sample");
+  await page.getByRole("link", { name: `Sample ${LONG - 1}` }).waitFor();
+  await page.getByText(`of ${LONG.toLocaleString("en")}`).waitFor();
+  const most = { rows: 0 };
+  const shown = async () => {
+    const count = await rowsOf(page).count();
+    most.rows = Math.max(most.rows, count);
+    return (await titles(page)).at(-1) ?? "";
+  };
+  const number = async () => Number((await shown()).replace("Sample ", "") || LONG);
+  const box = page.locator(".grid-box");
+  for (let seen = LONG; seen > LONG - 1_500; seen = await number())
+    await box.evaluate((element) => element.scrollBy({ top: 3_000 }));
+  expect(most.rows).toBeLessThan(60);
+  // The first entries were forgotten. They are read again.
+  await box.evaluate((element) => element.scrollTo({ top: 0 }));
+  await page.getByRole("link", { name: `Sample ${LONG - 1}` }).waitFor();
+  await page.getByRole("button", { name: "Add a filter" }).click();
+  await page.getByLabel("Field").selectOption("number");
+  await page.getByLabel("Value").fill("4321");
+  await page.getByRole("button", { name: "Apply the filter" }).click();
+  await page.getByText("1–1 of 1").waitFor();
+  await page.getByRole("link", { name: "Sample 4321" }).waitFor();
+});
+
+test("shows users only the acts that their role allows", async () => {
+  const page = await console.openAs("books", "user", "/orbs/books/entries/library/author");
+  await page.getByRole("link", { name: "Ada Writer" }).waitFor();
+  expect(await page.getByRole("link", { name: "New entry" }).count()).toBe(0);
+  await page.getByLabel("Select Ada Writer").click();
+  expect(await page.getByRole("toolbar").getByRole("button").allInnerTexts()).toEqual([
+    "Export",
+    "Clear selection",
+  ]);
+});

@@ -1,0 +1,78 @@
+/** The window of the console's entry table on a list of any length. */
+import { expect, test } from "vitest";
+import { difference, PAGE, type Row, Rows } from "../../functions/console/entries/table/data/rows.ts";
+
+const row = (id: string, revision = 1): Row => ({
+  id,
+  orb: "shop",
+  module: "catalog",
+  schema: "product",
+  status: "PUBLISHED",
+  revision,
+  publishedRevision: revision,
+  validFrom: null,
+  validTo: null,
+  createdAt: "",
+  createdBy: "",
+  updatedAt: "",
+  updatedBy: "",
+  values: {},
+});
+const rowsNamed = (...ids: string[]) => ids.map((id) => row(id));
+
+/** A list whose cursor is the id of the last entry before it. */
+function listOf(all: Row[]) {
+  let reads = 0;
+  const rows = new Rows(async (cursor) => {
+    reads++;
+    const start = cursor === null ? 0 : all.findIndex(({ id }) => id === cursor) + 1;
+    const items = all.slice(start, start + PAGE);
+    return { items, nextCursor: start + PAGE < all.length ? (items.at(-1)?.id ?? null) : null };
+  });
+  const show = async (first: number) => {
+    for (let turn = 0; turn < 3; turn++) {
+      rows.ensure(first, first + 30);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  return { rows, show, reads: () => reads };
+}
+
+test("holds a few pages of a long list, and reads forgotten ones again", async () => {
+  const { rows, show } = listOf(Array.from({ length: 10_000 }, (_, at) => row(`e${at}`)));
+  let most = 0;
+  for (let at = 0; at < 9_970; at += 30) {
+    await show(at);
+    most = Math.max(most, rows.held);
+  }
+  await show(9_970);
+  expect([rows.known, rows.ended]).toEqual([10_000, true]);
+  expect(most).toBeLessThanOrEqual(7 * PAGE);
+  expect(rows.at(0)).toBeUndefined();
+  await show(0);
+  expect(rows.at(0)?.id).toBe("e0");
+  expect((await rows.range(4_990, 5_010, new AbortController().signal)).map(({ id }) => id)).toEqual(
+    Array.from({ length: 20 }, (_, at) => `e${4_990 + at}`),
+  );
+});
+
+test("begins the pages behind a changed page anew, so that no entry is missing or comes twice", async () => {
+  const all = Array.from({ length: 250 }, (_, at) => row(`e${at}`));
+  const { rows, show } = listOf(all);
+  for (const at of [0, 100, 200]) await show(at);
+  expect(rows.known).toBe(250);
+  all.unshift(row("new"));
+  rows.refresh();
+  for (const at of [0, 100, 200]) await show(at);
+  const ids = (await rows.range(0, rows.known, new AbortController().signal)).map(({ id }) => id);
+  expect(ids).toEqual(all.map(({ id }) => id));
+});
+
+test("counts changed, new and removed entries, and not what they pushed over the end of a page", () => {
+  const before = rowsNamed("a", "b", "c", "d");
+  expect(difference(before, before)).toBe(0);
+  expect(difference(before, [row("a"), row("b", 2), row("c"), row("d")])).toBe(1);
+  expect(difference(before, rowsNamed("n", "a", "b", "c"))).toBe(1);
+  expect(difference(before, rowsNamed("a", "c", "d", "e"))).toBe(1);
+  expect(difference([], rowsNamed("a"))).toBe(1);
+});
