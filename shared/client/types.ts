@@ -61,12 +61,19 @@ type Varied<F extends FieldType, V, O extends Offer> =
       ? ByLanguage<V, O>
       : V;
 
-/** The values of an entry in responses. */
+type RequiredKeys<S extends Fields> = {
+  [K in keyof S]: S[K] extends { required: true } ? K : never;
+}[keyof S];
+
+/** The type of a field in responses, as a map or as the value of one language and market. */
+type Read<F extends FieldType, O extends Offer, M extends Mode> = M extends "all"
+  ? Varied<F, Shown<F>, O>
+  : Shown<F>;
+
+/** The values of an entry in responses. A value that was never set is missing. */
 export type Values<S extends Fields, O extends Offer, M extends Mode> = {
-  [K in keyof S]:
-    | (M extends "all" ? Varied<S[K], Shown<S[K]>, O> : Shown<S[K]>)
-    | (S[K] extends { required: true } ? never : null);
-};
+  [K in RequiredKeys<S>]: Read<S[K], O, M>;
+} & { [K in Exclude<keyof S, RequiredKeys<S>>]?: Read<S[K], O, M> | null };
 
 /** The type of a field's value in requests: the value for one language and market, or the map of all of them. */
 type Written<F extends FieldType, O extends Offer> = F["type"] | Varied<F, F["type"], O> | null;

@@ -32,7 +32,7 @@ export async function run(url: string, token: string) {
   if (first === undefined) throw new Error("nothing found");
   const title: string = first.values.title;
   const price: number = first.values.price;
-  const condition: "new" | "used" | "refurbished" | null = first.values.condition;
+  const condition: "new" | "used" | "refurbished" | null | undefined = first.values.condition;
   const category: string | undefined = first.expand.category?.values.title;
   const changed = await shop.catalog.product.update(first, { price: 12 }, { locale: "de" });
   const number: number = changed.values.price;
@@ -82,6 +82,8 @@ const all = await shop.catalog.product.get("0");
 all.values.title.toUpperCase();
 // @ts-expect-error the field is not required
 (await shop.reviews.review.get("0")).values.text.length;
+// @ts-expect-error a value that was never set is missing
+const text: string | null = (await shop.reviews.review.get("0")).values.text;
 `;
 
 let platform: TestPlatform;
