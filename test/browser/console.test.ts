@@ -193,6 +193,11 @@ test("keeps what was typed when the session ends", async () => {
   await page.getByRole("button", { name: "Create orb" }).click();
   const dialog = page.getByRole("dialog", { name: "Your session has ended" });
   await inspect(page, "console-session-ended");
+  // Without a new session, the page stays and asks again.
+  const asked = page.waitForResponse(/discovery.me/);
+  await dialog.getByRole("button", { name: "Continue" }).click();
+  await asked;
+  await dialog.waitFor();
   await page.context().addCookies(cookies);
   await dialog.getByRole("button", { name: "Continue" }).click();
   expect(await page.getByLabel("Name").inputValue()).toBe("Late");

@@ -93,7 +93,7 @@ export interface OrbRevision {
   summary: readonly string[];
 }
 
-/** The history of an orb, the newest revision first. Platform admins only. */
+/** The history of an orb, the oldest revision first unless `sort` is `-revision`. Platform admins only. */
 export const listRevisions = (id: string, options: ReadOptions = {}): Promise<Page<OrbRevision>> =>
   get(`${orbPath(id)}/revisions`, options);
 

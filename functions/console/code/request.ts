@@ -128,11 +128,13 @@ function typescript(request: CodeRequest): string {
     publish: `publish({ id: "${ID}", revision: ${REVISION} })`,
     delete: `delete({ id: "${ID}", revision: ${REVISION} })`,
   };
-  return `import { createClient } from "composable-platform/client";
-import type { Orbs } from "./orbs.d.ts"; // made by: orb types
-
-const orb = createClient<Orbs>({ url: "${origin}", token: process.env.ORB_TOKEN }).orb("${orb.id}");
-const result = await orb${member(module)}${member(schema.id)}.${calls[operation]};`;
+  return [
+    'import { createClient } from "composable-platform/client";',
+    'import type { Orbs } from "./orbs.d.ts"; // made by: orb types',
+    "",
+    `const orb = createClient<Orbs>({ url: "${origin}", token: process.env.ORB_TOKEN }).orb("${orb.id}");`,
+    `const result = await orb${member(module)}${member(schema.id)}.${calls[operation]};`,
+  ].join("\n");
 }
 
 /** Writes a value as Python. */

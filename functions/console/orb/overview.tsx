@@ -86,7 +86,7 @@ function Modules({ orb }: { orb: OrbModel }) {
 /** The newest revisions of the document, in words. */
 function Changes({ orb }: { orb: string }) {
   const { data } = useLoad(`orbs/${orb}/revisions/newest`, (signal) =>
-    listRevisions(orb, { signal, query: { limit: 5 } }),
+    listRevisions(orb, { signal, query: { limit: 5, sort: "-revision" } }),
   );
   if (data === undefined) return null;
   return (

@@ -108,33 +108,39 @@ export function Sidebar({
   orbId: string | undefined;
 }) {
   const shown = routes.filter(({ nav, visible }) => nav !== undefined && (visible?.(caller) ?? true));
-  const itemsOf = (ofOrb: boolean) =>
-    shown
-      .filter((route) => isOfOrb(route) === ofOrb)
-      .map(({ path, nav }) =>
-        nav === undefined ? null : (
-          <Item
-            key={path}
-            to={path.replace(":orb", orbId ?? "")}
-            icon={nav.icon}
-            exact={path === "/" || path === "/orbs/:orb"}
-          >
-            {t(nav.label)}
-          </Item>
-        ),
-      );
+  const overview = shown.filter(({ path }) => path === "/orbs/:orb");
+  const further = shown.filter((route) => isOfOrb(route) && !overview.includes(route));
+  const itemsOf = (some: readonly Route[]) =>
+    some.map(({ path, nav }) =>
+      nav === undefined ? null : (
+        <Item
+          key={path}
+          to={path.replace(":orb", orbId ?? "")}
+          icon={nav.icon}
+          exact={path === "/" || path === "/orbs/:orb"}
+        >
+          {t(nav.label)}
+        </Item>
+      ),
+    );
   return (
     <nav aria-label={t("app.navigation")}>
       {orbId === undefined ? null : (
         <section class="nav-orb">
           <h2>{orb === undefined ? orbId : titleOf(orb)}</h2>
-          <ul>{itemsOf(true)}</ul>
+          <ul>{itemsOf(overview)}</ul>
           {orb === undefined ? null : <Content orb={orb} caller={caller} />}
+          {further.length === 0 ? null : (
+            <div class="nav-group">
+              <h3>{t("app.manage")}</h3>
+              <ul>{itemsOf(further)}</ul>
+            </div>
+          )}
         </section>
       )}
       <section>
         <h2>{t("app.platform")}</h2>
-        <ul>{itemsOf(false)}</ul>
+        <ul>{itemsOf(shown.filter((route) => !isOfOrb(route)))}</ul>
       </section>
     </nav>
   );

@@ -1,12 +1,31 @@
 /** The caller, and the orb of the current page. */
 import { type Caller, isPlatformAdmin, readCaller } from "../api/caller.ts";
+import { sessionEnded } from "../api/http.ts";
 import { discoverOrb, type OrbDocument, readOrb } from "../api/orbs.ts";
 import type { OrbModel } from "../model/orb.ts";
+import { t } from "../texts/t.ts";
 import { type Loaded, useLoad } from "./load.ts";
+
+/** Orbs in which the caller was signed in since the page was opened. */
+const known = new Set<string | undefined>();
+
+/**
+ * Reads the caller. If the session has ended, keeps the caller that is known, so that a form keeps what was typed, and
+ * lets the shell ask to sign in again.
+ */
+async function readKnownCaller(orb: string | undefined, signal: AbortSignal): Promise<Caller> {
+  const caller = await readCaller(orb, signal);
+  if (caller.account !== null) known.add(orb);
+  else if (known.has(orb)) {
+    sessionEnded.value = true;
+    throw new Error(t("signin.ended"));
+  }
+  return caller;
+}
 
 /** The caller and the caller's rights, in an orb if one is given. */
 export function useCaller(orb?: string): Loaded<Caller> {
-  return useLoad(`caller/${orb ?? ""}`, (signal) => readCaller(orb, signal));
+  return useLoad(`caller/${orb ?? ""}`, (signal) => readKnownCaller(orb, signal));
 }
 
 /**
