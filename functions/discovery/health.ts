@@ -8,6 +8,7 @@ const HealthSchema = z
   .object({
     status: z.literal("ok"),
     version: z.string().openapi({ description: "Version of the platform", example: "0.1.0" }),
+    time: z.iso.datetime().openapi({ description: "Clock of the host that answers" }),
     broker: z
       .object({
         version: z.string().openapi({ example: "2.15.1" }),
@@ -34,7 +35,8 @@ const health = defineRoute({
 
 export function healthRoutes() {
   return newRouter().openapi(health, async (c) => {
-    const own = { status: "ok" as const, version: VERSION };
+    const time = new Date(c.var.deps.clock.now()).toISOString();
+    const own = { status: "ok" as const, version: VERSION, time };
     if (c.req.valid("query").probe === "live") return c.json(own, 200);
     const { version } = await c.var.deps.store.server();
     const roundTripMs = await requireReady(c.var.deps);

@@ -3,10 +3,10 @@ import { statSync } from "node:fs";
 import { isProblem } from "../../shared/client/problem.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { type Finding, fail, lineOf, messageOf, ok, warn } from "../doctor/finding.ts";
-import { baseOfToken, claimsOf } from "./account/realm.ts";
 import { type Scope, scopesInWords } from "./account/scopes.ts";
 import { CommandError, type Context, manage } from "./command/context.ts";
 import { storedPath } from "./command/stored.ts";
+import { baseOfToken, claimsOf } from "./command/token.ts";
 import { localOrbs } from "./files.ts";
 import { compare } from "./schemas.ts";
 
@@ -16,16 +16,15 @@ const SOON_MS = 3 * DAY_MS;
 /** Codes of a sign-in last a minute, so a larger difference of the clocks gets a warning. */
 const SKEW_MS = 30_000;
 const OWN_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
-const SIGN_IN = "Run: orb login";
 
 /** Facts from the first response of the platform. */
 interface Reached {
   version: string;
-  /** Milliseconds by which this computer's clock is ahead; undefined if the response has no date. */
+  /** Milliseconds by which this computer's clock is ahead; undefined if the platform does not say its time. */
   skewMs: number | undefined;
 }
 
-function checkConfig({ credential, url, env }: Context): Finding {
+function checkConfig({ credential, url, env, loginCommand }: Context): Finding {
   if (credential.from === "environment")
     return ok("config", "ORB_TOKEN is set. It takes precedence over stored tokens.");
   const path = storedPath(url, env);
@@ -33,7 +32,7 @@ function checkConfig({ credential, url, env }: Context): Finding {
     return fail(
       "config",
       `There is no token for ${url}: ORB_TOKEN is not set, and ${path} does not exist.`,
-      SIGN_IN,
+      `Run: ${loginCommand}`,
     );
   // Windows has no such bits.
   const open = process.platform !== "win32" && (statSync(path).mode & 0o077) !== 0;
@@ -65,9 +64,8 @@ async function checkAddress(context: Context): Promise<{ finding: Finding; reach
     return { finding, reached: null };
   }
   const ended = Date.now();
-  const body: unknown = await response.json().catch(() => null);
-  const version: unknown =
-    typeof body === "object" && body !== null ? Reflect.get(body, "version") : undefined;
+  const body = (await response.json().catch(() => null)) as { version?: unknown; time?: unknown } | null;
+  const { version, time } = body ?? {};
   if (typeof version !== "string") {
     const finding = fail(
       "address",
@@ -76,9 +74,8 @@ async function checkAddress(context: Context): Promise<{ finding: Finding; reach
     );
     return { finding, reached: null };
   }
-  const date = Date.parse(response.headers.get("date") ?? "");
-  // The header has whole seconds, so half a second is the best guess.
-  const skewMs = Number.isNaN(date) ? undefined : (began + ended) / 2 - (date + 500);
+  const theirs = Date.parse(String(time));
+  const skewMs = Number.isNaN(theirs) ? undefined : (began + ended) / 2 - theirs;
   const isOpen = protocol === "http:" && !OWN_HOSTS.has(hostname);
   const finding = isOpen
     ? warn(
@@ -101,7 +98,11 @@ function checkVersion({ version }: Reached): Finding {
 
 function checkClock({ skewMs }: Reached): Finding {
   if (skewMs === undefined)
-    return ok("clock", "The platform does not tell its time, so the clocks are not compared.");
+    return warn(
+      "clock",
+      "The platform does not say its time, so the clocks cannot be compared.",
+      "Update the platform.",
+    );
   const seconds = Math.round(Math.abs(skewMs) / 1_000);
   if (Math.abs(skewMs) <= SKEW_MS)
     return ok("clock", `The clocks of this computer and of the platform agree.`);
@@ -113,16 +114,19 @@ function checkClock({ skewMs }: Reached): Finding {
   );
 }
 
-function checkEnd(about: string, end: string, rights: string): Finding {
+function checkEnd(end: string, rights: string, again: string): Finding {
   const left = Date.parse(end) - Date.now();
   const says = `${rights}, until ${end.slice(0, 16).replace("T", " ")} UTC.`;
-  return left > SOON_MS ? ok(about, says) : warn(about, says, `It ends soon. ${SIGN_IN}`);
+  return left > SOON_MS ? ok("token", says) : warn("token", says, `It ends soon. ${again}`);
 }
 
 async function checkToken(context: Context): Promise<Finding> {
+  const { loginCommand } = context;
   const { token = "", from } = context.credential;
   const again =
-    from === "environment" ? "Set ORB_TOKEN to a new token, or unset it and run: orb login" : SIGN_IN;
+    from === "environment"
+      ? `Set ORB_TOKEN to a new token, or unset it and run: ${loginCommand}`
+      : `Run: ${loginCommand}`;
   const base = baseOfToken(token);
   if (base === null) return fail("token", "ORB_TOKEN is not a token of the platform.", again);
   try {
@@ -139,7 +143,7 @@ async function checkToken(context: Context): Promise<Finding> {
     );
     const rights = `"${current.name}" of ${account.name} may ${scopesInWords(current.scopes)}`;
     if (current.expiresAt === "never") return ok("token", `${rights}. It has no end.`);
-    return checkEnd("token", current.expiresAt, rights);
+    return checkEnd(current.expiresAt, rights, again);
   } catch (error) {
     if (isProblem(error) && error.status === 401) return fail("token", error.message, again);
     throw error;
@@ -205,7 +209,7 @@ async function checkStreams(context: Context): Promise<Finding> {
       return warn(
         "streams",
         "The token may not list streams.",
-        "To read streams of all orbs, sign in with: orb login --scopes read",
+        `To read streams of all orbs, sign in with: ${context.loginCommand}`,
       );
     if (isProblem(error))
       return fail("streams", error.message, "Ask the operator of the platform to run: npm run doctor");

@@ -5,8 +5,7 @@ import yargs, { type Argv } from "yargs";
 import { hideBin } from "yargs/helpers";
 import { Problem } from "../../shared/client/problem.ts";
 import { accountCommands } from "./account-commands.ts";
-import { CommandError, type Context, contextOf, DEFAULT_URL, type GlobalOptions } from "./command/context.ts";
-import { lastPlatform } from "./command/stored.ts";
+import { CommandError, type Context, contextOf, type GlobalOptions, usualUrl } from "./command/context.ts";
 import { exportEntries, FORMATS, type Format, importEntries } from "./entries.ts";
 import { dev, types } from "./generate.ts";
 import { callHandler, tail } from "./run.ts";
@@ -17,24 +16,24 @@ const FAILED = 1;
 /** Aborted on Ctrl+C, so that commands that run until interrupted can finish their output. */
 const stopped = new AbortController();
 
-/** Where the request's token came from; undefined if the command failed before it had one. */
-type Source = Context["credential"]["from"] | undefined;
-
 /** Returns what to do about a request that the platform refused for its token. */
-function tokenAdvice(source: Source): string {
-  if (source === "environment") return "Set ORB_TOKEN to a token of an account that may do this.";
-  if (source === "file") return "Run: orb login";
-  return "Run: orb login. In CI, set ORB_TOKEN to a token of an account that may do this.";
+function tokenAdvice({ credential, loginCommand }: Context): string {
+  if (credential.from === "environment") return "Set ORB_TOKEN to a token of an account that may do this.";
+  if (credential.from === "file") return `Run: ${loginCommand}`;
+  return `Run: ${loginCommand}. In CI, set ORB_TOKEN to a token of an account that may do this.`;
 }
 
-/** Returns an error message for the user: what is wrong and how to fix it. */
-function explain(error: unknown, url: string, source: Source): string {
+/**
+ * Returns an error message for the user: what is wrong and how to fix it.
+ * @param context undefined if the command failed before it had one
+ */
+function explain(error: unknown, url: string, context: Context | undefined): string {
   if (error instanceof CommandError) return error.message;
   if (error instanceof Problem) {
     const faults = error.errors.map(({ path, message }) => `  ${path} ${message}`);
     const advice =
-      error.status === 401
-        ? [tokenAdvice(source)]
+      error.status === 401 && context !== undefined
+        ? [tokenAdvice(context)]
         : error.requestId === null || error.status < 500
           ? []
           : [`Request ${error.requestId}`];
@@ -45,12 +44,13 @@ function explain(error: unknown, url: string, source: Source): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-function failure(error: unknown, { url, json }: { url: string; json: boolean }, source: Source): void {
+function failure(error: unknown, { url, json }: GlobalOptions, context: Context | undefined): void {
+  const text = explain(error, url, context);
   const program =
     error instanceof Problem
       ? { ...error.body, code: error.code, status: error.status }
-      : { code: "failed", detail: explain(error, url, source) };
-  process.stderr.write(json ? `${JSON.stringify({ error: program })}\n` : `${explain(error, url, source)}\n`);
+      : { code: "failed", detail: text };
+  process.stderr.write(json ? `${JSON.stringify({ error: program })}\n` : `${text}\n`);
   process.exitCode = FAILED;
 }
 
@@ -58,13 +58,12 @@ type Globals = GlobalOptions;
 
 /** Runs a command and sets the exit code of the process. */
 async function run(options: Globals, act: (context: Context) => Promise<number>): Promise<void> {
-  let source: Source;
+  let context: Context | undefined;
   try {
-    const context = contextOf(options, process.env);
-    source = context.credential.from;
+    context = contextOf(options, process.env);
     process.exitCode = await act(context);
   } catch (error) {
-    failure(error, options, source);
+    failure(error, options, context);
   }
 }
 
@@ -93,7 +92,7 @@ const cli: Argv<Globals> = yargs(hideBin(process.argv))
   )
   .option("url", {
     type: "string",
-    default: process.env.ORB_URL || (lastPlatform(process.env) ?? DEFAULT_URL),
+    default: usualUrl(process.env),
     describe: "Address of the platform; by default ORB_URL, or that of your last login",
   })
   .option("json", { type: "boolean", default: false, describe: "Print JSON for programs" })

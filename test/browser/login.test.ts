@@ -240,7 +240,7 @@ test("a user of an orb signs in on a phone with few scopes, and can refuse", asy
   expect([code, JSON.parse(out)]).toMatchObject([0, { scopes: [{ orb: "club", can: ["read"] }] }]);
   expect(await home.orb(["token", "list"]).done).toMatchObject({
     code: 1,
-    err: expect.stringContaining("orb login --scopes read,write,publish,manage"),
+    err: expect.stringContaining("orb login --orb club --scopes read,write,publish,manage"),
   });
   expect((await home.orb(["logout"]).done).code).toBe(0);
   expect(errors).toEqual([]);

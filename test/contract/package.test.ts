@@ -286,7 +286,9 @@ describe("tokens and the doctor", () => {
     expect((await orb(["token", "create", "ci", "--days", "0"])).err).toContain(
       "--days must be a whole number",
     );
-    expect((await orb(["token", "list"], without)).err).toContain("You are not signed in. Run: orb login.");
+    expect((await orb(["token", "list"], without)).err).toContain(
+      `You are not signed in. Run: orb login --url ${platform.origin}. In CI,`,
+    );
   });
 
   test("belong to a service account if the caller names one", async () => {
@@ -384,11 +386,17 @@ describe("other commands", () => {
   test("explain what to do when there is no access, or no platform", async () => {
     expect(await orb(["pull"], { ORB_TOKEN: "" })).toMatchObject({
       code: 1,
-      err: expect.stringContaining("Run: orb login. In CI, set ORB_TOKEN to a token"),
+      err: expect.stringContaining(
+        `Run: orb login --url ${platform.origin}. In CI, set ORB_TOKEN to a token of an account`,
+      ),
     });
     expect(await orb(["pull", "--url", "http://127.0.0.1:9"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("Cannot reach http://127.0.0.1:9"),
+    });
+    expect(await orb(["login", "--url", "http://127.0.0.1:9"])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^Cannot reach http:\/\/127\.0\.0\.1:9\./),
     });
     expect((await orb(["pulll"])).err).toContain("Did you mean pull?");
   });

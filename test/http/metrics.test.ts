@@ -151,6 +151,7 @@ test("health reports versions, and its live probe answers without the broker", a
     {
       status: "ok",
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       broker: { version: expect.stringMatching(/^2\./), roundTripMs: expect.any(Number) },
     },
   ]);

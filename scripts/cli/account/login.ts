@@ -6,9 +6,10 @@ import { isProblem } from "../../../shared/client/problem.ts";
 import { createTransport, type Transport } from "../../../shared/client/transport.ts";
 import { CommandError, type Context } from "../command/context.ts";
 import { readStored, removeStored, type StoredToken, storedPath, writeStored } from "../command/stored.ts";
+import { baseOfToken, PLATFORM_BASE } from "../command/token.ts";
 import { hasBrowser, openBrowser } from "./browser.ts";
 import { type Answer, listen } from "./loopback.ts";
-import { baseFor, baseOfToken, PLATFORM_BASE } from "./realm.ts";
+import { baseFor } from "./realm.ts";
 import { parseScopes, requireDays, type Scope, scopesInWords, scopesText } from "./scopes.ts";
 
 /** Time for the person to sign in and to allow the command. */
@@ -64,7 +65,7 @@ async function within<T>(wait: (signal: AbortSignal) => Promise<T>, stopped: Abo
         new CommandError(
           stopped.aborted
             ? "Stopped. You are not signed in."
-            : "No answer came within 10 minutes. Run: orb login",
+            : "No answer came within 10 minutes. Try again.",
         ),
       );
     if (signal.aborted) stop();
@@ -109,7 +110,7 @@ async function signInHere(
     const url = page({ redirect: listener.redirect, state });
     listener.leadsTo(url);
     tell(
-      `Your browser opens, and asks you to allow the sign-in. If it does not open, open this address:\n\n  ${url}\n\nIs your browser on another computer? Stop this, and run: orb login --no-browser`,
+      `Your browser opens, and asks you to allow the sign-in. If it does not open, open this address:\n\n  ${url}\n\nIs your browser on another computer? Stop this, and add --no-browser to the command.`,
     );
     openBrowser(listener.start, context.env);
     const answer = await within(() => listener.answer, stopped);
@@ -144,6 +145,25 @@ async function answered(
   }
 }
 
+/** Throws if the platform cannot be reached, or is too old for the sign-in of programs. */
+async function requireSupport(transport: Transport, base: string, url: string): Promise<void> {
+  const query = new URLSearchParams({ result: "done" });
+  try {
+    const page = await transport.send({
+      method: "GET",
+      path: `${base}/signin/program`,
+      query,
+      repeat: "refused",
+    });
+    await page.body?.cancel();
+  } catch (error) {
+    if (!isProblem(error) || error.status !== 404) throw error;
+    throw new CommandError(
+      `${url} does not offer the sign-in of programs. Check the address. If it is right, update the platform, or set ORB_TOKEN to a token.`,
+    );
+  }
+}
+
 /** Signs in, and stores an API token for the platform. */
 export async function login(context: Context, options: LoginOptions): Promise<number> {
   const { url, env } = context;
@@ -153,6 +173,7 @@ export async function login(context: Context, options: LoginOptions): Promise<nu
   const open = createTransport({ url });
   const base = await baseFor({ ...context, transport: open }, options.orb);
   const scopes = scopesFor(base, options.scopes);
+  await requireSupport(open, base, url);
   const verifier = randomBytes(32).toString("base64url");
   const wish = {
     program: "orb",

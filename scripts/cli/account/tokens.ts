@@ -1,7 +1,8 @@
 /** The commands `orb token list`, `orb token create` and `orb token revoke`. */
 import { isProblem } from "../../../shared/client/problem.ts";
 import { CommandError, type Context, manage } from "../command/context.ts";
-import { baseFor, baseOfToken, PLATFORM_BASE } from "./realm.ts";
+import { baseOfToken, PLATFORM_BASE } from "../command/token.ts";
+import { baseFor } from "./realm.ts";
 import { parseScopes, requireDays, type Scope, scopesInWords } from "./scopes.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -26,7 +27,9 @@ interface Token {
 async function baseOf(context: Context, orb: string | undefined): Promise<string> {
   const { token } = context.credential;
   if (token === undefined)
-    throw new CommandError("You are not signed in. Run: orb login. In CI, set ORB_TOKEN to a token.");
+    throw new CommandError(
+      `You are not signed in. Run: ${context.loginCommand}. In CI, set ORB_TOKEN to a token.`,
+    );
   if (orb !== undefined) return baseFor(context, orb);
   const base = baseOfToken(token);
   if (base === null) throw new CommandError("ORB_TOKEN is not a token of the platform. Copy it again.");
@@ -37,13 +40,13 @@ const queryOf = ({ account }: OwnerOptions): Record<string, string> =>
   account === undefined ? {} : { account };
 
 /** Adds to a refused request what to do about it. Only tokens with `manage` can manage tokens. */
-async function advised<T>(act: () => Promise<T>): Promise<T> {
+async function advised<T>(context: Context, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
     if (isProblem(error, "missing_scope"))
       throw new CommandError(
-        `${error.message} To manage tokens, sign in with: orb login --scopes read,write,publish,manage. Add --orb if your account is of an orb.`,
+        `${error.message} To manage tokens, sign in with: ${context.loginCommand} --scopes read,write,publish,manage`,
       );
     throw error;
   }
@@ -55,7 +58,7 @@ function endOf({ expiresAt }: Token): string {
 
 export async function listTokens(context: Context, options: OwnerOptions): Promise<number> {
   const base = await baseOf(context, options.orb);
-  const tokens = await advised(() =>
+  const tokens = await advised(context, () =>
     manage<Token[]>(context, "GET", `${base}/tokens`, { query: queryOf(options) }),
   );
   const own = context.credential.token ?? "";
@@ -87,7 +90,7 @@ export async function createToken(context: Context, name: string, options: NewTo
   const scopes = parseScopes(options.scopes, shared ? "*" : base.slice("/api/".length));
   const expiresAt = options.never ? "never" : new Date(Date.now() + options.days * DAY_MS).toISOString();
   const body = { name, expiresAt, scopes, ...queryOf(options) };
-  const made = await advised(() =>
+  const made = await advised(context, () =>
     manage<Token & { token: string }>(context, "POST", `${base}/tokens`, { body }),
   );
   context.note(`Created ${made.id}: it may ${scopesInWords(made.scopes)}, ${endOf(made)}.`);
@@ -103,7 +106,7 @@ export async function revokeTokens(
 ): Promise<number> {
   const base = await baseOf(context, options.orb);
   for (const id of ids) {
-    await advised(() =>
+    await advised(context, () =>
       manage(context, "DELETE", `${base}/tokens/${encodeURIComponent(id)}`, { query: queryOf(options) }),
     );
     context.note(`Revoked ${id}.`);

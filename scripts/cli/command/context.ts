@@ -3,10 +3,12 @@ import { styleText } from "node:util";
 import { createTransport, type Transport } from "../../../shared/client/transport.ts";
 
 import { CommandError } from "./error.ts";
-import { platformKey, readStored, type StoredToken } from "./stored.ts";
+import { lastPlatform, platformKey, readStored, type StoredToken } from "./stored.ts";
+import { realmOfToken } from "./token.ts";
 
 export { CommandError } from "./error.ts";
-export const DEFAULT_URL = "http://localhost:8787";
+
+const DEFAULT_URL = "http://localhost:8787";
 
 /** Options that all commands accept. */
 export interface GlobalOptions {
@@ -25,6 +27,8 @@ export type Credential =
 export interface Context extends GlobalOptions {
   env: NodeJS.ProcessEnv;
   credential: Credential;
+  /** The command that signs the user in again, for messages. */
+  loginCommand: string;
   transport: Transport;
   /** Prints a result to standard output: as JSON with `--json`, otherwise as lines of text. */
   result(value: unknown, lines: () => string | readonly string[]): void;
@@ -42,6 +46,19 @@ function credentialFor(url: string, env: NodeJS.ProcessEnv): Credential {
     : { from: "file", token: stored.token, stored };
 }
 
+/** Returns the address of the platform for commands without `--url`. */
+export function usualUrl(env: NodeJS.ProcessEnv): string {
+  return env.ORB_URL || (lastPlatform(env) ?? DEFAULT_URL);
+}
+
+function loginCommandFor(url: string, credential: Credential, env: NodeJS.ProcessEnv): string {
+  const usual = usualUrl(env);
+  const isUsual = URL.canParse(usual) && platformKey(usual) === url;
+  const realm = credential.from === "file" ? realmOfToken(credential.token) : null;
+  const orb = realm === null || realm === "platform" ? "" : ` --orb ${realm}`;
+  return `orb login${isUsual ? "" : ` --url ${url}`}${orb}`;
+}
+
 /** @param env environment variables; `ORB_TOKEN` is the token for the platform's API */
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Context {
   const { json } = options;
@@ -55,6 +72,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Conte
     url,
     env,
     credential,
+    loginCommand: loginCommandFor(url, credential, env),
     transport: createTransport({ url, ...(token === undefined ? {} : { token }) }),
     result(value, lines) {
       const text = json ? JSON.stringify(value, null, 2) : [lines()].flat().join("\n");
