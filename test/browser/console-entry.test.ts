@@ -14,6 +14,8 @@ const magazine = {
   uses: [
     { service: "access", handlers: ["passkey", "invitations", "bootstrap"] },
     { service: "rules", handlers: ["evaluate"] },
+    { service: "transactions", handlers: ["record"] },
+    { service: "settings", handlers: ["set"] },
   ],
   roles: [{ id: "editor", name: "Editors" }],
   modules: [
@@ -47,6 +49,16 @@ const magazine = {
           ],
         },
       ],
+    },
+    {
+      id: "orders",
+      type: "TRANSACTIONS",
+      schemas: [{ id: "order", fields: [{ name: "total", label: "Total", type: "number" }] }],
+    },
+    {
+      id: "preferences",
+      type: "SETTINGS",
+      schemas: [{ id: "preference", fields: [{ name: "theme", label: "Theme", type: "string" }] }],
     },
     {
       id: "rules",
@@ -345,3 +357,36 @@ test("runs the live rules from the page of a rule", async () => {
   await page.getByText("1 of 1 rules fired.").waitFor();
   await inspect(page, "entry-rules");
 });
+
+test.each([
+  [
+    "orders/order",
+    "transactions/record",
+    { total: 12 },
+    "Records of transactions can never be changed.",
+    "Total",
+  ],
+  ["preferences/preference", "settings/set", { theme: "dark" }, "Settings belong to an account", "Theme"],
+])(
+  "shows what handlers have written in %s, and changes nothing",
+  async (place, handler, values, reason, label) => {
+    await seed();
+    const { token } = console;
+    const written = await call(console.platform, "POST", `/api/mag/call/${handler}`, {
+      token,
+      body: { values },
+    });
+    expect(written.status).toBe(200);
+    const [module, schema] = place.split("/");
+    const path = `/api/admin/orbs/mag/entries?module=${module}&schema=${schema}`;
+    const { items } = (await call(console.platform, "GET", path, { token })).body;
+    const page = await console.open(`/orbs/mag/entries/${place}/${items[0].id}`);
+    await page.getByText(reason).waitFor();
+    const input = page.getByLabel(label);
+    expect([await input.isDisabled(), await input.inputValue()]).toEqual([
+      true,
+      String(Object.values(values)[0]),
+    ]);
+    expect(await button(page, "Save draft").count()).toBe(0);
+  },
+);

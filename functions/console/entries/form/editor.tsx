@@ -178,6 +178,7 @@ export function Editor({
     open: setTarget,
   };
   const named = titleField(schema);
+  const isPublishable = module.type !== "TRANSACTIONS" && module.type !== "SETTINGS";
   const title =
     entry === undefined
       ? t("entry.newTitle", { name: titleOf(schema) })
@@ -259,14 +260,12 @@ export function Editor({
           ) : null}
           {entry === undefined ? null : (
             <Status
-              {...{ entry, place, cells, isChanged, nameOf }}
+              {...{ entry, place, cells, isChanged, nameOf, isPublishable }}
               content={draft.content}
               history={rights.history ? `${path}/${encodeURIComponent(entry.id)}/history` : undefined}
             />
           )}
-          {module.type === "CONTENT" || module.type === "CONFIG" || module.type === "RULES" ? (
-            <Schedule entry={entry} cells={windows} context={context} />
-          ) : null}
+          {isPublishable ? <Schedule entry={entry} cells={windows} context={context} /> : null}
         </div>
         {target === undefined ? null : (
           <Panel target={target} managed={managed} onClose={() => setTarget(undefined)} />

@@ -3,7 +3,7 @@ import { type Action, type Caller, isPlatformAdmin, may } from "../../api/caller
 import type { EntryItem } from "../../api/entries.ts";
 import type { ModuleType, OrbModel, SchemaModel } from "../../model/orb.ts";
 import { mayField, type Rank } from "../../model/rights.ts";
-import { t } from "../../texts/t.ts";
+import { type TextKey, t } from "../../texts/t.ts";
 
 export interface Rights {
   may: (action: Action) => boolean;
@@ -17,6 +17,12 @@ export interface Rights {
   /** Why nothing can be changed; undefined if something can. */
   readOnly: string | undefined;
 }
+
+/** Why entries of some modules cannot be changed here. Handlers write them. */
+const STAYS: Partial<Record<ModuleType, TextKey>> = {
+  TRANSACTIONS: "entry.recordsStay",
+  SETTINGS: "entry.settingsStay",
+};
 
 export function rightsOf(
   caller: Caller,
@@ -33,16 +39,17 @@ export function rightsOf(
   const names = (action: "read" | "write") =>
     new Set(schema.fields.filter((field) => mayField(field, action, rank, orb)).map(({ name }) => name));
   const changes = entry === undefined ? "create" : "update";
+  const stays = STAYS[module.type];
   const readOnly =
-    module.type === "TRANSACTIONS"
-      ? t("entry.recordsStay")
+    stays !== undefined
+      ? t(stays)
       : entry?.status === "ARCHIVED"
         ? t("entry.archivedStays")
         : allowed(changes)
           ? undefined
           : t("entry.notYours");
   return {
-    may: (action) => module.type !== "TRANSACTIONS" && allowed(action),
+    may: (action) => stays === undefined && allowed(action),
     reveal: rank.role === "owner",
     history: admin,
     readable: names("read"),

@@ -31,6 +31,7 @@ export function Status({
   isChanged,
   nameOf,
   history,
+  isPublishable,
 }: {
   entry: EntryItem;
   place: EntryPlace;
@@ -40,16 +41,22 @@ export function Status({
   nameOf: (account: string) => string;
   /** Path of the history, if the caller may read it. */
   history: string | undefined;
+  /** Records and settings have no state that matters to people. */
+  isPublishable: boolean;
 }) {
   const [open, setOpen] = useState(false);
   const live = useLive(place, entry, isChanged);
   const differs = live.data === undefined ? [] : differing(cells, live.data, content);
   return (
     <section class="card entry-status" aria-label={t("entry.state")}>
-      <p>
-        <StateBadge of={entry} />
-      </p>
-      <p>{stateWords(entry, live.data ?? entry, new Date())}</p>
+      {isPublishable ? (
+        <>
+          <p>
+            <StateBadge of={entry} />
+          </p>
+          <p>{stateWords(entry, live.data ?? entry, new Date())}</p>
+        </>
+      ) : null}
       {live.error === undefined ? null : <ProblemBox error={live.error} />}
       {live.data === undefined ? null : differs.length === 0 ? (
         <p class="hint">{t("entry.sameAsLive")}</p>

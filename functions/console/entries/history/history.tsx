@@ -90,6 +90,7 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
   const changeable =
     may(caller, "update", { module: module.id, schema: schema.id }) &&
     module.type !== "TRANSACTIONS" &&
+    module.type !== "SETTINGS" &&
     entry !== undefined &&
     entry.status !== "ARCHIVED";
   const tab = search.get("at") !== null || search.get("tab") === "time" ? "time" : "revisions";
