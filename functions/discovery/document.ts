@@ -157,7 +157,8 @@ export function shareParts({ paths, components }: Pick<ApiDocument, "paths" | "c
     if (parameters !== undefined) operation.parameters = parameters;
     for (const [status, response] of Object.entries(operation.responses)) {
       shareHeaders(components, response);
-      if (JSON.stringify(response).includes("application/problem+json")) {
+      const types = Object.keys(response.content ?? {});
+      if (types.length === 1 && types[0] === "application/problem+json") {
         const name = `Problem${status}`;
         components.responses[name] ??= problemResponse(Number(status), response);
         operation.responses[status] = { $ref: `#/components/responses/${name}` };

@@ -15,7 +15,7 @@ import { hidesMcp } from "../../shared/orb/routes.ts";
 import type { OrbView } from "../discovery/overview-schemas.ts";
 import { faultsOf } from "../http/problem.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
-import { json, jsonRequest } from "../http/schemas.ts";
+import { json, jsonRequest, ProblemSchema } from "../http/schemas.ts";
 import { BODY_LIMIT, readJson } from "../middleware/body.ts";
 import { bearerOf, identify, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -116,6 +116,13 @@ const described = {
 const responses = {
   200: json("The response of the protocol", reply),
   202: { description: "Accepted" },
+  400: {
+    description: "Bad request",
+    content: {
+      "application/json": { schema: reply },
+      "application/problem+json": { schema: ProblemSchema },
+    },
+  },
 };
 
 /** Creates the route that gives agents access to all orbs. */
