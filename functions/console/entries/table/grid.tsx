@@ -64,6 +64,7 @@ export function Grid({
   onToggle,
   onSelectTo,
   onSelectAll,
+  onSelectNone,
   onOpen,
 }: {
   label: string;
@@ -84,6 +85,7 @@ export function Grid({
   /** Selects all rows from the last one that was selected. */
   onSelectTo: (index: number) => void;
   onSelectAll: () => void;
+  onSelectNone: () => void;
   onOpen: (id: string) => void;
 }) {
   const height = useRowHeight();
@@ -187,6 +189,7 @@ export function Grid({
     const id = rows.at(active)?.id;
     if (by !== undefined) step(by, event.shiftKey);
     else if (event.key === "x" || (event.key === " " && onRow)) onToggle(active);
+    else if (event.key === "Escape" && selected.size > 0) onSelectNone();
     else if (event.key === "Enter" && onRow && id !== undefined) onOpen(id);
     else return;
     event.preventDefault();

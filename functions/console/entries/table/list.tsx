@@ -1,7 +1,8 @@
 /** The list of a schema's entries: toolbar, table, selection, and what is done with the selection. */
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useSearch } from "wouter-preact";
 import { type EntryPlace, listEntries } from "../../api/entries.ts";
+import { sessionEnded } from "../../api/http.ts";
 import type { FieldModel, OrbModel, SchemaModel } from "../../model/orb.ts";
 import { useCommands } from "../../state/commands.ts";
 import { useLoad } from "../../state/load.ts";
@@ -86,6 +87,12 @@ export function List({
     void total.reload();
   };
 
+  // After signing in again, the list goes on by itself.
+  const ended = sessionEnded.value;
+  useEffect(() => {
+    if (!ended && rows.error !== undefined) rows.retry();
+  }, [ended]);
+
   const select = (items: readonly Row[]) => {
     setSelected((old) => new Map([...old, ...items.map((item): [string, Row] => [item.id, item])]));
   };
@@ -162,17 +169,19 @@ export function List({
   const empty = rows.known === 0 && rows.ended;
   return (
     <div class="entries">
-      <Toolbar
-        {...{ table, query, view, change, columns: names, managed: place.managed }}
-        context={{ schema, orb, managed: place.managed, knownValues }}
-        onOpen={open}
-        onColumns={(next) => {
-          setRemembered(next);
-          writeColumns(table, next ?? defaultColumns(schema));
-          change({ columns: next }, true);
-        }}
-        onExport={() => setExporting(true)}
-      />
+      {empty && !filtered ? null : (
+        <Toolbar
+          {...{ table, query, view, change, columns: names, managed: place.managed }}
+          context={{ schema, orb, managed: place.managed, knownValues }}
+          onOpen={open}
+          onColumns={(next) => {
+            setRemembered(next);
+            writeColumns(table, next ?? defaultColumns(schema));
+            change({ columns: next }, true);
+          }}
+          onExport={() => setExporting(true)}
+        />
+      )}
       {rows.error === undefined ? null : (
         <Trouble
           error={rows.error}
@@ -204,6 +213,7 @@ export function List({
           onToggle={toggle}
           onSelectTo={selectTo}
           onSelectAll={selectKnown}
+          onSelectNone={() => setSelected(NONE)}
           onOpen={(id) => go(linkOf(id))}
         />
       )}

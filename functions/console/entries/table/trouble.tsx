@@ -70,8 +70,10 @@ export function Trouble({
           {view.sort === NEWEST ? null : (
             <Button onClick={() => change({ sort: NEWEST })}>{t("table.sortNewest")}</Button>
           )}
-          {view.filters.length === 0 ? null : (
-            <Button onClick={() => change({ filters: [] })}>{t("table.clearFilters")}</Button>
+          {view.filters.length === 0 && view.status === undefined ? null : (
+            <Button onClick={() => change({ filters: [], status: undefined })}>
+              {t("table.clearFilters")}
+            </Button>
           )}
         </div>
       </div>
