@@ -225,8 +225,18 @@ test("keeps what is typed while a save is under way, and when the entry was dele
   expect((await call(console.platform, "DELETE", path, { token: console.token })).status).toBe(204);
   console.allow(/40[49]|410/);
   await page.keyboard.press("Control+s");
+  const created = Promise.withResolvers<void>();
+  await page.route("**/api/admin/orbs/mag/entries", async (route) => {
+    const response = await route.fetch();
+    await created.promise;
+    await route.fulfill({ response });
+  });
   await button(page, "Save as a new entry").click();
+  await page.getByLabel("Kind").selectOption("essay");
+  created.resolve();
   await said(page, "Draft created");
+  await page.getByText("These are your unsaved changes").waitFor();
+  expect(await page.getByLabel("Kind").inputValue()).toBe("essay");
   const made = page.url().split("/").at(-1) ?? "";
   expect((await read(made)).values).toMatchObject({ title: { en: "Sent", de: "Danach" } });
 });

@@ -30,9 +30,18 @@ export interface Draft {
   begin: (base: Base, content?: Content) => void;
   /** Takes over a stored revision. What was typed since it was sent stays in the form. */
   stored: (entry: EntryItem, sent: Content) => void;
+  /** Keeps what was typed since an entry was sent for the form of that entry, which restores it. */
+  carry: (entry: EntryItem, sent: Content, key: string) => void;
 }
 
 const baseOf = (entry: EntryItem): Base => ({ revision: entry.revision, content: contentOf(entry) });
+
+/** Returns a stored content with what was typed since it was sent. */
+const withTyped = (cells: readonly Cell[], sent: Content, now: Content, stored: Content): Content =>
+  differing(cells, sent, now).reduce(
+    (to, cell) => withValue(to, cell, valueAt(now, cell)),
+    contentOf(stored),
+  );
 
 /**
  * @param entry the stored entry; undefined for a new one
@@ -60,6 +69,8 @@ export function useDraft({
     return { base: { revision: kept.revision, content: kept.base }, content: kept.draft, restored: true };
   });
   const { base, content } = state;
+  const newest = useRef(content);
+  newest.current = content;
   const changed = useMemo(() => differing(cells, base.content, content), [cells, base, content]);
   const isChanged = changed.length > 0;
   // Another revision replaces the form's content only while there is nothing to lose.
@@ -85,14 +96,16 @@ export function useDraft({
     restored: state.restored && isChanged,
     set: (cell, value) => setState((now) => ({ ...now, content: withValue(now.content, cell, value) })),
     stored: (next, sent) =>
-      setState((now) => {
-        const typed = differing(cells, sent, now.content);
-        const content = typed.reduce(
-          (to, cell) => withValue(to, cell, valueAt(now.content, cell)),
-          contentOf(next),
-        );
-        return { base: baseOf(next), content, restored: false };
-      }),
+      setState((now) => ({
+        base: baseOf(next),
+        content: withTyped(cells, sent, now.content, next),
+        restored: false,
+      })),
+    carry: (next, sent, to) => {
+      const kept = withTyped(cells, sent, newest.current, next);
+      if (differing(cells, contentOf(next), kept).length > 0)
+        keepDraft(to, { base: contentOf(next), revision: next.revision, draft: kept }, schema);
+    },
     begin: (next, first = next.content) => setState({ base: next, content: first, restored: false }),
   };
 }

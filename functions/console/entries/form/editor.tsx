@@ -64,13 +64,8 @@ export function Editor({
     [],
   );
   const cells = useMemo(() => [...cellsOf({ fields }, orb), ...windows], [schema, orb, rights]);
-  const key = keptKey(
-    caller.account,
-    orb.id,
-    module.id,
-    schema.id,
-    entry?.id ?? `new/${search.get("from") ?? ""}`,
-  );
+  const keyOf = (id: string) => keptKey(caller.account, orb.id, module.id, schema.id, id);
+  const key = keyOf(entry?.id ?? `new/${search.get("from") ?? ""}`);
   const draft = useDraft({ entry, start, schema, cells, key });
   const nameOf = useNames(caller);
   const [target, setTarget] = useState<EntryTarget>();
@@ -95,6 +90,7 @@ export function Editor({
       setRevealed(undefined);
       onStored(next);
     },
+    onMade: (made, sent) => draft.carry(made, sent, keyOf(made.id)),
     onCreated: ({ id }) => {
       forgetDraft(key);
       leaveFreely();

@@ -58,6 +58,7 @@ export function useSaving({
   draft,
   writable,
   onStored,
+  onMade,
   onCreated,
   onRemoved,
 }: {
@@ -67,6 +68,8 @@ export function useSaving({
   draft: Draft;
   writable: readonly FieldModel[];
   onStored: (entry: EntryItem) => void;
+  /** Called first with a new entry, and with the content that was sent. */
+  onMade: (entry: EntryItem, sent: Content) => void;
   onCreated: (entry: EntryItem) => void;
   onRemoved: () => void;
 }): Saving {
@@ -124,8 +127,9 @@ export function useSaving({
     return async () => moveEntry(place, await back(), "publish");
   };
 
-  const create = async (change: EntryChange, publish: boolean) => {
+  const create = async (change: EntryChange, publish: boolean, sent: Content) => {
     const made = await createEntry(place, change, publish);
+    onMade(made, sent);
     draft.begin({ revision: made.revision, content: contentOf(made) });
     changedLists();
     say(t(publish ? "entry.createdPublished" : "entry.created"));
@@ -138,7 +142,7 @@ export function useSaving({
       validFrom: content.validFrom,
       validTo: content.validTo,
     };
-    if (entry === undefined) return create(change, publish);
+    if (entry === undefined) return create(change, publish, content);
     const next = await updateEntry(place, { id: entry.id, revision }, change, publish);
     stored(next, content);
     offerUndo(t(publish ? "entry.published" : "entry.saved"), undoOf(entry, next, publish));
@@ -190,7 +194,7 @@ export function useSaving({
               JSON.stringify(value).includes(MASK)
             ),
         );
-        return create({ values: Object.fromEntries(values), validFrom, validTo }, false);
+        return create({ values: Object.fromEntries(values), validFrom, validTo }, false, draft.content);
       }),
     move: (move) => run(move, () => moveTo(move)),
     remove: () =>
