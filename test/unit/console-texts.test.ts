@@ -14,9 +14,14 @@ const keys = Object.entries(texts).flatMap(([area, names]) =>
 );
 
 /** Patterns of keys that are put together, such as `create.${way}Hint`. */
-const patterns = [...sources.matchAll(/`([a-z]+\.[^`\s]*\$\{[^`\s]*)`/g)].map(
+const patterns = [...sources.matchAll(/`([a-z]+\.(?:\$\{[^}]*\}|[^`$\s])+)`/g)].map(
   ([, template = ""]) =>
-    new RegExp(`^${template.replaceAll(".", "\\.").replaceAll(/\$\{[^}]*\}/g, "\\w+")}$`),
+    new RegExp(
+      `^${template
+        .split(/\$\{[^}]*\}/)
+        .map((part) => part.replaceAll(".", "\\."))
+        .join("\\w+")}$`,
+    ),
 );
 
 test("uses every text", () => {

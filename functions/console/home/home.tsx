@@ -83,7 +83,7 @@ function Orbs({ orbs }: { orbs: readonly OrbItem[] }) {
               <Link to={orbLink(orb.id)} class="strong">
                 {titleOf(orb)}
               </Link>
-              {orb.name === undefined ? null : <span class="hint id"> {orb.id}</span>}
+              {orb.name === undefined ? null : <span class="hint orb-id"> {orb.id}</span>}
             </>
           ),
         },

@@ -90,7 +90,7 @@ function Changes({ orb }: { orb: string }) {
   );
   if (data === undefined) return null;
   return (
-    <section class="changes" aria-labelledby="changes">
+    <section class="orb-changes" aria-labelledby="changes">
       <h2 id="changes">{t("orb.changes")}</h2>
       <ol>
         {data.items.map(({ revision, operation, at, summary }) => (

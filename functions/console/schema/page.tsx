@@ -214,15 +214,15 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
           </Button>
         </div>
       )}
-      {state.status === "ARCHIVED" ? <div class="notice">{t("schema.archived")}</div> : null}
+      {state.status === "ARCHIVED" ? <div class="schema-notice">{t("schema.archived")}</div> : null}
       <FaultList editor={editor} />
       <div class={`editor view-${view}`}>
         {view === "json" ? null : (
           <>
             <Tree editor={editor} onNew={() => setOpened("module")} />
-            <fieldset class="form" disabled={broken}>
+            <fieldset class="schema-form" disabled={broken}>
               <legend class="sr-only">{t("schema.view_form")}</legend>
-              {broken ? <p class="notice">{t("schema.brokenForm")}</p> : null}
+              {broken ? <p class="schema-notice">{t("schema.brokenForm")}</p> : null}
               <Form editor={editor} onNew={() => setOpened("module")} />
             </fieldset>
           </>

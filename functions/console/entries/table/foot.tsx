@@ -93,7 +93,7 @@ export function Foot({
         </div>
       )}
       {changes === 0 ? null : (
-        <div class="changes" role="status">
+        <div class="new-changes" role="status">
           <span>{t("table.changed", { count: changes })}</span>
           <Button size="small" icon="refresh" onClick={refresh}>
             {t("table.refresh")}

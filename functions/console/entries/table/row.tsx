@@ -44,7 +44,7 @@ export function ValueCell({
   if (Array.isArray(value)) {
     const items: readonly unknown[] = value;
     return (
-      <span class="items">
+      <span class="cell-items">
         {items.slice(0, ITEMS).map((one, at) => (
           <Cell key={at} field={field} value={one} />
         ))}
@@ -145,7 +145,7 @@ export class GridRow extends Component<Props> {
             {field.name === "status" ? (
               <StateBadge of={item} />
             ) : field.name === "id" ? (
-              <span class="id">
+              <span class="cell-id">
                 <code class="clip">{item.id}</code>
                 <CopyButton text={item.id} label={t("table.copyId")} />
               </span>

@@ -57,7 +57,7 @@ export function FaultList({ editor }: { editor: Editor }) {
   if (faults.length === 0) return null;
   const text = editor.text.value;
   return (
-    <details class="faults" open={faults.length <= 3}>
+    <details class="schema-faults" open={faults.length <= 3}>
       <summary>
         <Icon name="circleAlert" />
         {t("schema.faults", { count: faults.length })}

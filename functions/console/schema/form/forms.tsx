@@ -77,7 +77,7 @@ function Lost({ editor, path }: { editor: Editor; path: string }) {
       {lost.map(({ field = "", values = 0 }) => {
         const old = listOf(before?.fields).find((one) => objectOf(one).name === field);
         return (
-          <div class="notice" key={field}>
+          <div class="schema-notice" key={field}>
             <p>{t("schema.lost", { field, count: values })}</p>
             {old === undefined ? null : (
               <Button

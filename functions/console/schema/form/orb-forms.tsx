@@ -40,7 +40,7 @@ export function Accounts({ editor }: FormProps) {
   return (
     <Panel title={t("schema.accounts")} about={t("schema.accountsAbout")}>
       {hasAccounts(editor) ? null : (
-        <div class="notice">
+        <div class="schema-notice">
           <p>{t("schema.accountsNone")}</p>
           <Button
             size="small"
