@@ -52,6 +52,10 @@ export function JsonPane({ editor }: { editor: Editor }) {
     if (document.activeElement !== area.current && parsed.fault === undefined)
       reveal(selected === "" ? 0 : placeOf(parsed, selected));
   }, [selected]);
+  useEffect(() => {
+    // New text can move either side without an event.
+    if (numbers.current !== null) numbers.current.scrollTop = area.current?.scrollTop ?? 0;
+  });
   const follow = () => {
     const { current } = area;
     if (current === null || editor.broken.value) return;

@@ -227,7 +227,7 @@ export class Editor {
     this.base.value = baseOf(made);
     if (this.document.value === sent && !this.broken.value)
       this.#show(this.base.value.document, printed(this.base.value.document));
-    keep(`orbs/${this.orb}`, made);
+    keep(`document/${this.orb}`, made);
     refresh(`history/${this.orb}`);
     refresh("orbs");
   }

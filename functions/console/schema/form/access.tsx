@@ -2,7 +2,7 @@
 import { t } from "../../texts/t.ts";
 import { Checkbox, SelectField } from "../../ui/form.tsx";
 import { type Json, listOf, objectOf, textOf } from "../document/pointer.ts";
-import { callersOf, type Owner } from "./attributes.ts";
+import { callersOf, type Owner } from "./choices.ts";
 
 const ACTIONS = ["read", "create", "update", "publish", "delete"] as const;
 

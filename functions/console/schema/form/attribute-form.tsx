@@ -1,4 +1,5 @@
 /** A form of an object's attributes, made from their table. */
+import { useId } from "preact/hooks";
 import type { Fault } from "../../../../shared/client/problem.ts";
 import { has, t } from "../../texts/t.ts";
 import { Field } from "../../ui/form.tsx";
@@ -20,6 +21,7 @@ function Row({
   faults: readonly Fault[];
   set: (value: Json | undefined) => void;
 }) {
+  const id = useId();
   const key = attribute.label ?? attribute.name;
   const path = below(owner.path, attribute.name);
   const Input = CONTROLS[attribute.control];
@@ -32,24 +34,17 @@ function Row({
   const props = { attribute, owner, value, set };
   return (
     <div class={`attribute ${attribute.half === true ? "" : "whole"}`} data-path={path}>
-      {alone ? (
-        <div class={`field ${error === undefined ? "" : "wrong"}`}>
+      {alone || group ? (
+        <fieldset class={`field ${error === undefined ? "" : "wrong"}`} aria-describedby={`${id}-notes`}>
+          <legend class={alone ? "sr-only" : ""}>{t(`attribute.${key}`)}</legend>
           <Input
             {...props}
             attributes={{ id: "", "aria-describedby": undefined, "aria-invalid": undefined }}
           />
-          {hint === undefined ? null : <p class="hint indented">{hint}</p>}
-          {error === undefined ? null : <p class="error">{error}</p>}
-        </div>
-      ) : group ? (
-        <fieldset class={`field ${error === undefined ? "" : "wrong"}`}>
-          <legend>{t(`attribute.${key}`)}</legend>
-          <Input
-            {...props}
-            attributes={{ id: "", "aria-describedby": undefined, "aria-invalid": undefined }}
-          />
-          {hint === undefined ? null : <p class="hint">{hint}</p>}
-          {error === undefined ? null : <p class="error">{error}</p>}
+          <div id={`${id}-notes`} class={alone ? "indented" : ""}>
+            {hint === undefined ? null : <p class="hint">{hint}</p>}
+            {error === undefined ? null : <p class="error">{error}</p>}
+          </div>
         </fieldset>
       ) : (
         <Field

@@ -5,6 +5,9 @@
 import { FIELD_RULES, FIELD_TYPES, type FieldRules, isFieldType } from "../../model/field-types.ts";
 import type { TextKey } from "../../texts/t.ts";
 import { type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
+import { ACTS, BUILT_IN, callersOf, modulesOf, type Owner, ownHandlers, targets } from "./choices.ts";
+
+export type { Owner };
 
 /** Names of the texts in an area. */
 type NameIn<A extends string> = TextKey extends infer K ? (K extends `${A}.${infer N}` ? N : never) : never;
@@ -38,13 +41,6 @@ export type Control =
   /** Who may read and write entries. */
   | "access";
 
-/** What an attribute belongs to. */
-export interface Owner {
-  object: JsonObject;
-  path: string;
-  document: JsonObject;
-}
-
 export interface Attribute {
   name: NameIn<"attribute">;
   control: Control;
@@ -66,44 +62,22 @@ const rules = ({ object }: Owner): FieldRules | undefined =>
 const moduleOf = ({ document, path }: Owner): JsonObject =>
   objectOf(listOf(document.modules)[Number(path.split("/")[2])]);
 
-const modulesOf = ({ document }: Owner) => listOf(document.modules).map(objectOf);
-
-const usesOf = ({ document }: Owner) => listOf(document.uses).map(objectOf);
-
-const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
-  access: ["passkey", "invitations", "bootstrap", "oauth"],
-  rules: ["evaluate"],
-  transactions: ["record", "list"],
-  settings: ["get", "set"],
-};
-
-/** Handlers in `uses` of services that are not built in. */
-const ownHandlers = (owner: Owner): string[] =>
-  usesOf(owner)
-    .filter(({ service }) => !Object.hasOwn(BUILT_IN, textOf(service)))
-    .flatMap(({ service, handlers }) =>
-      listOf(handlers).map((handler) => `${textOf(service)}.${textOf(handler)}`),
-    );
-
-/** Callers that the lists of an access rule can name. */
-export const callersOf = (owner: Owner): string[] => [
-  "public",
-  "user",
-  "own",
-  "admin",
-  "owner",
-  ...listOf(owner.document.roles).map((role) => textOf(objectOf(role).id)),
-  ...ownHandlers(owner).map((handler) => `handler:${handler}`),
-];
-
-const targets = ({ document }: Owner): string[] =>
-  modulesOf({ document, path: "", object: {} }).flatMap(({ id, schemas }) =>
-    listOf(schemas).map((schema) => `${textOf(document.id)}/${textOf(id)}/${textOf(objectOf(schema).id)}`),
-  );
-
 const name: Attribute = { name: "name", control: "text" };
 const description: Attribute = { name: "description", control: "long" };
 const handler: Attribute = { name: "handler", control: "suggest", options: ownHandlers };
+
+/** @param bounds what the field type limits: the value or its length */
+const limit = (
+  member: "min" | "max",
+  bounds: FieldRules["bounds"],
+  label: Attribute["name"] = member,
+): Attribute => ({
+  name: member,
+  label,
+  control: "bound",
+  half: true,
+  when: (owner) => rules(owner)?.bounds === bounds,
+});
 
 const isReference = ({ object }: Owner) => object.type === "reference";
 const hasHandler = ({ object }: Owner) => object.handler !== undefined;
@@ -155,17 +129,7 @@ export const ATTRIBUTES = {
     {
       name: "acts",
       control: "several",
-      options: [
-        "entries:read",
-        "entries:write",
-        "entries:publish",
-        "entries:reveal",
-        "transactions:record",
-        "transactions:read",
-        "settings:read",
-        "settings:write",
-        "rules:evaluate",
-      ],
+      options: ACTS,
       when: ({ object }) => !Object.hasOwn(BUILT_IN, textOf(object.service)),
     },
   ],
@@ -257,8 +221,10 @@ export const ATTRIBUTES = {
       when: (owner) => rules(owner)?.unique === true && owner.object.list !== true,
     },
     { name: "sensitive", control: "flag", half: true, when: (owner) => rules(owner)?.sensitive === true },
-    { name: "min", control: "bound", half: true, when: (owner) => rules(owner)?.bounds !== "none" },
-    { name: "max", control: "bound", half: true, when: (owner) => rules(owner)?.bounds !== "none" },
+    limit("min", "value"),
+    limit("max", "value"),
+    limit("min", "length", "minLength"),
+    limit("max", "length", "maxLength"),
     { name: "pattern", control: "text", when: (owner) => rules(owner)?.pattern === true },
     {
       name: "enum",
@@ -281,14 +247,14 @@ export const ATTRIBUTES = {
 
 export type Kind = keyof typeof ATTRIBUTES;
 
-/** Returns the attributes that apply to an object, and those that are set. */
+/** Returns the attributes that apply to an object, and those that are set all the same. */
 export function attributesOf(kind: Kind, owner: Owner): readonly Attribute[] {
   const all: readonly Attribute[] = ATTRIBUTES[kind];
-  return all.filter(
-    ({ name: one, when }, at) =>
-      (when?.(owner) ?? true) ||
-      (owner.object[one] !== undefined &&
-        !all.some((other, index) => index !== at && other.name === one) &&
-        !(owner.object[one] === false)),
-  );
+  const applies = ({ when }: Attribute) => when?.(owner) ?? true;
+  return all.filter((one) => {
+    const variants = all.filter(({ name: other }) => other === one.name);
+    const value = owner.object[one.name];
+    const misplaced = value !== undefined && value !== false && !variants.some(applies);
+    return applies(one) || (misplaced && one === variants[0]);
+  });
 }

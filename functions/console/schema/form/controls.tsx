@@ -98,11 +98,11 @@ function Choice({ value, set, attributes, attribute, owner }: ControlProps) {
   );
 }
 
-function Flag({ value, set, attributes, attribute }: ControlProps) {
+function Flag({ value, set, attribute }: ControlProps) {
   const standard = attribute.control === "unless";
   return (
     <Checkbox
-      label={<span id={attributes.id}>{t(`attribute.${attribute.label ?? attribute.name}`)}</span>}
+      label={t(`attribute.${attribute.label ?? attribute.name}`)}
       checked={(value ?? standard) === true}
       onChange={(checked) => set(checked === standard ? undefined : checked)}
     />

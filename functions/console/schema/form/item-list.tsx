@@ -128,7 +128,7 @@ function Item({
   };
   const duplicate = () => {
     const list = listOf(valueAt(editor.document.value, path));
-    insert(at + 1, { ...item, [id]: freeName(list, `${textOf(item[id])}Copy`) });
+    insert(at + 1, { ...item, [id]: freeName(list, textOf(item[id]) + (id === "name" ? "Copy" : "-copy")) });
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;

@@ -1,0 +1,48 @@
+/** Values that attributes can have: what the document contains, and what the platform knows. */
+import { type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
+
+/** What an attribute belongs to. */
+export interface Owner {
+  object: JsonObject;
+  path: string;
+  document: JsonObject;
+}
+
+export const modulesOf = ({ document }: Owner) => listOf(document.modules).map(objectOf);
+
+const usesOf = ({ document }: Owner) => listOf(document.uses).map(objectOf);
+
+export const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
+  access: ["passkey", "invitations", "bootstrap", "oauth"],
+  rules: ["evaluate"],
+  transactions: ["record", "list"],
+  settings: ["get", "set"],
+};
+
+export const ACTS =
+  "entries:read entries:write entries:publish entries:reveal transactions:record transactions:read settings:read settings:write rules:evaluate".split(
+    " ",
+  );
+
+export const ownHandlers = (owner: Owner): string[] =>
+  usesOf(owner)
+    .filter(({ service }) => !Object.hasOwn(BUILT_IN, textOf(service)))
+    .flatMap(({ service, handlers }) =>
+      listOf(handlers).map((handler) => `${textOf(service)}.${textOf(handler)}`),
+    );
+
+/** Callers that the lists of an access rule can name. */
+export const callersOf = (owner: Owner): string[] => [
+  "public",
+  "user",
+  "own",
+  "admin",
+  "owner",
+  ...listOf(owner.document.roles).map((role) => textOf(objectOf(role).id)),
+  ...ownHandlers(owner).map((handler) => `handler:${handler}`),
+];
+
+export const targets = ({ document }: Owner): string[] =>
+  modulesOf({ document, path: "", object: {} }).flatMap(({ id, schemas }) =>
+    listOf(schemas).map((schema) => `${textOf(document.id)}/${textOf(id)}/${textOf(objectOf(schema).id)}`),
+  );
