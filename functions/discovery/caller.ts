@@ -15,6 +15,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { ANY_SESSION, json } from "../http/schemas.ts";
 import { identify } from "../middleware/session.ts";
@@ -69,6 +70,7 @@ const route = defineRoute({
     "User interfaces use it to show only what the caller may do. Answers callers without a session too.",
   tags: ["Discovery"],
   security: [{}, ...ANY_SESSION],
+  ...scopesFor("account.read"),
   request: {
     query: z.strictObject({
       orb: z.string().optional().openapi({
