@@ -95,7 +95,8 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   const { deps } = c.var;
   const invite = c.req.query("invite");
   if (invite !== undefined) return invited(c, realm, invite);
-  if (c.req.query("recover") === "true") return { kind: "recover", name: null };
+  if (c.req.query("recover") === "true" && realm.handlers.has("passkey"))
+    return { kind: "recover", name: null };
   if (c.req.query("signup") === "true") {
     return (await isSignupOpen(deps, realm)) ? { kind: "signup" } : CLOSED;
   }

@@ -177,6 +177,10 @@ test("an orb without passkeys offers its providers only", async () => {
   await page.goto(`${platform.origin}/api/staff/signin`);
   await page.getByText("Your first sign-in creates an account.").waitFor();
   expect(await page.getByRole("button").count()).toBe(0);
+  // There is no passkey to replace with a recovery code.
+  await page.goto(`${platform.origin}/api/staff/signin?recover=true`);
+  await page.getByText("Your first sign-in creates an account.").waitFor();
+  expect(await page.getByRole("button").count()).toBe(0);
   expect(await faults(page)).toEqual([]);
   await page.getByRole("link", { name: "Continue with Home" }).click();
   await passProvider(page, "eve");

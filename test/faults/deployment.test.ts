@@ -11,6 +11,7 @@ import { freePort } from "../../scripts/process/ports.ts";
 import { installPackages } from "../../scripts/tools/packages.ts";
 import { call, register } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
+import { createOrb, small } from "../support/orbs.ts";
 import { runScript, settings } from "../support/start.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -143,7 +144,10 @@ test("alerts and dashboard name only metrics that the platform exports", async (
   await host.printed(/ready at/);
   const at = { origin: `http://localhost:${env.PORT}` };
   const { body: invited } = await call(at, "GET", "/api/_auth/invitations");
-  await register(at, "/api/_auth", invited[0].token);
+  const { token } = await register(at, "/api/_auth", invited[0].token);
+  // Figures of hooks are exported once an orb has one.
+  const hooks = [{ id: "notify", on: ["entry.created"], url: "https://example.org/hook" }];
+  await createOrb(at, token, { ...small("hooked"), hooks });
   const headers = { authorization: `Bearer ${env.METRICS_TOKEN}` };
   const texts = await Promise.all(
     [env.PORT, env.STREAMS_PORT].map(async (port) =>
