@@ -96,6 +96,7 @@ export async function writeBackup(
     broker: (await store.server()).version,
     streams: [],
   };
+  // `allStreams` sorts `hooks` before the streams of orbs, so the progress of a hook is never ahead of its orb.
   for (const name of await allStreams(store)) {
     const file = snapshotFile(name);
     const taken = await snapshot(store, name, join(folder, file)).catch(async (error: unknown) => {

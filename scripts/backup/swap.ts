@@ -4,12 +4,15 @@
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
 import { voidAllCodes } from "../../shared/access/recovery/codes.ts";
 import { revokeOpenInvitations } from "../../shared/access/revocation.ts";
 import { orbHead } from "../../shared/definition/stored/history.ts";
 import type { Deps } from "../../shared/deps.ts";
+import { TAKEOVER_MS } from "../../shared/hooks/after/lease.ts";
+import { workerState } from "../../shared/hooks/after/list.ts";
 import { provision } from "../../shared/store/broker/provision.ts";
 import { baseConfig } from "../../shared/store/broker/store.ts";
 import { buckets, isToken, orbOf, streams } from "../../shared/store/subjects.ts";
@@ -91,6 +94,8 @@ const UNTOUCHED: readonly string[] = [
  * that were revoked, after the backup.
  */
 const SESSIONS: readonly string[] = [buckets.sessions, buckets.apiTokens].map(streams.kv);
+/** Deliveries after writes and schedules. Without this stream, no process can become their leader. */
+const HOOKS = streams.hooks;
 /** Streams with the accounts. Without them, every registration and sign-in fails. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);
 
@@ -129,6 +134,19 @@ export async function swap(
   }
 }
 
+/**
+ * Deletes the progress of deliveries. A process that still delivers loses its leadership and forgets what it has read.
+ * Otherwise it would continue after the last write that the restore undoes, and skip later writes.
+ * @returns the time by `performance.now()` after which the progress can be restored
+ */
+async function stopDeliveries(deps: Deps): Promise<number> {
+  const { store } = deps;
+  // An interrupted restore has already deleted the stream. The leader may still be the same.
+  const isUsed = (await store.streamInfo(HOOKS)) === null || (await workerState(deps)) === "running";
+  await store.deleteStream(HOOKS);
+  return performance.now() + (isUsed ? TAKEOVER_MS : 0);
+}
+
 async function replaceStreams(
   deps: Deps,
   { staged, keepSessions }: Journal,
@@ -138,6 +156,7 @@ async function replaceStreams(
   const { store } = deps;
   const { replicas } = deps.config;
   for (const name of ACCOUNTS) await store.deleteStream(name);
+  const resumable = await stopDeliveries(deps);
   if (!keepSessions) {
     for (const name of SESSIONS) await store.deleteStream(name);
     say(
@@ -152,7 +171,10 @@ async function replaceStreams(
   const wanted = saved.filter(
     ({ name }) => !UNTOUCHED.includes(name) && (keepSessions || !SESSIONS.includes(name)),
   );
-  for (const stream of wanted) if (!ACCOUNTS.includes(stream.name)) await bring(stream);
+  const isLate = (name: string) => name === HOOKS || ACCOUNTS.includes(name);
+  for (const stream of wanted) if (!isLate(stream.name)) await bring(stream);
+  await delay(Math.max(0, resumable - performance.now()));
+  for (const stream of wanted) if (stream.name === HOOKS) await bring(stream);
   if (!keepSessions) {
     say(`${await revokeOpenInvitations(deps)} open invitations were revoked.`);
     const sets = await voidAllCodes(deps);

@@ -26,6 +26,11 @@ export interface LaneOptions {
   attempts: number;
   /** Milliseconds before the second attempt. Each later pause is four times the previous one, up to one hour. */
   retryMs: number;
+  /**
+   * Returns whether this process may still store progress. It may not after losing the leadership for which the lane was
+   * made.
+   */
+  leads(): boolean;
   /** Returns whether this process may still deliver. It may not after losing the leadership or while shutting down. */
   valid(): boolean;
 }
@@ -107,6 +112,11 @@ export class Lane {
         await this.#deliver(chain, revisions, outcome);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
+    // A restore may have replaced the stream since this lane read it.
+    if (!this.#options.leads()) {
+      this.#state = undefined;
+      return false;
+    }
     const cursor = page.at(-1)?.seq ?? state.cursor;
     this.#skipped += page.length - revisions.size;
     const waiting = outcome.left.toSorted((a, b) => a.seq - b.seq);

@@ -21,7 +21,8 @@ export class Lease {
   /** Sequence of the leader's latest message, and the local time at which this process first saw that sequence. */
   #seen: { seq: number; since: number } | undefined;
   #own: number | undefined;
-  #renewed = 0;
+  #renewed = Number.NEGATIVE_INFINITY;
+  #term = 0;
 
   constructor(deps: Pick<Deps, "store" | "clock">, name: string) {
     this.#deps = deps;
@@ -33,6 +34,14 @@ export class Lease {
     return this.#own !== undefined && this.#deps.clock.now() - this.#renewed < VALID_MS;
   }
 
+  /**
+   * Number of the current leadership of this process, or undefined while it does not lead. A leadership that lapsed and
+   * was regained has another number: meanwhile another process may have led, or a restore replaced the streams.
+   */
+  get term(): number | undefined {
+    return this.valid ? this.#term : undefined;
+  }
+
   /** Renews the lease, or acquires it if no process holds it. Call this about once per second. */
   async hold(): Promise<boolean> {
     const { store, clock } = this.#deps;
@@ -41,6 +50,7 @@ export class Lease {
     if (expect === undefined) return false;
     try {
       this.#own = await this.#write(expect, JSON.stringify({ v: 1, name: this.#name }));
+      if (clock.now() - this.#renewed >= VALID_MS) this.#term++;
       this.#renewed = asked;
       return true;
     } catch (error) {
@@ -49,6 +59,7 @@ export class Lease {
       // The broker may have stored an earlier renewal whose acknowledgement was lost.
       const own = last !== null && last.json<{ name?: string }>().name === this.#name;
       this.#own = own ? last.seq : undefined;
+      if (!own) this.#renewed = Number.NEGATIVE_INFINITY;
       this.#seen = undefined;
       return own && this.valid;
     }
@@ -58,6 +69,7 @@ export class Lease {
   async release(): Promise<void> {
     const own = this.#own;
     this.#own = undefined;
+    this.#renewed = Number.NEGATIVE_INFINITY;
     if (own !== undefined) await this.#write(own, "{}").catch(() => undefined);
   }
 

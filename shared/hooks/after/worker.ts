@@ -43,13 +43,15 @@ interface Running {
 
 export class HookWorker {
   readonly #deps: HandlerDeps;
-  readonly #options: LaneOptions;
+  readonly #limits: Pick<LaneOptions, "attempts" | "retryMs">;
   readonly #definitions: Definitions;
   readonly #crons: Crons;
   readonly #lease: Lease;
   readonly #deliver: (delivery: Delivery) => Promise<void>;
   /** Last message of the stream when this process looked for ticks, or undefined before it leads. */
   #seen: number | undefined;
+  /** Leadership to which the lanes belong, or undefined while this process does not lead. */
+  #term: number | undefined;
   readonly #lanes = new Map<string, Running>();
   #stopped = false;
   readonly #waker = new Waker();
@@ -66,11 +68,7 @@ export class HookWorker {
       if (url === undefined) await callAfter(deps, delivery);
       else await post(await webhookOf(deps, url, delivery));
     };
-    this.#options = {
-      attempts,
-      retryMs,
-      valid: () => !this.#stopped && this.#lease.valid,
-    };
+    this.#limits = { attempts, retryMs };
   }
 
   /** Whether this process is the one that delivers. */
@@ -124,18 +122,26 @@ export class HookWorker {
     const before = this.#definitions.orbs.size;
     await this.#definitions.refresh();
     if (before === 0 && this.#definitions.orbs.size > 0) this.#keeper.wake();
-    const leads = this.#lease.valid;
-    // The previous leader may have changed the broker's schedules.
-    if (leads && this.#seen === undefined) this.#crons.forget();
-    await this.#crons.look();
-    if (!leads) {
+    const { term } = this.#lease;
+    if (term !== this.#term) {
+      // The progress in memory may be that of streams which a restore has replaced. New lanes read it again.
+      await this.#stopLanes();
       this.#seen = undefined;
-      return this.#stopLanes();
+      // The previous leader may have changed the broker's schedules.
+      this.#crons.forget();
+      this.#term = term;
     }
+    await this.#crons.look();
+    if (term === undefined) return;
     await this.#crons.reconcile(this.#definitions.orbs);
     await this.#wakeTicking();
-    await this.#follow();
-    await deliverAgain(this.#deps, (orb, id) => this.#sourceOf(orb, id), this.#options);
+    await this.#follow(this.#optionsOf(term));
+    await deliverAgain(this.#deps, (orb, id) => this.#sourceOf(orb, id), this.#optionsOf(term));
+  }
+
+  #optionsOf(term: number): LaneOptions {
+    const leads = () => this.#lease.term === term;
+    return { ...this.#limits, leads, valid: () => !this.#stopped && leads() };
   }
 
   /** Wakes the lanes of schedules with a new tick. The stream is not republished, so the worker reads it. */
@@ -170,7 +176,7 @@ export class HookWorker {
   }
 
   /** Starts, updates and stops lanes, so that each hook and each schedule has exactly one. */
-  async #follow(): Promise<void> {
+  async #follow(options: LaneOptions): Promise<void> {
     const wanted = new Set<string>();
     for (const orb of this.#definitions.orbs.keys()) {
       for (const source of this.#sourcesOf(orb)) {
@@ -179,7 +185,7 @@ export class HookWorker {
         wanted.add(key);
         const running = this.#lanes.get(key);
         if (running === undefined)
-          this.#lanes.set(key, this.#begin(key, new Lane(this.#deps, source, this.#options)));
+          this.#lanes.set(key, this.#begin(key, new Lane(this.#deps, source, options), options));
         else running.lane.source = source;
       }
     }
@@ -194,7 +200,7 @@ export class HookWorker {
     await ended(lanes);
   }
 
-  #begin(key: string, lane: Lane): Running {
+  #begin(key: string, lane: Lane, { valid }: LaneOptions): Running {
     let stopped = false;
     const waker = new Waker();
     const stop = () => {
@@ -207,7 +213,7 @@ export class HookWorker {
         try {
           if (await lane.round()) continue;
           const due = (lane.due ?? Number.POSITIVE_INFINITY) - this.#deps.clock.now();
-          await waker.wait(this.#options.valid() ? Math.max(0, Math.min(LOOK_MS, due)) : TICK_MS);
+          await waker.wait(valid() ? Math.max(0, Math.min(LOOK_MS, due)) : TICK_MS);
         } catch (error) {
           this.#deps.log.warn("a hook waits for the broker", {
             orb: lane.source.live.orb,
