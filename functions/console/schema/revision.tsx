@@ -4,7 +4,7 @@ import { useLocation } from "wouter-preact";
 import { checkRestore, type Revision, readRevision, restoreRevision } from "../api/documents.ts";
 import type { DryRun } from "../api/orbs.ts";
 import { orbLink } from "../shell/nav.ts";
-import { refresh, useLoad } from "../state/load.ts";
+import { keep, refresh, useLoad } from "../state/load.ts";
 import { has, t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -106,10 +106,9 @@ export function RevisionDetail({
   const ask = () => checkRestore(orb, shown, newest).then(setAsked, complain);
   const restore = async () => {
     try {
-      await restoreRevision(orb, shown, newest);
+      keep(`document/${orb}`, await restoreRevision(orb, shown, newest));
       setAsked(undefined);
       refresh("orbs");
-      refresh(`document/${orb}`);
       say(t("revisions.restored", { revision: String(shown) }));
       navigate(orbLink(orb, "schema"));
     } catch (error) {
