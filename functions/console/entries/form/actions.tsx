@@ -6,6 +6,7 @@ import { type Command, shownKey, useCommands } from "../../state/commands.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
+import { LinkButton } from "../../ui/link.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import type { Draft } from "./draft.ts";
 import type { Rights } from "./rights.ts";
@@ -105,6 +106,8 @@ export function Actions({
       },
   ];
   const acts = more.filter((act) => act !== false);
+  /** Whether the next step is another entry, because this one is stored as it is shown. */
+  const isNext = entry !== undefined && !isChanged && rights.may("create");
   // A key can be pressed before the effect of the newest input ran, so the commands look here.
   const newest = useRef({ acts, canSave, publishable, save });
   newest.current = { acts, canSave, publishable, save };
@@ -133,8 +136,16 @@ export function Actions({
         key: "mod+Enter",
         run: () => newest.current.publishable && newest.current.save(true),
       });
+    if (isNext)
+      own.push({
+        id: "entry.new",
+        title: t("table.newEntry"),
+        group,
+        key: "n",
+        run: () => go(`${path}/new`),
+      });
     return own;
-  }, [names, rights.readOnly, mayPublish]);
+  }, [names, rights.readOnly, mayPublish, isNext]);
   if (acts.length === 0 && rights.readOnly !== undefined) return null;
   return (
     <div class="entry-actions">
@@ -159,6 +170,11 @@ export function Actions({
         >
           {t("entry.saveDraft")}
         </Button>
+      ) : null}
+      {isNext ? (
+        <LinkButton to={`${path}/new`} icon="plus">
+          {t("table.newEntry")}
+        </LinkButton>
       ) : null}
       {acts.length === 0 ? null : (
         <Menu
