@@ -93,10 +93,10 @@ export async function dev(
     }
   };
   await mkdir(context.dir, { recursive: true });
-  await pushAll(await localOrbs(context.dir));
   const saved = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let pushing = Promise.resolve();
+  // Watch before the first push, so that a save during that push is not lost.
   const watcher = watch(context.dir, { signal }, (_, name) => {
     const id = /^([a-z][\w-]*)\.json$/.exec(name ?? "")?.[1];
     if (id === undefined) return;
@@ -110,6 +110,9 @@ export async function dev(
     }, SETTLED_MS);
   });
   watcher.on("error", (error) => context.note(`Cannot watch ${context.dir}: ${reason(error)}`));
+  const ids = await localOrbs(context.dir);
+  pushing = pushing.then(() => pushAll(ids));
+  await pushing;
   context.note(`Watching ${context.dir}. Press Ctrl+C to stop.`);
   await types({ ...context, result: () => undefined }, { out, watch: true, signal });
   clearTimeout(timer);
