@@ -143,7 +143,7 @@ async function claimed(
       say(`A copy of the current streams is in ${before}.`);
     }
     await writeMark(deps, journal);
-    writeJournal(dataDir, journal);
+    await writeJournal(deps, dataDir, journal);
   } catch (error) {
     rmSync(work, { recursive: true, force: true });
     throw error;

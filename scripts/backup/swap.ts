@@ -36,6 +36,8 @@ const journalSchema = z.object({
   keepSessions: z.boolean(),
   /** Name of a stream that marks the broker during the restore. */
   mark: z.string(),
+  /** Whether a process delivered after-write hooks when the restore began. Journals of earlier versions lack it. */
+  delivering: z.boolean().optional(),
 });
 export type Journal = z.infer<typeof journalSchema>;
 
@@ -54,8 +56,11 @@ export function unfinishedRestore(dataDir: string): Journal | undefined {
   }
 }
 
-/** Writes the journal of a restore. While it exists, the next start must finish or undo the restore. */
-export function writeJournal(dataDir: string, journal: Journal): void {
+/**
+ * Completes and writes the journal of a restore. While it exists, the next start must finish or undo the restore.
+ */
+export async function writeJournal(deps: Deps, dataDir: string, journal: Journal): Promise<void> {
+  journal.delivering = (await workerState(deps)) === "running";
   writePrivate(journalPath(dataDir), JSON.stringify(journal));
 }
 
@@ -139,24 +144,24 @@ export async function swap(
  * Otherwise it would continue after the last write that the restore undoes, and skip later writes.
  * @returns the time by `performance.now()` after which the progress can be restored
  */
-async function stopDeliveries(deps: Deps): Promise<number> {
-  const { store } = deps;
-  // An interrupted restore has already deleted the stream. The leader may still be the same.
-  const isUsed = (await store.streamInfo(HOOKS)) === null || (await workerState(deps)) === "running";
-  await store.deleteStream(HOOKS);
+async function stopDeliveries(deps: Deps, { delivering }: Journal): Promise<number> {
+  // An interrupted restore may have deleted the stream already. Its journal then tells whether there was a leader.
+  const isUsed = delivering !== false || (await workerState(deps)) === "running";
+  await deps.store.deleteStream(HOOKS);
   return performance.now() + (isUsed ? TAKEOVER_MS : 0);
 }
 
 async function replaceStreams(
   deps: Deps,
-  { staged, keepSessions }: Journal,
+  journal: Journal,
   { streams: saved }: Manifest,
   say: (line: string) => void,
 ): Promise<void> {
   const { store } = deps;
   const { replicas } = deps.config;
+  const { staged, keepSessions } = journal;
   for (const name of ACCOUNTS) await store.deleteStream(name);
-  const resumable = await stopDeliveries(deps);
+  const resumable = await stopDeliveries(deps, journal);
   if (!keepSessions) {
     for (const name of SESSIONS) await store.deleteStream(name);
     say(
