@@ -46,7 +46,7 @@ export interface ApiDocument {
 
 export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** The members of a parameter, which can be a reference. */
+/** Returns a parameter of an operation. If it is a `$ref`, returns the component that it refers to. */
 export function resolvedParameter(
   { components }: Pick<ApiDocument, "components">,
   parameter: Parameter | { $ref: string },

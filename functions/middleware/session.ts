@@ -117,7 +117,8 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
 }
 
 /**
- * Starts to authenticate the caller while the orb's definition is read. Call the returned function once it is known.
+ * Starts to authenticate the caller while the orb's definition is read. Call the returned function when the definition
+ * has been read.
  */
 export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
   const early = identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb });

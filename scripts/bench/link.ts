@@ -11,7 +11,7 @@ export const DISTANT_MS = 40;
 
 export interface Links extends AsyncDisposable {
   targets: Target[];
-  /** Returns the same target without Durable Objects, for comparison. */
+  /** Returns the name of the target that sends the same requests without Durable Objects, for comparison. */
   without: (name: string) => string;
 }
 

@@ -21,7 +21,7 @@ import { values } from "../seed.ts";
 /** Names of two equal tables. Only the second has the indexes that a user would add by hand. */
 export const TABLES = ["products", "indexed"] as const;
 
-/** Requests to one product. `{table}` in a path is the table. */
+/** The requests that the benchmark sends to one of the compared products. Paths contain `{table}` for the table's name. */
 export interface Requests {
   paths: {
     one: string;

@@ -86,7 +86,10 @@ export async function listen(expected: { state: string; url: string }): Promise<
     else reply(response, 404, "There is nothing here.");
   }
 
-  /** The address of the sign-in page contains the state, and programs of other users can see arguments of programs. */
+  /**
+   * Opens the browser at a local address, which redirects to the sign-in page. Other users of this computer can see the
+   * arguments of its processes, and the address of the sign-in page contains the secret state.
+   */
   function start(response: ServerResponse): void {
     if (target === undefined) {
       reply(response, 410, "This address works once. Open the address that the terminal shows.");

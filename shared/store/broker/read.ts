@@ -202,7 +202,10 @@ export async function directMany(
 
 const FIRST_AT_ONCE = 16;
 const MOST_AT_ONCE = 256;
-/** Maximum bytes of responses that may arrive at the same time, estimated from the size of earlier messages. */
+/**
+ * Maximum bytes of responses that may arrive at the same time. The size of the earlier messages of these subjects tells
+ * how many requests fit.
+ */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /** Reads the last message of each subject from the leader, with one request per subject. */
