@@ -159,9 +159,9 @@ test("creates a stream, and follows its messages", async () => {
   await page.getByText("Paused").waitFor();
 });
 
-test("shows requests as code that runs", async () => {
-  const query = encodeURIComponent("filter[price][gte]=10&sort=-price");
-  const page = await console.open(`/orbs/store/api?schema=catalog/product&query=${query}`);
+test("shows the request of a list as code that runs", async () => {
+  const page = await console.open("/orbs/store/entries/catalog/product?filter[price][gte]=10&sort=-price");
+  await page.getByRole("link", { name: "Code" }).click();
   const code = page.locator(".code pre");
   await code.waitFor();
   const address = /'(http[^']+)'/.exec((await code.textContent()) ?? "")?.[1] ?? "";

@@ -53,7 +53,7 @@ export const listTemplates = (signal?: AbortSignal): Promise<Template[]> => get(
 export const moduleFromTemplate = (template: string, orb: string, module: string): Promise<unknown> =>
   get(`${TEMPLATES}${pathOf(template)}/module`, { query: { orb, module } });
 
-/** Names of platform admins by account id, for people who read a history. */
+/** Returns the names of platform admins by account id. A history shows them in place of ids. */
 export async function adminNames(signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
   const all = await get<{ id: string; name: string }[]>("/api/_auth/admins", { signal });
   return new Map(all.map(({ id, name }) => [id, name]));

@@ -26,7 +26,10 @@ export default function Api({ params: { orb: id = "" } }: { params: PageParams }
       (old) => {
         const next = new URLSearchParams(old);
         next.set(name, value);
-        if (name === "schema") next.delete("query");
+        if (name === "schema") {
+          next.delete("query");
+          next.delete("entry");
+        }
         return next;
       },
       { replace: true },
@@ -60,6 +63,7 @@ export default function Api({ params: { orb: id = "" } }: { params: PageParams }
               href,
               operation,
               query: new URLSearchParams(given.get("query") ?? "limit=10"),
+              entry: given.get("entry") ?? undefined,
             },
             language,
           );

@@ -18,6 +18,8 @@ export interface CodeRequest {
   operation: Operation;
   /** Query of a list: filters, sort and limit. */
   query: URLSearchParams;
+  /** Id of the entry, for the operations on one entry. */
+  entry: string | undefined;
 }
 
 const ID = "ENTRY_ID";
@@ -91,10 +93,10 @@ export function listOptions(query: URLSearchParams): Record<string, unknown> {
   return Object.keys(filter).length === 0 ? options : { filter, ...options };
 }
 
-const pathOf = ({ href, operation, query }: CodeRequest): string => {
+const pathOf = ({ href, operation, query, entry = ID }: CodeRequest): string => {
   if (operation === "create") return href;
   if (operation === "list") return query.size === 0 ? href : `${href}?${decodeURIComponent(String(query))}`;
-  return `${href}/${ID}${operation === "publish" ? "/publish" : ""}`;
+  return `${href}/${entry}${operation === "publish" ? "/publish" : ""}`;
 };
 
 const bodyOf = ({ operation, orb, schema }: CodeRequest): object | undefined =>
@@ -117,16 +119,16 @@ function curl(request: CodeRequest): string {
 }
 
 function typescript(request: CodeRequest): string {
-  const { origin, orb, module, schema, operation, query } = request;
+  const { origin, orb, module, schema, operation, query, entry = ID } = request;
   const values = literal(exampleValues(orb, schema));
   const options = listOptions(query);
   const calls = {
     list: `list(${Object.keys(options).length === 0 ? "" : literal(options)})`,
-    get: `get("${ID}")`,
+    get: `get("${entry}")`,
     create: `create(${values}, { publish: true })`,
-    update: `update({ id: "${ID}", revision: ${REVISION} }, ${values})`,
-    publish: `publish({ id: "${ID}", revision: ${REVISION} })`,
-    delete: `delete({ id: "${ID}", revision: ${REVISION} })`,
+    update: `update({ id: "${entry}", revision: ${REVISION} }, ${values})`,
+    publish: `publish({ id: "${entry}", revision: ${REVISION} })`,
+    delete: `delete({ id: "${entry}", revision: ${REVISION} })`,
   };
   return [
     'import { createClient } from "composable-platform/client";',

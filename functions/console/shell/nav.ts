@@ -26,6 +26,15 @@ export const forAdmins = isPlatformAdmin;
 export const forManagers = (caller: Caller): boolean =>
   isPlatformAdmin(caller) || (caller.orb?.users ?? "none") !== "none";
 
+/**
+ * Returns the path of the page that shows a request to a schema's API as code.
+ * @param request `operation`, and the `query` of a list or the id of an `entry`
+ */
+export const codeLink = (
+  { orb, module, schema }: { orb: string; module: string; schema: string },
+  request: Readonly<Record<string, string>>,
+): string => `${orbLink(orb, "api")}?${new URLSearchParams({ schema: `${module}/${schema}`, ...request })}`;
+
 /** Returns the path of a page of an orb: `orbLink("shop", "schema")`. */
 export const orbLink = (orb: string, ...segments: readonly string[]): string =>
   ["/orbs", orb, ...segments].map((part, at) => (at === 0 ? part : encodeURIComponent(part))).join("/");

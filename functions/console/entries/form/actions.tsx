@@ -1,7 +1,8 @@
 /** What can be done with the entry: buttons for the next step, a menu for the rest, and the same as commands. */
 import { useRef } from "preact/hooks";
 import { useLocation } from "wouter-preact";
-import type { EntryItem } from "../../api/entries.ts";
+import type { EntryItem, EntryPlace } from "../../api/entries.ts";
+import { codeLink } from "../../shell/nav.ts";
 import { type Command, shownKey, useCommands } from "../../state/commands.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
@@ -28,6 +29,7 @@ export function Actions({
   saving,
   save,
   path,
+  place,
 }: {
   entry: EntryItem | undefined;
   draft: Draft;
@@ -37,6 +39,7 @@ export function Actions({
   save: (publish: boolean) => void;
   /** Path of the schema's entries. */
   path: string;
+  place: EntryPlace;
 }) {
   const [, go] = useLocation();
   const isChanged = draft.changed.length > 0;
@@ -88,6 +91,12 @@ export function Actions({
         icon: "history",
         run: () => go(`${path}/${encodeURIComponent(entry.id)}/history`),
       },
+    entry !== undefined && {
+      id: "code",
+      label: t("entry.code"),
+      icon: "code",
+      run: () => go(codeLink(place, { operation: "get", entry: entry.id })),
+    },
     entry !== undefined &&
       status !== "ARCHIVED" &&
       rights.may("delete") && {
@@ -106,9 +115,9 @@ export function Actions({
       },
   ];
   const acts = more.filter((act) => act !== false);
-  /** Whether the next step is another entry, because this one is stored as it is shown. */
+  /** Whether to offer a new entry: nothing in this one is left to save. */
   const isNext = entry !== undefined && !isChanged && rights.may("create");
-  // A key can be pressed before the effect of the newest input ran, so the commands look here.
+  // A key can be pressed before `useCommands` has registered the newest commands, so commands read the newest values here.
   const newest = useRef({ acts, canSave, publishable, save });
   newest.current = { acts, canSave, publishable, save };
   const names = acts.map(({ label }) => label).join();

@@ -78,16 +78,20 @@ export function useDraft({
     if (entry === undefined || entry.revision <= base.revision || isChanged) return;
     setState({ base: baseOf(entry), content: contentOf(entry), restored: false });
   }, [entry, isChanged]);
-  const timer = useRef<ReturnType<typeof setTimeout>>();
   useEffect(() => {
-    clearTimeout(timer.current);
-    if (!isChanged) forgetDraft(key);
-    else
-      timer.current = setTimeout(
-        () => keepDraft(key, { base: base.content, revision: base.revision, draft: content }, schema),
-        300,
-      );
-    return () => clearTimeout(timer.current);
+    if (!isChanged) {
+      forgetDraft(key);
+      return undefined;
+    }
+    const keep = () =>
+      keepDraft(key, { base: base.content, revision: base.revision, draft: content }, schema);
+    const timer = setTimeout(keep, 300);
+    // The page can be left or reloaded before the timer fires.
+    addEventListener("pagehide", keep);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("pagehide", keep);
+    };
   }, [content, base, isChanged, key]);
   return {
     base,

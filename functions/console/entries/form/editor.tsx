@@ -248,7 +248,7 @@ export function Editor({
           {module.type === "RULES" ? <TryRules orb={orb.id} module={module.id} schema={schema.id} /> : null}
         </div>
         <div class="entry-side">
-          <Actions {...{ entry, draft, rights, saving, save, path }} />
+          <Actions {...{ entry, draft, rights, saving, save, path, place }} />
           {isChanged && rights.readOnly === undefined ? (
             <p class="entry-unsaved" role="status">
               {t("entry.unsaved", { count: draft.changed.length })}

@@ -4,6 +4,7 @@ import { useLocation, useSearch } from "wouter-preact";
 import { type EntryPlace, listEntries } from "../../api/entries.ts";
 import { sessionEnded } from "../../api/http.ts";
 import type { FieldModel, OrbModel, SchemaModel } from "../../model/orb.ts";
+import { codeLink } from "../../shell/nav.ts";
 import { useCommands } from "../../state/commands.ts";
 import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
@@ -22,6 +23,7 @@ import {
   defaultColumns,
   NEWEST,
   readView,
+  runtimeConditionsOf,
   shownValue,
   storedValue,
   type View,
@@ -180,6 +182,7 @@ export function List({
             change({ columns: next }, true);
           }}
           onExport={() => setExporting(true)}
+          code={codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) })}
         />
       )}
       {rows.error === undefined ? null : (

@@ -1,6 +1,7 @@
 import type { Status } from "../../api/orbs.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
+import { LinkButton } from "../../ui/link.tsx";
 import { ColumnsMenu, VariantSwitch } from "./columns.tsx";
 import { STATUSES, type View } from "./data/view.ts";
 import { AddFilter, Chips, Search } from "./filter/chips.tsx";
@@ -19,6 +20,7 @@ export function Toolbar({
   onOpen,
   onColumns,
   onExport,
+  code,
 }: {
   table: string;
   query: string;
@@ -30,6 +32,8 @@ export function Toolbar({
   onOpen: (query: string) => void;
   onColumns: (names: readonly string[] | undefined) => void;
   onExport: () => void;
+  /** Path of the page that shows the list's request as code. */
+  code: string;
 }) {
   const { schema, orb } = context;
   return (
@@ -66,6 +70,11 @@ export function Toolbar({
         <div class="tool-end">
           <VariantSwitch {...{ schema, orb, view }} onChange={(part) => change(part)} />
           <ColumnsMenu {...{ schema }} names={columns} onChange={onColumns} />
+          <span class="wide-only">
+            <LinkButton to={code} icon="code">
+              {t("table.code")}
+            </LinkButton>
+          </span>
           <Button icon="download" aria-label={t("table.export")} title={t("table.export")} onClick={onExport}>
             <span class="wide-only">{t("table.export")}</span>
           </Button>

@@ -72,6 +72,16 @@ export function conditionsOf(view: View): URLSearchParams {
   return query;
 }
 
+/** Returns the parameters for the runtime API, which lists entries of every state and in one language. */
+export function runtimeConditionsOf(view: View): URLSearchParams {
+  const query = conditionsOf({ ...view, status: undefined });
+  for (const name of ["locale", "market"] as const) {
+    const value = view[name];
+    if (value !== undefined) query.set(name, value);
+  }
+  return query;
+}
+
 /** Properties that every entry has, as fields with the same columns and filters. */
 const property = (name: keyof EntryItem & string, type: FieldModel["type"], label: string): FieldModel => ({
   name,
