@@ -1,4 +1,4 @@
-/** Applies the chosen colours before the first paint. This file is a script of its own, because modules run later. */
+/** Applies the chosen colours before the first paint. It is a separate classic script, because modules run later. */
 try {
   const theme = localStorage.getItem("console.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

@@ -1,4 +1,4 @@
-/** Tells callers who they are and what they may do, so that a user interface can show only that. */
+/** Returns the caller's account and rights, so that a user interface can hide what the caller may not do. */
 import { z } from "@hono/zod-openapi";
 import type { Actor } from "../../shared/access/actor.ts";
 import {
@@ -110,7 +110,7 @@ function orbOf({ orb, document, compiled }: LiveOrb, actor: Actor) {
   };
 }
 
-/** Returns a published orb; null if its definition is damaged, because admins must still learn who they are. */
+/** Returns a published orb; null if its definition is damaged, so that admins still get their account. */
 async function usable(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb | null> {
   try {
     return await liveOrb(deps, orb, "cached");

@@ -15,7 +15,7 @@ import { CreatedSchema, createdResponse } from "./tokens.ts";
 const CAN = CANS.join("|");
 const SCOPE = new RegExp(`^(?:\\*|[a-z][a-z0-9_-]{1,62}):(?:${CAN})(?:,(?:${CAN}))*$`);
 
-/** Only the program's own computer can receive a request to these addresses (RFC 8252, section 7.3). */
+/** Loopback addresses: only a program on the same computer can receive the request (RFC 8252, section 7.3). */
 const REDIRECT =
   /^http:\/\/(?:127\.0\.0\.1|\[::1\]):(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])\/callback$/;
 const LONGEST_DAYS = 365;
@@ -26,8 +26,8 @@ const redirect = z.string().regex(REDIRECT, "must be http://127.0.0.1:<port>/cal
 });
 
 /**
- * The request of a program. The address of the page and the body of `POST` have the same members. Names allow few
- * characters, so that a program cannot write sentences of its own into the page.
+ * The sign-in request of a program: the query of the page, and the body of `POST`. Names allow few characters, so that
+ * a program cannot inject misleading text into the page.
  */
 export const ProgramSchema = z
   .strictObject({
@@ -95,7 +95,7 @@ export function resultUrl(
   issuer: string,
 ): string | null {
   if (to === undefined) return null;
-  // `iss` lets the program notice an answer of another platform (RFC 9207).
+  // `iss` lets the program detect a response from another platform (RFC 9207).
   return `${to}?${new URLSearchParams({ ...result, state, iss: issuer })}`;
 }
 

@@ -25,7 +25,7 @@ export interface ConsoleBuild {
   sizes: { first: number; all: number };
 }
 
-/** Resolves `lucide:<name>` to the elements of one icon, so that the bundle holds only icons that are used. */
+/** Resolves `lucide:<name>` to one icon, so that the bundle contains only the icons in use. */
 const icons: Plugin = {
   name: "icons",
   setup(builder) {
@@ -135,7 +135,7 @@ async function bundle(): Promise<ConsoleBuild> {
 
 let built: Promise<ConsoleBuild> | undefined;
 
-/** Returns the files of the console. Bundles them at the first call. */
+/** Returns the files of the console. The first call bundles them. */
 export function buildConsole(): Promise<ConsoleBuild> {
   built ??= bundle();
   built.catch(() => {

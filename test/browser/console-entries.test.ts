@@ -114,7 +114,7 @@ test("shows entries with their state, and keeps the chosen columns", async () =>
   expect(await page.getByRole("columnheader", { name: "Author" }).count()).toBe(0);
   // Even numbers have no German title: the English one stands in, and says so.
   await page.getByRole("link", { name: "Buch 29" }).waitFor();
-  await page.getByTitle("No value in the chosen language. This is en.").first().waitFor();
+  await page.getByTitle("No value in the chosen language. Showing en instead.").first().waitFor();
 });
 
 test("filters by state, field and text, and keeps views in the address and by name", async () => {

@@ -238,7 +238,7 @@ test("keeps what is typed while a save is under way, and when the entry was dele
   await page.getByLabel("Kind").selectOption("essay");
   created.resolve();
   await said(page, "Draft created");
-  await page.getByText("These are your unsaved changes").waitFor();
+  await page.getByText("Your unsaved changes are restored").waitFor();
   expect(await page.getByLabel("Kind").inputValue()).toBe("essay");
   const made = page.url().split("/").at(-1) ?? "";
   expect((await read(made)).values).toMatchObject({ title: { en: "Sent", de: "Danach" } });
@@ -263,7 +263,7 @@ test("keeps what was typed when the session ends, and asks before it is left", a
   expect(await page.getByLabel("English").inputValue()).toBe("Typed");
   page.on("dialog", (dialog) => dialog.accept());
   await page.reload();
-  await page.getByText("These are your unsaved changes").waitFor();
+  await page.getByText("Your unsaved changes are restored").waitFor();
   expect(await page.getByLabel("English").inputValue()).toBe("Typed");
   expect(await page.getByLabel("IBAN").inputValue()).toBe("");
   await page.keyboard.press("Control+s");
@@ -284,7 +284,7 @@ test("compares the draft with the live version, schedules it, and undoes", async
   await page.keyboard.press("Escape");
   await page.getByRole("heading", { name: "Schedule" }).click();
   await page.getByLabel("Visible from").fill("2040-01-01T10:00");
-  await page.getByText(/Until then the live version goes offline too/).waitFor();
+  await page.getByText(/Until then, the live version is offline too/).waitFor();
   await page.getByLabel("Visible until").fill("2039-01-01T10:00");
   await page.getByText("must be later than").waitFor();
   await page.getByLabel("Visible until").fill("");
@@ -336,7 +336,7 @@ test("gives users the fields that their role may read and set", async () => {
   await heading(page, "Rain");
   expect(await page.getByLabel("Cost").count()).toBe(0);
   expect(await page.getByLabel("Fee").isDisabled()).toBe(true);
-  await page.getByText("Your role may read this field, not change it.").waitFor();
+  await page.getByText("Your role can read this field but cannot change it.").waitFor();
   expect(await button(page, "Save and publish").count()).toBe(0);
   await page.getByLabel("Kind").selectOption("essay");
   await button(page, "Save draft").click();
@@ -372,13 +372,7 @@ test("runs the live rules from the page of a rule", async () => {
 });
 
 test.each([
-  [
-    "orders/order",
-    "transactions/record",
-    { total: 12 },
-    "Records of transactions can never be changed.",
-    "Total",
-  ],
+  ["orders/order", "transactions/record", { total: 12 }, "Transaction records cannot be changed.", "Total"],
   ["preferences/preference", "settings/set", { theme: "dark" }, "Settings belong to an account", "Theme"],
 ])(
   "shows what handlers have written in %s, and changes nothing",

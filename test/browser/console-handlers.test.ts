@@ -104,7 +104,7 @@ test("shows a delivery that waits with the reason, and delivers it again", async
   const values = { sku: "a-1", title: { en: "Lamp" }, price: 12 };
   await console.seedEntry("store", { module: "catalog", schema: "product", values });
   const page = await console.open("/orbs/store/deliveries");
-  await page.getByRole("heading", { name: "No delivery has failed" }).waitFor();
+  await page.getByRole("heading", { name: "No failed deliveries" }).waitFor();
   await expect.poll(() => notifier.calls.length, { timeout: 20_000 }).toBeGreaterThan(0);
   await page.getByRole("tab", { name: "Waiting" }).click();
   const row = page.getByRole("row").filter({ hasText: "sold" });
@@ -120,7 +120,7 @@ test("shows a delivery that waits with the reason, and delivers it again", async
   await inspect(page, "deliveries");
   const before = notifier.calls.length;
   await row.getByRole("button", { name: "Deliver again" }).click();
-  await page.getByText("Another attempt follows within seconds.").waitFor();
+  await page.getByText("The next attempt starts within seconds.").waitFor();
   await expect.poll(() => notifier.calls.length, { timeout: 20_000 }).toBeGreaterThan(before);
   notifier.answer = () => null;
   await page.getByRole("tab", { name: "Delivered" }).click();
@@ -149,7 +149,7 @@ test("creates a stream, and follows its messages", async () => {
   await dialog.getByRole("button", { name: "Save" }).click();
   await page.getByRole("link", { name: "store-live" }).click();
   await page.getByRole("heading", { level: 1, name: "store-live" }).waitFor();
-  await page.getByLabel("Begin with").selectOption("-1");
+  await page.getByLabel("Start from").selectOption("-1");
   await page.getByRole("list", { name: "Messages" }).getByText("a-1").waitFor();
   const values = { sku: "a-2", title: { en: "Chair" } };
   await console.seedEntry("store", { module: "catalog", schema: "product", values });

@@ -24,8 +24,8 @@ test("leads a newcomer from nothing to a published orb with an editor in few cli
   await click(page.getByRole("link", { name: /^Blank/ }));
   await page.getByLabel("Name").fill("Garden");
   await page.getByLabel("Languages").fill("en, de");
-  await page.getByLabel("First kind of content").fill("Plant");
-  await click(page.getByLabel("Accounts of its own"));
+  await page.getByLabel("First content type").fill("Plant");
+  await click(page.getByLabel("Separate accounts for this orb"));
   await click(button(page, "Create orb"));
   await page.getByRole("heading", { level: 1, name: "Garden" }).waitFor();
 

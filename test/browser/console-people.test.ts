@@ -30,7 +30,7 @@ test("invites an editor, who sees the console after the registration", async () 
   await inspect(page, "people-invite");
   await dialog.getByRole("button", { name: "Create invitation" }).click();
   const made = page.getByRole("dialog", { name: "Invitation created" });
-  await made.getByRole("img", { name: "The link as a code for a camera" }).waitFor();
+  await made.getByRole("img", { name: "QR code of the link" }).waitFor();
   await inspect(page, "people-invited");
   const url = await made.getByLabel("Link", { exact: true }).inputValue();
   await made.getByRole("button", { name: "Done" }).click();

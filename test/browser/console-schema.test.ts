@@ -61,7 +61,7 @@ test("goes from an orb with nothing to a published API, with faults on the way",
   const dialog = page.getByRole("dialog", { name: "New module" });
   await dialog.getByLabel("Id required").fill("News!");
   await dialog.getByRole("button", { name: "Add module" }).click();
-  await dialog.getByText("must be lower-case letters").waitFor();
+  await dialog.getByText("must contain only lower-case letters").waitFor();
   await dialog.getByLabel("Id required").fill("news");
   await dialog.getByRole("button", { name: "Add module" }).click();
   await page.getByRole("button", { name: "Add schema" }).click();
@@ -80,14 +80,14 @@ test("goes from an orb with nothing to a published API, with faults on the way",
   expect(await tree.getByRole("button", { name: /post 1 fault/ }).count()).toBe(1);
   await inspect(page, "schema-fault");
   await page.getByLabel("Maximum").fill("9");
-  await page.getByText("No faults").waitFor();
+  await page.getByText("No errors").waitFor();
   await addField(page, "next", "reference");
   await page
     .getByText(/is required for a field of type reference/)
     .first()
     .waitFor();
   await page.getByLabel("Refers to required").fill("club/news/post");
-  await page.getByText("No faults").waitFor();
+  await page.getByText("No errors").waitFor();
 
   const text = await page.getByRole("textbox", { name: "Document of club as JSON" }).inputValue();
   expect(JSON.parse(text).modules[0].schemas[0].fields).toEqual([
@@ -150,14 +150,14 @@ test("keeps the form and the JSON in step, undoes in both, and survives a reload
         JSON.parse(value).modules[0].schemas[0].fields.map((field: { name: string }) => field.name),
       );
   expect(await order()).toEqual(["title", "rank", "body", "day"]);
-  await rows.getByRole("button", { name: "More for day" }).click();
+  await rows.getByRole("button", { name: "More actions for day" }).click();
   await page.getByRole("menuitem", { name: "Remove" }).click();
   expect(await order()).toEqual(["title", "rank", "body"]);
   await page.getByRole("button", { name: "Undo", exact: true }).last().click();
   expect(await order()).toEqual(["title", "rank", "body", "day"]);
 
   await page.reload();
-  await saved(page, "Your unsaved changes are back.");
+  await saved(page, "Your unsaved changes are restored.");
   expect(await order()).toEqual(["title", "rank", "body", "day"]);
   await page.getByRole("navigation", { name: "Navigation" }).getByRole("link", { name: "Overview" }).click();
   await page
@@ -175,7 +175,7 @@ test("shows both when another admin saved meanwhile, and merges them", async () 
   const page = await console.open("/orbs/rowing/schema");
   await page.getByLabel("Name", { exact: true }).fill("Mine");
   await page.getByLabel("Markets").fill("US\nEU");
-  await page.getByText("No faults").waitFor();
+  await page.getByText("No errors").waitFor();
   await change("rowing", (body) => ({ ...body, name: "Theirs", description: "About the club" }));
   console.allow(/412|409/);
   await page.keyboard.press("Control+s");
@@ -187,7 +187,7 @@ test("shows both when another admin saved meanwhile, and merges them", async () 
   await inspect(page, "schema-conflict");
   await dialog.getByRole("radio", { name: /^Yours/ }).check();
   await merge.click();
-  await page.getByText("No faults").waitFor();
+  await page.getByText("No errors").waitFor();
   expect(JSON.parse(await json(page).inputValue())).toMatchObject({
     name: "Mine",
     description: "About the club",
@@ -203,18 +203,18 @@ test("tells what a change does to stored entries before it happens", async () =>
   await console.seedEntry("tennis", { module: "news", schema: "post", values });
   const page = await console.open("/orbs/tennis/schema?at=/modules/0/schemas/0");
   const rows = page.getByRole("region", { name: "Fields" });
-  await rows.getByRole("button", { name: "More for body" }).click();
+  await rows.getByRole("button", { name: "More actions for body" }).click();
   await page.getByRole("menuitem", { name: "Remove" }).click();
   await page.getByText("1 entry has a value of body.").waitFor();
-  await page.getByRole("button", { name: "Bring body back" }).click();
+  await page.getByRole("button", { name: "Restore body" }).click();
   await page.getByText("1 entry has a value of body.").waitFor({ state: "detached" });
   await page.getByRole("region", { name: "Fields" }).getByRole("button", { name: /^body/ }).waitFor();
   await page.getByRole("button", { name: "Remove", exact: true }).click();
-  await page.getByText("No faults").waitFor();
+  await page.getByText("No errors").waitFor();
   await page.getByRole("button", { name: "Review and publish" }).click();
   const review = page.getByRole("dialog", { name: "Review and publish" });
   await review.getByText("Removed schema news/post").waitFor();
-  await review.getByText("Needs your consent").waitFor();
+  await review.getByText("Needs confirmation").waitFor();
   expect(await review.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
   await inspect(page, "schema-effects");
   await review.getByRole("checkbox", { name: /Hide these entries/ }).check();

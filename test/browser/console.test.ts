@@ -54,7 +54,7 @@ test("leads from an empty platform to a published orb", async () => {
   expect(await page.getByLabel("Languages").getAttribute("aria-invalid")).toBe("true");
   await inspect(page, "console-create-fault");
   await page.getByLabel("Languages").fill("en, de");
-  await page.getByLabel("First kind of content").fill("Article");
+  await page.getByLabel("First content type").fill("Article");
   await page.getByRole("button", { name: "Create orb" }).click();
   await page.getByRole("heading", { level: 1, name: "My blog" }).waitFor();
   await page.getByRole("heading", { name: "Next steps" }).waitFor();
@@ -82,7 +82,7 @@ test("creates an orb from JSON, and leads to the place of each fault", async () 
   expect(await selected()).toBe('"strin"');
   await inspect(page, "console-paste-fault");
   await area.fill(`{ "id": "pasted",\n "modules": ${modules("string")} }`);
-  await page.getByLabel("Publish at once").uncheck();
+  await page.getByLabel("Publish now").uncheck();
   await page.getByRole("button", { name: "Create orb" }).click();
   await page.getByRole("heading", { level: 1, name: "pasted" }).waitFor();
   await page.getByRole("main").getByText("Draft", { exact: true }).waitFor();
@@ -90,10 +90,10 @@ test("creates an orb from JSON, and leads to the place of each fault", async () 
   await page.getByRole("main").getByText("Published", { exact: true }).waitFor();
   // Deleting asks first.
   await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("menuitem", { name: "Delete for good" }).click();
+  await page.getByRole("menuitem", { name: "Delete permanently" }).click();
   const dialog = page.getByRole("dialog", { name: "Delete pasted?" });
   await inspect(page, "console-confirm");
-  await dialog.getByRole("button", { name: "Delete for good" }).click();
+  await dialog.getByRole("button", { name: "Delete permanently" }).click();
   await page.getByRole("table").getByRole("link", { name: "My blog" }).waitFor();
   expect(await page.getByRole("link", { name: "pasted" }).count()).toBe(0);
 });
@@ -123,7 +123,7 @@ test("shows admins all orbs, and moves between pages by keyboard", async () => {
   expect(asked.filter((path) => path === "/api/admin/orbs/shop")).toHaveLength(1);
   expect(asked.filter((path) => path === "/api/discovery/me?orb=shop")).toHaveLength(1);
   await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
   await page.keyboard.press("Escape");
   expect(await page.getByRole("dialog").count()).toBe(0);
 });
@@ -176,10 +176,10 @@ test("names what needs attention, and repairs a damaged definition", async () =>
   const page = await console.open();
   const concerns = page.getByRole("region", { name: "Needs attention" });
   await concerns.getByText(/^The published definition of my-blog is damaged/).waitFor();
-  await concerns.getByText("Shop has changes that are not published.").waitFor();
+  await concerns.getByText("Shop has unpublished changes.").waitFor();
   await inspect(page, "console-attention");
   await concerns.getByRole("button", { name: "Repair" }).click();
-  await page.getByText("my-blog is repaired.").waitFor();
+  await page.getByText("Repaired my-blog.").waitFor();
   await concerns.getByText(/is damaged/).waitFor({ state: "detached" });
   expect((await call(platform, "GET", "/api/my-blog/content")).status).toBe(200);
 });
@@ -215,7 +215,7 @@ test("remembers the chosen colours, and signs out", async () => {
   await page.reload();
   await account.click();
   expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("dark");
-  await page.getByRole("menuitemradio", { name: "Like the system" }).click();
+  await page.getByRole("menuitemradio", { name: "Same as the system" }).click();
   await account.click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in to the console" }).waitFor();

@@ -57,7 +57,7 @@ export function accountPath(realm: string): string {
   return realm === "auth" ? "/api/auth/signin" : `/api/${encodeURIComponent(realm)}/signin`;
 }
 
-/** Returns the address of a sign-in page that leads back to a page of the console. */
+/** Returns the URL of a sign-in page that redirects back to a page of the console. */
 export const signinPath = (page: string, back: string): string =>
   `${page}?return=${encodeURIComponent(back)}`;
 

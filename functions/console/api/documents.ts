@@ -12,7 +12,7 @@ export interface Template {
   description: string;
 }
 
-/** Checks a change of an orb, and tells its effects on stored entries. Changes nothing. */
+/** Dry run of an update: validates it and returns its effects on stored entries. */
 export const checkOrb = (
   id: string,
   document: unknown,
@@ -29,7 +29,7 @@ export const publishRevision = (id: string, revision: number, force: boolean): P
 export const readLive = (id: string, signal?: AbortSignal): Promise<OrbDocument> =>
   get(orbPath(id), { query: { revision: "published" }, signal });
 
-/** @param against revision to compare with; the one before unless given */
+/** @param against revision to compare with; by default, the previous one */
 export const readRevision = (
   id: string,
   revision: number,

@@ -49,7 +49,7 @@ export async function send(
     signal,
     headers: {
       ...(revision === undefined ? {} : { "if-match": `"${revision}"` }),
-      // A retried POST takes effect once.
+      // The idempotency key makes a retried POST take effect only once.
       ...(method === "POST" ? { "idempotency-key": newKey() } : {}),
       ...headers,
     },

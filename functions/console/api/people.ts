@@ -70,7 +70,7 @@ export const changePerson = (
 
 export const removePerson = (place: PeoplePlace, id: string): Promise<void> => remove(personPath(place, id));
 
-/** Creates a link with which a person who lost all passkeys registers a new one. */
+/** Creates a link for registering a new passkey after all others were lost. */
 export const recoverPerson = (place: PeoplePlace, id: string): Promise<Invitation> =>
   post(`${personPath(place, id)}/recovery`);
 
@@ -94,7 +94,7 @@ export const revokeInvitation = ({ base }: PeoplePlace, token: string): Promise<
 export const listTokens = ({ base }: PeoplePlace, account: string, signal?: AbortSignal): Promise<Token[]> =>
   get(`${base}/tokens`, { query: { account }, signal });
 
-/** Returns the token with its text, which no other answer contains. */
+/** Creates a token. Only this response contains its secret text. */
 export const createToken = (
   { base }: PeoplePlace,
   token: { account: string; name: string; expiresAt: string; scopes: readonly { orb: string; can: Can[] }[] },

@@ -1,4 +1,4 @@
-/** The API of an orb: requests as code. Other pages link here with what they show. */
+/** The API of an orb as sample code. Other pages link here with their current query. */
 import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { discoverOrb } from "../api/orbs.ts";

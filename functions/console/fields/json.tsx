@@ -7,7 +7,7 @@ const pretty = (value: unknown) =>
 
 function JsonInput({ value, onChange, attributes, disabled, onFault }: InputProps) {
   const [text, setText] = useState(pretty(value));
-  /** The value that the text stands for. Another one comes from outside, and replaces the text. */
+  /** The last parsed value. If `value` differs, the parent changed it, so the text is replaced. */
   const own = useRef(value);
   const [fault, setFault] = useState<string>();
   const tell = (message: string | undefined) => {

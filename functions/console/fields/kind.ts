@@ -29,7 +29,7 @@ export interface InputProps extends CellProps {
   /** Connects the input with its label, hint and error. Spread it on the input. */
   attributes: InputAttributes;
   disabled?: boolean;
-  /** Called when what the user has typed is no value, such as `{` in JSON, and when it is one again. */
+  /** Reports a parse error, such as for `{` in JSON; undefined once the input is valid again. */
   onFault?: ((message: string | undefined) => void) | undefined;
   /** Shows another entry beside the form. */
   onOpen?: ((target: EntryTarget) => void) | undefined;

@@ -12,7 +12,7 @@ import { Icon } from "../ui/icon.tsx";
 import { wordsOf } from "../ui/problem.tsx";
 import type { EntryTarget, InputProps } from "./kind.ts";
 
-/** Milliseconds without a key before the search begins. */
+/** Debounce of the search in milliseconds. */
 const PAUSE = 200;
 
 /** Returns the target schema of a reference, and how its entries are named. */
@@ -100,7 +100,7 @@ function Search({ field, onChange, attributes, disabled, managed }: InputProps) 
   const choose = (entry: EntryItem | undefined) => {
     if (entry === undefined) return;
     onChange(entry.id);
-    // The chosen entry takes the place of the search.
+    // The chosen entry replaces the search input.
     setTimeout(() => document.getElementById(attributes.id)?.focus());
   };
   const onKeyDown = (event: KeyboardEvent) => {

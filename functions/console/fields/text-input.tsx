@@ -5,8 +5,8 @@ import type { FieldKind, InputProps } from "./kind.ts";
 const textOf = (value: unknown) => (value === null || value === undefined ? "" : String(value));
 
 /**
- * Keeps what the user types, also while it is no value yet, such as `-` in a number. Passes text that
- * is no value on as it is, so that the platform's check names it.
+ * Keeps the typed text even while it does not parse, such as `-` in a number. Passes text that does not
+ * parse on unchanged, so that the platform's validation reports it.
  */
 export function TextInput({
   field,
@@ -23,7 +23,7 @@ export function TextInput({
   useEffect(() => {
     const parsed = parse(text, field);
     if (!("value" in parsed) || textOf(parsed.value) !== textOf(value)) setText(textOf(value));
-    // Only a new value from outside replaces the text.
+    // Replace the text only when the parent sets a different value.
   }, [value]);
   return (
     <input

@@ -1,4 +1,4 @@
-/** Turns the input schema of a handler into inputs, and their texts into the input. */
+/** Builds form inputs from a handler's input schema, and the call's input from the form. */
 import type { JsonSchema } from "../api/orbs.ts";
 
 export type InputKind = "text" | "number" | "boolean" | "choice" | "json";

@@ -1,4 +1,4 @@
-/** All handlers of the platform, and whether a program answers for each of them. */
+/** All registered handlers, and whether a running service provides each of them. */
 import { useState } from "preact/hooks";
 import { listRegistry, type Registration, removeRegistration } from "../api/handlers.ts";
 import { useLoad } from "../state/load.ts";

@@ -1,4 +1,4 @@
-/** The list of concerns on the first page: damaged definitions, absent handlers, failed deliveries, unpublished drafts. */
+/** Problems listed on the home page: damaged definitions, absent handlers, failed deliveries, unpublished drafts. */
 import type { ComponentChildren } from "preact";
 import { type OrbItem, readOrb } from "../api/orbs.ts";
 import { absentHandlers, hasFailedDeliveries, listFaults } from "../api/platform.ts";
@@ -19,7 +19,7 @@ interface Concern {
   action?: ComponentChildren;
 }
 
-/** Reading an orb restores its damaged definition from its history. */
+/** Repairs an orb: reading it restores a damaged definition from its history. */
 async function repair(orb: string): Promise<void> {
   try {
     await readOrb(orb);
@@ -30,7 +30,7 @@ async function repair(orb: string): Promise<void> {
   }
 }
 
-/** Returns the ids of orbs with failed deliveries. Asks for few orbs at a time. */
+/** Returns the ids of orbs with failed deliveries. Limits concurrent requests. */
 async function failedOrbs(orbs: readonly OrbItem[], signal: AbortSignal): Promise<string[]> {
   const found: string[] = [];
   const waiting = orbs.filter(({ status }) => status !== "ARCHIVED").map(({ id }) => id);

@@ -40,7 +40,7 @@ function contentOf(name: string): object {
   };
 }
 
-/** The form of an orb from nothing. Its first kind of content makes it useful at once. */
+/** The form for a blank orb. It includes one content type, so that the orb is useful at once. */
 export function BlankForm({ busy, error, submit }: Submit) {
   const [name, setName] = useState("");
   const [id, setId] = useState<string>();

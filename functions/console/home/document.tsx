@@ -11,7 +11,7 @@ interface Placed {
   place: Span | undefined;
 }
 
-/** The form of an orb from a whole document. Each fault leads to its place in the text. */
+/** The form for an orb from a JSON document. Each error links to its place in the text. */
 export function DocumentForm({
   busy,
   error,
@@ -22,7 +22,7 @@ export function DocumentForm({
   const box = useRef<HTMLDivElement>(null);
   const [text, setText] = useState(initial);
   const [publish, setPublish] = useState(true);
-  /** The text that the platform judged. Its faults have no place in another one. */
+  /** The text that the platform validated. Its errors do not apply to any other text. */
   const [sent, setSent] = useState("");
   const broken = text.trim() === "" ? undefined : syntaxFault(text);
   const faults = faultsOf(error);

@@ -1,6 +1,6 @@
 /**
  * The cells of an entry: one for each field, and for each language and market of a field that varies. Forms edit cells,
- * and comparisons show them. Plain functions, which change nothing in place.
+ * and comparisons show them. All functions are pure.
  */
 import type { FieldModel, OrbModel, SchemaModel } from "./orb.ts";
 
@@ -79,7 +79,7 @@ export function isEmpty(value: unknown): boolean {
   return held === null || held === undefined || held === "" || (Array.isArray(held) && held.length === 0);
 }
 
-/** Returns whether two values are the same. The order of members does not count; no value is like an empty list. */
+/** Compares two values. Ignores the order of members, and treats a missing value like an empty list. */
 export function same(a: unknown, b: unknown): boolean {
   if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);
   const [left, right] = [compact(a), compact(b)];
@@ -98,7 +98,7 @@ export function same(a: unknown, b: unknown): boolean {
 export const differing = (cells: readonly Cell[], a: Content, b: Content): Cell[] =>
   cells.filter((cell) => !same(valueAt(a, cell), valueAt(b, cell)));
 
-/** A cell that two people may have changed since they began with the same content. */
+/** A cell that differs between two edits of the same base content. */
 export interface Conflict {
   cell: Cell;
   mine: unknown;
@@ -107,7 +107,7 @@ export interface Conflict {
   by: "me" | "them" | "both";
 }
 
-/** Compares two changes of one content. Cells that are the same in both are left out. */
+/** Three-way comparison. Omits cells that are the same in both versions. */
 export function compareChanges(
   cells: readonly Cell[],
   base: Content,
@@ -130,7 +130,7 @@ export function isMissing(content: Content, cell: Cell, languages: readonly stri
 }
 
 /**
- * Returns the values for a write. Empty places of lists are left out. A map of which nothing is left is null.
+ * Returns the values for a write. Empty places of lists are left out. An empty map becomes null.
  * @param fields the fields that the caller may set
  */
 export function valuesToSend(

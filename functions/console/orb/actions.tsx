@@ -57,11 +57,11 @@ export function OrbActions({ orb }: { orb: OrbDocument }) {
       return;
     }
     say(t("orb.deleted", { orb: name }));
-    // The kept list still has the orb.
+    // The cached list still contains the orb.
     refresh("orbs?");
     refresh("palette");
     go("/");
-    // Only after this page is gone: it would ask for the orb again.
+    // Wait until this page is unmounted. It would load the deleted orb again.
     setTimeout(() => refresh(`orbs/${id}`));
   };
   const archived = status === "ARCHIVED";

@@ -15,7 +15,7 @@ import { Time } from "../ui/time.tsx";
 import { OrbActions } from "./actions.tsx";
 import { Steps } from "./steps.tsx";
 
-/** A schema with its entries. Only platform admins learn their number. */
+/** A schema with its entries. Only platform admins see the count. */
 function SchemaRow({ orb, module, schema }: { orb: string; module: ModuleModel; schema: SchemaModel }) {
   const caller = useCaller(orb).data;
   const admin = isPlatformAdmin(caller);

@@ -14,7 +14,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** @param page page of the console that an invited editor gets to see first */
+/** @param page console page that opens for the invited editor */
 export function InviteDialog({ place, roles, page, onClose }: Props & { page: string }) {
   const [role, setRole] = useState(roles[0]?.value ?? "");
   const [edits, setEdits] = useState(true);

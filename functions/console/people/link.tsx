@@ -4,7 +4,7 @@ import { t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 
-/** Modules of empty space that readers of QR codes need around a code. */
+/** Quiet zone around a QR code, in modules. */
 const QUIET = 4;
 
 function QrCode({ text, label }: { text: string; label: string }) {

@@ -1,4 +1,4 @@
-/** One account: its role and state, a recovery link, its tokens, and its end. */
+/** One account: its role, state, recovery link, tokens and removal. */
 import { useState } from "preact/hooks";
 import {
   changePerson,

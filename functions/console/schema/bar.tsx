@@ -37,11 +37,11 @@ export function Views({ view, setView }: { view: View; setView: (view: View) => 
   );
 }
 
-/** What the platform says of the document. */
+/** The result of the platform's validation. */
 export function CheckState({ editor }: { editor: Editor }) {
   const count = editor.faults.value.length;
   const state = editor.check.value;
-  // While another person's revision waits for a decision, nothing is checked.
+  // Validation pauses until the user resolves a conflict.
   if (editor.theirs.value !== undefined) return null;
   const [tone, text] = editor.broken.value
     ? (["bad", t("schema.broken")] as const)

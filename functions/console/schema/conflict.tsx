@@ -1,4 +1,4 @@
-/** Two people changed the document: shows both, and merges them. */
+/** Resolves an edit conflict: shows both versions, and merges them. */
 import { useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
@@ -20,7 +20,7 @@ export function ConflictDialog({
 }: {
   editor: Editor;
   theirs: Base;
-  /** Who saved meanwhile. */
+  /** Name of the other user. */
   name: string;
   onClose: () => void;
 }) {

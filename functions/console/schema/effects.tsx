@@ -7,7 +7,7 @@ import { Link } from "../ui/link.tsx";
 
 type Change = DryRun["impact"]["changes"][number];
 
-/** Whether a change concerns any entry. Changes of empty schemas need no attention. */
+/** Whether a change affects stored entries. */
 const matters = ({ entries, severity }: Change) => entries > 0 && severity !== "index";
 
 function Severity({ of: { refused, forceable, severity } }: { of: Change }) {
@@ -71,6 +71,6 @@ export function Effects({ of: { impact }, orb }: { of: DryRun; orb: string }) {
   );
 }
 
-/** Whether only changes stand in the way that the user can confirm. */
+/** Whether the user can confirm every change that blocks publishing. */
 export const canForce = ({ refused, impact }: DryRun): boolean =>
   refused && impact.duplicates.length === 0 && impact.changes.every((one) => !one.refused || one.forceable);

@@ -15,7 +15,7 @@ import { Pager } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import { operationOf, RevisionDetail } from "./revision.tsx";
 
-/** Lines of a summary that the list shows. */
+/** Maximum number of summary lines in the list. */
 const SHOWN = 3;
 
 function Row({

@@ -48,12 +48,12 @@ export function JsonPane({ editor }: { editor: Editor }) {
       current.scrollTop = Math.max(0, top - current.clientHeight / 4);
   };
   useEffect(() => {
-    // While the user types here, the text must not move.
+    // Do not scroll while the user is typing here.
     if (document.activeElement !== area.current && parsed.fault === undefined)
       reveal(selected === "" ? 0 : placeOf(parsed, selected));
   }, [selected]);
   useEffect(() => {
-    // New text can move either side without an event.
+    // New text can change the scroll position without a scroll event.
     if (numbers.current !== null) numbers.current.scrollTop = area.current?.scrollTop ?? 0;
   });
   const follow = () => {

@@ -30,7 +30,7 @@ import { Tree } from "./tree.tsx";
 
 type Opened = "review" | "conflict" | "module" | undefined;
 
-/** ⌘Z and ⇧⌘Z, also within inputs: the browser's own undo does not know the other side. */
+/** Handles ⌘Z and ⇧⌘Z everywhere. Native undo in an input would not undo form and JSON together. */
 function useUndoKeys(editor: Editor): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

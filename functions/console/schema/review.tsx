@@ -1,4 +1,4 @@
-/** Review and publish: what changed, and what it does to stored entries, before anything happens. */
+/** Review before publishing: the changes, and their effects on stored entries. */
 import { useEffect, useState } from "preact/hooks";
 import { checkOrb, readLive } from "../api/documents.ts";
 import type { DryRun } from "../api/orbs.ts";
@@ -19,7 +19,7 @@ import { Changes, wordsOf } from "./words.tsx";
 
 type Result = { effects: DryRun } | { error: unknown } | undefined;
 
-/** Asks the platform again, because entries and other drafts may have changed since the last check. */
+/** Runs the dry run again: entries and other drafts may have changed since the last one. */
 function useEffects(editor: Editor, force: boolean): Result {
   const [result, setResult] = useState<Result>();
   useEffect(() => {

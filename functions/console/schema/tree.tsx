@@ -1,4 +1,4 @@
-/** What the document consists of. The form shows what is chosen here. */
+/** The outline of the document. The form shows the selected node. */
 import { t } from "../texts/t.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
@@ -15,7 +15,7 @@ const PARTS = [
   ["/schedules", "schedules", "clock"],
 ] as const satisfies readonly (readonly [string, string, IconName])[];
 
-/** Parts of the document that a part of the tree stands for. */
+/** Paths of the document that belong to a tree node. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   "": ["", "/id", "/name", "/description", "/languages", "/markets", "/modules"],
   "/access": ["/access", "/session", "/branding"],
@@ -56,7 +56,7 @@ function Node({
   );
 }
 
-/** Arrow keys move between all that can be chosen. */
+/** Arrow keys move the focus between nodes. */
 function onKeyDown(event: KeyboardEvent & { currentTarget: HTMLElement }) {
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   if (step === 0) return;

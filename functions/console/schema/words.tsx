@@ -1,4 +1,4 @@
-/** Differences of documents in words. */
+/** Describes differences between documents in words. */
 import { has, t } from "../texts/t.ts";
 import { Icon } from "../ui/icon.tsx";
 import type { Difference, Way } from "./document/merge.ts";
@@ -16,7 +16,7 @@ type Tone = "added" | "removed" | "changed";
 
 const SHOWN = 60;
 
-/** Returns a value in few characters. */
+/** Returns a value as text, truncated. */
 export function brief(value: Json | undefined): string {
   if (value === undefined) return t("change.none");
   const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -26,7 +26,7 @@ export function brief(value: Json | undefined): string {
 /** Kinds of items by the list that holds them. */
 const ITEMS = ["roles", "uses", "hooks", "schedules", "providers"] as const;
 
-/** Returns what a way leads to: `field price (catalog/product)`, and the rest of the way. */
+/** Splits a path into a description, such as `field price of catalog/product`, and the rest. */
 function subjectOf(way: Way): { what: string; rest: Way } {
   const [first, module, schemas, schema, fields, field] = way;
   if (first === "modules" && module !== undefined) {
@@ -57,7 +57,7 @@ export function wordsOfWay(way: Way): string {
   return rest === way ? label : `${what}, ${label}`;
 }
 
-/** Returns what an added module, schema or field consists of. */
+/** Summarizes an added module, schema or field. */
 function contentOf({ schemas, fields, type }: JsonObject): string {
   const named = (list: Json | undefined, name: string) =>
     listOf(list).map((item) => textOf(objectOf(item)[name]));

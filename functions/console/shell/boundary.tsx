@@ -3,7 +3,7 @@ import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 
-/** Shows an error of the console itself instead of an empty page. Another path shows its page again. */
+/** Error boundary of a page. Navigating to another path resets it. */
 export class Boundary extends Component<
   { path: string; children: ComponentChildren },
   { error?: unknown; path?: string }

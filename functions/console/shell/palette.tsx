@@ -24,7 +24,7 @@ export function useKeys(): void {
         open.value = open.value === "palette" ? undefined : "palette";
         return;
       }
-      // Dialogs have keys of their own, and letters are text where the user types.
+      // Ignore keys inside dialogs, and plain letters in text inputs.
       if (document.querySelector("dialog[open]") !== null || (typing && !key.startsWith("mod+"))) return;
       if (key === "?") {
         event.preventDefault();

@@ -1,4 +1,4 @@
-/** The frame of every page: header, navigation, the page, and what lies above it. */
+/** The frame of every page: header, navigation, page, and overlays. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";

@@ -1,4 +1,4 @@
-/** Leads to the right sign-in page, and back. */
+/** Links to the sign-in pages, which return to the current page. */
 import { accountPath, type Caller, signinPath } from "../api/caller.ts";
 import { discoverOrbs } from "../api/orbs.ts";
 import { titleOf } from "../model/orb.ts";
@@ -10,7 +10,7 @@ import { orbLink } from "./nav.ts";
 
 const here = () => location.pathname + location.search;
 
-/** Sign-in pages of the published orbs, for visitors who come to no orb in particular. */
+/** Sign-in pages of the published orbs, for visitors whose URL names no orb. */
 function OrbSignIns() {
   const { data: orbs = [] } = useLoad("published", discoverOrbs);
   if (orbs.length === 0) return null;
@@ -56,7 +56,7 @@ export function SignIn({ caller }: { caller: Caller }) {
   );
 }
 
-/** Says that the signed-in account may not see a page. */
+/** Shown when the signed-in account has no access to a page. */
 export function NotAllowed({ caller }: { caller: Caller }) {
   return (
     <Page title={t("signin.refused")} lead={t("signin.refusedLead", { name: caller.account?.name ?? "" })}>

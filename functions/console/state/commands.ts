@@ -4,18 +4,18 @@ import { useEffect } from "preact/hooks";
 
 export interface Command {
   id: string;
-  /** Its effect, as people read it. */
+  /** Label in the palette. */
   title: string;
   /** Heading in the palette. */
   group: string;
-  /** Further words that find it. */
+  /** Additional search terms. */
   words?: string;
   /** Key that runs it, such as `n` or `mod+s` (⌘ on a Mac, Ctrl elsewhere). */
   key?: string;
   run: () => void;
 }
 
-/** All commands that can run now. Later ones come first for the same key. */
+/** All available commands. For the same key, the latest registration wins. */
 export const commands = signal<readonly Command[]>([]);
 
 /** Offers commands while the component is shown. Pass `null` for none. @param on values that the commands depend on */

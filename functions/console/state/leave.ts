@@ -2,10 +2,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { AroundNavHandler } from "wouter-preact";
 
-/** Asks whether to leave. Undefined while there is nothing to lose. */
+/** Asks whether to leave. Undefined if there are no unsaved changes. */
 let guard: (() => Promise<boolean>) | undefined;
 
-/** Navigates, after the user agreed to lose unsaved changes. A change of the query leaves no page. */
+/** Asks the guard before navigating to another path. A new query string on the same path needs no question. */
 export const guarded: AroundNavHandler = (navigate, to, options) => {
   const { pathname } = new URL(to, location.href);
   if (guard === undefined || pathname === location.pathname) navigate(to, options);
@@ -19,7 +19,7 @@ export const guarded: AroundNavHandler = (navigate, to, options) => {
 
 /**
  * Guards the page while there are unsaved changes.
- * @param ask returns whether to leave all the same
+ * @param ask returns whether to leave anyway
  */
 export function useLeaveGuard(unsaved: boolean, ask: () => Promise<boolean>): void {
   const newest = useRef(ask);
@@ -29,7 +29,7 @@ export function useLeaveGuard(unsaved: boolean, ask: () => Promise<boolean>): vo
     const own = () => newest.current();
     const here = location.href;
     const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
-    // Listens before the router, so that the page stays while the user is asked.
+    // Runs before the router's listener, so that the page stays mounted during the question.
     const onPop = (event: PopStateEvent) => {
       const target = location.href;
       if (guard !== own || new URL(target).pathname === new URL(here).pathname) return;
@@ -52,7 +52,7 @@ export function useLeaveGuard(unsaved: boolean, ask: () => Promise<boolean>): vo
   }, [unsaved]);
 }
 
-/** Lets the next navigation pass, because its changes were saved. */
+/** Lets the next navigation pass without a question, for example after a save. */
 export function leaveFreely(): void {
   guard = undefined;
 }

@@ -1,16 +1,15 @@
-/** Loads data from the API, keeps it, and shows the kept data while it is loaded again. */
+/** A stale-while-revalidate cache of API data. */
 import { type Signal, signal } from "@preact/signals";
 import { useCallback, useEffect } from "preact/hooks";
 
 export interface Loaded<T> {
   /** The newest data; undefined until the first answer. */
   data: T | undefined;
-  /** Why the newest attempt failed; undefined if it did not. */
+  /** The error of the latest attempt; undefined if it succeeded. */
   error: unknown;
   busy: boolean;
-  /** Loads again. */
   reload: () => Promise<void>;
-  /** Replaces the data, for example by the answer to a change. */
+  /** Replaces the cached data, for example with the response to a write. */
   set: (data: T) => void;
 }
 
@@ -22,19 +21,19 @@ interface State {
 
 type Load = (signal: AbortSignal) => Promise<unknown>;
 
-/** One key: its data, and the components that show it now. */
+/** One cache entry: its data, and the loaders of the mounted components that use it. */
 interface Shared {
   state: Signal<State>;
   loads: Set<Load>;
-  /** The request that runs, of which the answer counts. */
+  /** The latest request. Responses to older ones are ignored. */
   request: AbortController | undefined;
-  /** When the data arrived, in milliseconds. */
+  /** When the data arrived, in milliseconds since the epoch. */
   at: number;
 }
 
-/** Most keys that are kept. The oldest that no component shows is forgotten first. */
+/** Maximum number of cached keys. Evicts the oldest one that no mounted component uses. */
 const KEPT = 200;
-/** Milliseconds in which data is new, so that components that appear together ask once. */
+/** Data younger than this many milliseconds is not requested again by another component. */
 const FRESH = 2_000;
 
 const EMPTY: State = { data: undefined, error: undefined, busy: false };
@@ -61,7 +60,7 @@ async function run(one: Shared): Promise<void> {
   one.request = request;
   one.state.value = { ...one.state.value, busy: true };
   const finish = (result: Partial<State>) => {
-    // A newer request, or data that was set meanwhile, wins.
+    // Ignore the response if a newer request or `keep` replaced this one.
     if (one.request !== request) return;
     one.request = undefined;
     one.at = Date.now();
@@ -74,7 +73,7 @@ async function run(one: Shared): Promise<void> {
   }
 }
 
-/** A component begins to show a key. Returns how it ends. */
+/** Subscribes a component to a key. Returns the function that unsubscribes. */
 function show(one: Shared, load: Load): () => void {
   const known = one.loads.size > 0 || Date.now() - one.at < FRESH;
   one.loads.add(load);
@@ -95,7 +94,7 @@ function show(one: Shared, load: Load): () => void {
  */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const one = sharedOf(key ?? "");
-  // A new function with the same key loads the same data.
+  // `load` is not a dependency: the key alone identifies the data.
   useEffect(() => (key === null ? undefined : show(sharedOf(key), load)), [key]);
   const { data, error, busy } = one.state.value;
   const reload = useCallback(() => (key === null ? Promise.resolve() : run(sharedOf(key))), [key]);
@@ -114,7 +113,7 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
   };
 }
 
-/** Replaces kept data. */
+/** Replaces the cached data of a key. */
 export function keep(key: string, data: unknown): void {
   const one = sharedOf(key);
   one.request?.abort();
@@ -123,7 +122,7 @@ export function keep(key: string, data: unknown): void {
   one.state.value = { data, error: undefined, busy: false };
 }
 
-/** Loads all data again whose key begins with a prefix, and forgets the data that no component shows. */
+/** Reloads all keys with a prefix. Drops those that no mounted component uses. */
 export function refresh(prefix: string): void {
   for (const [key, one] of shared) {
     if (!key.startsWith(prefix)) continue;

@@ -10,8 +10,8 @@ import { type Loaded, useLoad } from "./load.ts";
 const known = new Set<string | undefined>();
 
 /**
- * Reads the caller. If the session has ended, keeps the caller that is known, so that a form keeps what was typed, and
- * lets the shell ask to sign in again.
+ * Reads the caller. If the session has ended, throws, so that the cached caller and open forms stay, and the shell asks
+ * the user to sign in again.
  */
 async function readKnownCaller(orb: string | undefined, signal: AbortSignal): Promise<Caller> {
   const caller = await readCaller(orb, signal);

@@ -16,6 +16,6 @@ export function setTheme(choice: Theme): void {
     if (choice === "system") localStorage.removeItem(NAME);
     else localStorage.setItem(NAME, choice);
   } catch {
-    // The browser blocks storage. The choice holds until the page is left.
+    // Storage is blocked. The choice lasts until the page is closed.
   }
 }

@@ -9,7 +9,7 @@ import { SelectField } from "../ui/form.tsx";
 import { Page } from "../ui/page.tsx";
 import { ProblemBox } from "../ui/problem.tsx";
 
-/** Messages that the page holds. Older ones go. */
+/** Maximum number of messages on the page. Older ones are dropped. */
 const MOST = 200;
 
 interface Line {

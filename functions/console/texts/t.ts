@@ -9,7 +9,7 @@ export type TextKey = { [A in keyof Texts & string]: `${A}.${keyof Texts[A] & st
 
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** A text, or its forms by number. The value `count` selects the form. */
+/** A text, or its plural forms. The value `count` selects the form. */
 type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
 
 export const LANGUAGE = "en";
@@ -17,7 +17,7 @@ export const LANGUAGE = "en";
 const plurals = new Intl.PluralRules(LANGUAGE);
 const numbers = new Intl.NumberFormat(LANGUAGE);
 
-/** Returns a number as people write it. */
+/** Formats a number with separators: `12,500`. */
 export const formatNumber = (value: number): string => numbers.format(value);
 
 /** Returns a text with its values filled in: `t("home.entries", { count: 3 })`. */
@@ -35,7 +35,7 @@ export function t(key: TextKey, values: TextValues = {}): string {
   });
 }
 
-/** Returns a key that is known only at run time, such as that of a state. */
+/** Returns whether a key that is built at run time, such as that of a state, exists. */
 export function has(key: string): key is TextKey {
   const [area = "", name = ""] = key.split(".", 2);
   return Object.hasOwn((texts as Readonly<Record<string, object>>)[area] ?? {}, name);

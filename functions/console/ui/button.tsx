@@ -9,7 +9,7 @@ interface ButtonProps extends Attributes {
   kind?: "primary" | "plain" | "danger" | "quiet";
   size?: "small";
   icon?: IconName;
-  /** Whether the button's work runs. It cannot be pressed again until then. */
+  /** Whether the action is running. Disables the button until it ends. */
   busy?: boolean;
   disabled?: boolean;
   type?: "button" | "submit";
@@ -65,7 +65,7 @@ export function IconButton({
   );
 }
 
-/** Copies a text, and says so for a moment. */
+/** Copies a text to the clipboard, and confirms it briefly. */
 export function CopyButton({ text, label = t("ui.copy") }: { text: string; label?: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {

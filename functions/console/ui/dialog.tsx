@@ -26,7 +26,7 @@ export function Dialog({
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    // Begin at the first input, or at the first answer to a question, rather than at the button that closes.
+    // Focus the first input or action instead of the close button.
     const inputs = ":is(input, select, textarea):not(:disabled)";
     const first =
       dialog.current?.querySelector<HTMLElement>(inputs) ?? dialog.current?.querySelector("footer button");
@@ -71,11 +71,11 @@ interface Question {
 
 const question = signal<Question | undefined>(undefined);
 
-/** Asks before something that cannot be undone. Returns whether the user confirmed. */
+/** Asks for confirmation of a dangerous action. Returns whether the user confirmed. */
 export function confirm(asked: {
   title: string;
   text: ComponentChildren;
-  /** The text of the button: the verb of what happens. */
+  /** The label of the confirm button: a verb. */
   action: string;
   danger?: boolean;
 }): Promise<boolean> {

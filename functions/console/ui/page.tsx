@@ -9,7 +9,7 @@ export interface Crumb {
   to: string;
 }
 
-/** The way to the current page. The header shows it. */
+/** The breadcrumb of the current page, for the header. */
 export const crumbs = signal<readonly Crumb[]>([]);
 
 /** Path of the page whose heading was focused last. The first page leaves the focus to the browser. */

@@ -12,7 +12,7 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["day", 7],
 ];
 
-/** Returns a time as people say it: `5 minutes ago`. Times that are more than a week away are dates. */
+/** Returns a relative time: `5 minutes ago`. Beyond a week, returns a date. */
 export function ago(at: Date, now: Date): string {
   let distance = (at.getTime() - now.getTime()) / 1000;
   for (const [unit, size] of UNITS) {
@@ -25,13 +25,13 @@ export function ago(at: Date, now: Date): string {
 /** Returns a time with its time zone. */
 export const exactTime = (at: string): string => exact.format(new Date(at));
 
-/** Counts half minutes. All times on the screen share it, however many there are. */
+/** Incremented every 30 seconds. All `Time` components share this timer. */
 const tick = signal(0);
 setInterval(() => tick.value++, 30_000);
 
-/** A moment in words; the exact time with its time zone is its tooltip. */
+/** A relative time. The tooltip has the exact time with its time zone. */
 export function Time({ at }: { at: string }) {
-  // Reading the count draws the time again. A new moment may be later than the last count, so ask the clock.
+  // Reading the signal subscribes to it. Use the current clock, because `at` may be later than the last tick.
   tick.value;
   return (
     <time dateTime={at} title={exactTime(at)}>

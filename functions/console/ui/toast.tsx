@@ -18,7 +18,7 @@ const dismiss = (id: number) => {
   toasts.value = toasts.value.filter((toast) => toast.id !== id);
 };
 
-/** Milliseconds that a message stays. Errors stay until they are closed. */
+/** Milliseconds until a message disappears. Errors stay until the user closes them. */
 const STAY = 6_000;
 
 /** Says that something was done, perhaps with a way to undo it. */

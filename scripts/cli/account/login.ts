@@ -12,7 +12,7 @@ import { type Answer, listen } from "./loopback.ts";
 import { baseFor } from "./realm.ts";
 import { parseScopes, requireDays, type Scope, scopesInWords, scopesText } from "./scopes.ts";
 
-/** Time for the person to sign in and to allow the command. */
+/** Time for the user to sign in and to allow the command. */
 const WAIT_MS = 10 * 60_000;
 
 export interface LoginOptions {
@@ -87,7 +87,7 @@ async function pastedCode(signal: AbortSignal): Promise<string> {
   }
 }
 
-/** Signs in with a browser on another computer: the person copies the code into the terminal. */
+/** Signs in with a browser on another computer: the user copies the code into the terminal. */
 async function signInElsewhere(
   page: (more: Record<string, string>) => string,
   exchange: (code: string) => Promise<Created>,
@@ -97,7 +97,7 @@ async function signInElsewhere(
   return exchange(await within(pastedCode, stopped));
 }
 
-/** Signs in with a browser on this computer, which brings the code to a loopback address. */
+/** Signs in with a browser on this computer, which returns the code to a loopback address. */
 async function signInHere(
   context: Context,
   page: (more: Record<string, string>) => string,
@@ -169,7 +169,7 @@ export async function login(context: Context, options: LoginOptions): Promise<nu
   const { url, env } = context;
   const { days, signal } = options;
   requireDays(days);
-  // Requests of the sign-in carry no token, because an older one may have ended.
+  // Send no token: a stored one may have expired.
   const open = createTransport({ url });
   const base = await baseFor({ ...context, transport: open }, options.orb);
   const scopes = scopesFor(base, options.scopes);
@@ -246,7 +246,7 @@ export async function logout(context: Context): Promise<number> {
     try {
       await revoke(createTransport({ url, token: stored.token }), base);
     } catch (error) {
-      // A token that has ended needs no revocation, nor does one whose orb is gone.
+      // An expired token needs no revocation, and neither does a token of a deleted orb.
       const ended = isProblem(error) && (error.status === 401 || error.status === 404);
       if (!ended) {
         context.note(

@@ -1,23 +1,23 @@
-/** Receives the answer of the sign-in page on a loopback address of this computer (RFC 8252). */
+/** Receives the response of the sign-in page on a loopback address (RFC 8252). */
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CommandError } from "../command/context.ts";
 
-/** An answer that the browser brought. */
+/** The response that the browser delivered. */
 export interface Answer {
-  /** Null if the person refused. */
+  /** Null if the user refused. */
   code: string | null;
-  /** Sends the browser on, and resolves when it has the response. */
+  /** Redirects the browser, and resolves once it has the response. */
   leadTo(url: string): Promise<void>;
 }
 
 export interface Listener extends AsyncDisposable {
-  /** Address that receives the answer. */
+  /** Address that receives the response. */
   redirect: string;
-  /** Address on this computer that leads to the sign-in page once. */
+  /** One-time local address that redirects to the sign-in page. */
   start: string;
-  /** Resolves with the answer that has the right state. */
+  /** Resolves with the response that has the expected state. */
   answer: Promise<Answer>;
   /** Sets the address of the sign-in page. */
   leadsTo(url: string): void;
@@ -47,7 +47,7 @@ function redirectTo(response: ServerResponse, url: string): void {
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Returns whether two addresses name the same platform. Names of this computer are alike. */
+/** Returns whether two addresses name the same platform. All loopback names are equal. */
 export function isSameOrigin(a: string, b: string): boolean {
   if (!URL.canParse(a) || !URL.canParse(b)) return false;
   const [left, right] = [new URL(a), new URL(b)];
@@ -58,9 +58,9 @@ export function isSameOrigin(a: string, b: string): boolean {
 
 /**
  * Listens on a free port of 127.0.0.1.
- * @param expected.state the answer must bring this secret back, so that no other page or program can send one
- * @param expected.url address of the platform. An answer of another platform is an error: its code must not be sent to
- * this one.
+ * @param expected.state secret that the response must contain, so that no other page or program can forge one
+ * @param expected.url address of the platform. A response from another platform is an error: its code must not be sent
+ * to this one.
  */
 export async function listen(expected: { state: string; url: string }): Promise<Listener> {
   let target: string | undefined;
@@ -70,7 +70,7 @@ export async function listen(expected: { state: string; url: string }): Promise<
     resolve = resolves;
     reject = rejects;
   });
-  // The command may end before it waits for the answer.
+  // Prevents an unhandled rejection if the command ends before it awaits the response.
   answer.catch(() => undefined);
   let host = "";
 

@@ -39,7 +39,7 @@ async function baseOf(context: Context, orb: string | undefined): Promise<string
 const queryOf = ({ account }: OwnerOptions): Record<string, string> =>
   account === undefined ? {} : { account };
 
-/** Adds to a refused request what to do about it. Only tokens with `manage` can manage tokens. */
+/** Adds a hint to a 403: only tokens with `manage` can manage tokens. */
 async function advised<T>(context: Context, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

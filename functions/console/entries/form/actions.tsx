@@ -1,4 +1,4 @@
-/** What can be done with the entry: buttons for the next step, a menu for the rest, and the same as commands. */
+/** The actions of an entry: buttons for the next step, a menu for the others, and commands for both. */
 import { useRef } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import type { EntryItem, EntryPlace } from "../../api/entries.ts";
@@ -117,7 +117,7 @@ export function Actions({
   const acts = more.filter((act) => act !== false);
   /** Whether to offer a new entry: nothing in this one is left to save. */
   const isNext = entry !== undefined && !isChanged && rights.may("create");
-  // A key can be pressed before `useCommands` has registered the newest commands, so commands read the newest values here.
+  // A key press can come before `useCommands` has run again, so commands read the newest values here.
   const newest = useRef({ acts, canSave, publishable, save });
   newest.current = { acts, canSave, publishable, save };
   const names = acts.map(({ label }) => label).join();

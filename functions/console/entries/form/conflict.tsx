@@ -1,4 +1,4 @@
-/** Shows the changes of two people, who chose neither for the other. The user chooses for each value, and then saves. */
+/** Resolves an edit conflict: the user picks one version of each value, and then saves. */
 import { useState } from "preact/hooks";
 import type { EntryItem } from "../../api/entries.ts";
 import { Shown } from "../../fields/shown.tsx";

@@ -1,4 +1,4 @@
-/** The content of the form: what it began with, what the user has typed, and what is stored now. */
+/** The state of the form: the base revision, the user's edits, and the stored entry. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { EntryItem } from "../../api/entries.ts";
 import { type Cell, type Content, differing, valueAt, withValue } from "../../model/cells.ts";
@@ -23,20 +23,20 @@ export interface Draft {
   content: Content;
   /** Cells that differ from the base. */
   changed: readonly Cell[];
-  /** Whether the form holds what was typed before the page was loaded. */
+  /** Whether unsaved changes were restored after a reload. */
   restored: boolean;
   set: (cell: Cell, value: unknown) => void;
-  /** Begins again with a stored or chosen content. */
+  /** Resets the form to a base, optionally with other content. */
   begin: (base: Base, content?: Content) => void;
-  /** Takes over a stored revision. What was typed since it was sent stays in the form. */
+  /** Makes a saved revision the new base. Keeps what the user typed while the save was pending. */
   stored: (entry: EntryItem, sent: Content) => void;
-  /** Keeps what was typed since an entry was sent for the form of that entry, which restores it. */
+  /** Hands what the user typed while a new entry was being created to that entry's own form. */
   carry: (entry: EntryItem, sent: Content, key: string) => void;
 }
 
 const baseOf = (entry: EntryItem): Base => ({ revision: entry.revision, content: contentOf(entry) });
 
-/** Returns a stored content with what was typed since it was sent. */
+/** Returns the stored content plus what the user typed while the save was pending. */
 const withTyped = (cells: readonly Cell[], sent: Content, now: Content, stored: Content): Content =>
   differing(cells, sent, now).reduce(
     (to, cell) => withValue(to, cell, valueAt(now, cell)),
@@ -73,7 +73,7 @@ export function useDraft({
   newest.current = content;
   const changed = useMemo(() => differing(cells, base.content, content), [cells, base, content]);
   const isChanged = changed.length > 0;
-  // Another revision replaces the form's content only while there is nothing to lose.
+  // Adopt a newer revision only if there are no unsaved changes.
   useEffect(() => {
     if (entry === undefined || entry.revision <= base.revision || isChanged) return;
     setState({ base: baseOf(entry), content: contentOf(entry), restored: false });

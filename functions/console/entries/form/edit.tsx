@@ -31,7 +31,7 @@ async function read(
   const live = () => readEntry(place, id, { signal, query: { revision: "published" } });
   if (!drafts(true)) return live();
   if (drafts(false)) return readEntry(place, id, { signal });
-  // Only the creator sees the draft. Whether that is the caller, the live version tells; a draft has none.
+  // The caller may read drafts of own entries only. The live version names the creator, but may not exist.
   const shown = await live().catch((error: unknown) => {
     if (isProblem(error) && error.status === 404) return undefined;
     throw error;

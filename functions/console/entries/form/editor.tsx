@@ -70,17 +70,17 @@ export function Editor({
   const nameOf = useNames(caller);
   const [target, setTarget] = useState<EntryTarget>();
   const [revealed, setRevealed] = useState<Content>();
-  /** What was typed and is no value, by the place of its cell. */
+  /** Parse errors of inputs, by the pointer of the cell. */
   const typed = useRef(new Map<string, string>());
   const [checked, setChecked] = useState<readonly Fault[]>([]);
-  /** Places that changed since the last check, so that its faults are out of date there. */
+  /** Cells that changed since the last validation. Its errors no longer apply to them. */
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const saving = useSaving({
     place,
     orb,
     entry,
     draft,
-    // A field that the caller may not set is left out, so that it stays.
+    // Omitting a field that the caller cannot write keeps its stored value.
     writable: fields.filter(
       ({ name }) =>
         rights.writable.has(name) &&
@@ -129,7 +129,7 @@ export function Editor({
   const faults = [...checked, ...faultsOf(saving.problem)].filter(
     ({ path }) => ![...touched].some((one) => path === one || path.startsWith(`${one}/`)),
   );
-  // A fault may be in a language that is not shown.
+  // The error may be in a language that is hidden.
   useEffect(() => {
     if (saving.problem === undefined) return;
     setTouched(new Set());

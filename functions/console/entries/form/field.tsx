@@ -27,7 +27,7 @@ export interface FormContext {
   revealed: Content | undefined;
   reveal: (() => Promise<void>) | undefined;
   set: (cell: Cell, value: unknown) => void;
-  /** Reports what was typed and is no value. */
+  /** Reports input that cannot be parsed. */
   tell: (cell: Cell, message: string | undefined) => void;
   open: (target: EntryTarget) => void;
 }

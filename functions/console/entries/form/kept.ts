@@ -7,7 +7,7 @@ import type { Content } from "../../model/cells.ts";
 import type { SchemaModel } from "../../model/orb.ts";
 
 export interface Kept {
-  /** What the changes began with, and its revision; 0 for a new entry. */
+  /** The content that the changes are based on, and its revision; 0 for a new entry. */
   base: Content;
   revision: number;
   draft: Content;
@@ -31,7 +31,7 @@ export function keepDraft(key: string, { base, revision, draft }: Kept, schema: 
     const kept: Kept = { base, revision, draft: without(draft, schema, base) };
     sessionStorage.setItem(key, JSON.stringify(kept));
   } catch {
-    // The browser has no room or blocks storage. The changes stay in the form.
+    // Storage is full or blocked. The changes are still in the form.
   }
 }
 

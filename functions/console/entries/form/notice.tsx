@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { Icon } from "../../ui/icon.tsx";
 
-/** Moves the focus to the first input that is wrong, after the faults are shown. */
+/** Focuses the first invalid input, once the errors are rendered. */
 export function focusFault(): void {
   setTimeout(() => {
     const first =
@@ -12,7 +12,7 @@ export function focusFault(): void {
   });
 }
 
-/** Says something about the whole form. */
+/** A message about the whole form. */
 export function Notice({
   children,
   icon,

@@ -18,7 +18,7 @@ export interface Rights {
   readOnly: string | undefined;
 }
 
-/** Why entries of some modules cannot be changed here. Handlers write them. */
+/** Why entries of these module types are read-only: only handlers write them. */
 const STAYS: Partial<Record<ModuleType, TextKey>> = {
   TRANSACTIONS: "entry.recordsStay",
   SETTINGS: "entry.settingsStay",

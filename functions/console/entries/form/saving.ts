@@ -21,22 +21,22 @@ import { confirm } from "../../ui/dialog.tsx";
 import { complain, say } from "../../ui/toast.tsx";
 import { contentOf, type Draft } from "./draft.ts";
 
-/** A save that met a newer revision of another person. */
+/** A save that failed because another user saved a newer revision. */
 export interface Meeting {
   theirs: EntryItem;
   publish: boolean;
 }
 
 export interface Saving {
-  /** What runs now: `save`, `publish`, the name of a move. */
+  /** The pending operation: `save`, `publish`, or the name of a state change. */
   busy: string | undefined;
   problem: unknown;
   meeting: Meeting | undefined;
   save: (publish: boolean) => Promise<void>;
-  /** Saves content that was chosen from two versions. */
+  /** Saves the result of a resolved conflict. */
   saveChosen: (content: Content, meeting: Meeting) => Promise<void>;
   leaveMeeting: () => void;
-  /** Creates an entry from the form, because another person has deleted this one. */
+  /** Creates a new entry from the form after another user deleted this one. */
   saveAsNew: () => Promise<void>;
   move: (move: EntryMove) => Promise<void>;
   remove: () => Promise<void>;
@@ -68,7 +68,7 @@ export function useSaving({
   draft: Draft;
   writable: readonly FieldModel[];
   onStored: (entry: EntryItem) => void;
-  /** Called first with a new entry, and with the content that was sent. */
+  /** Called with a new entry and the sent content, before `onCreated`. */
   onMade: (entry: EntryItem, sent: Content) => void;
   onCreated: (entry: EntryItem) => void;
   onRemoved: () => void;
@@ -77,11 +77,11 @@ export function useSaving({
   const running = useRef(false);
   const [problem, setProblem] = useState<unknown>();
   const [meeting, setMeeting] = useState<Meeting>();
-  // After the next rendering: what the page no longer shows, such as an old live version, is not loaded again.
+  // Wait for the next render, so that data that is no longer shown is not loaded again.
   const changedLists = () => void setTimeout(() => refresh(`orbs/${place.orb}/`));
 
   async function run(name: string, work: () => Promise<void>, publish = false): Promise<void> {
-    // Two keys in a row must not send one change twice.
+    // Ignore a second key press while a request is pending.
     if (running.current) return;
     running.current = true;
     setBusy(name);
@@ -108,7 +108,7 @@ export function useSaving({
     changedLists();
   };
 
-  /** Offers to undo a change with the requests that lead back. */
+  /** Reports success, and offers to undo the change. */
   const offerUndo = (text: string, undo: (() => Promise<unknown>) | undefined) =>
     say(
       text,
@@ -117,12 +117,12 @@ export function useSaving({
         : { label: t("entry.undo"), run: () => void undo().then(changedLists, complain) },
     );
 
-  /** Returns how to go back to the revision before a save; undefined if the API has no way. */
+  /** Returns how to undo a save; undefined if the API cannot. */
   const undoOf = (before: EntryItem, after: EntryItem, publish: boolean) => {
     const back = () => restoreRevision(place, after, before.revision);
     if (!publish) return place.managed ? back : undefined;
     if (before.status !== "PUBLISHED") return () => moveEntry(place, after, "unpublish");
-    // The live revision comes back only if it was the newest one.
+    // The API can restore the live revision only if it was the newest one.
     if (!place.managed || before.publishedRevision !== before.revision) return undefined;
     return async () => moveEntry(place, await back(), "publish");
   };
@@ -177,7 +177,7 @@ export function useSaving({
     },
     saveChosen: (content, { theirs, publish }) => {
       setMeeting(undefined);
-      // What was typed stays in the form if this write fails too.
+      // Rebase first, so that nothing is lost if this write fails too.
       draft.begin({ revision: theirs.revision, content: contentOf(theirs) }, content);
       onStored(theirs);
       return run(publish ? "publish" : "save", () => write(publish, content, theirs.revision), publish);
@@ -186,7 +186,7 @@ export function useSaving({
     saveAsNew: () =>
       run("save", () => {
         const { validFrom, validTo } = draft.content;
-        // Masked values went with the entry.
+        // Masked values cannot be copied: the stored ones were deleted with the entry.
         const values = Object.entries(valuesToSend(draft.content, writable, orb)).filter(
           ([name, value]) =>
             !(
@@ -226,7 +226,7 @@ export function useSaving({
   };
 }
 
-/** Asks whether to go on although other entries refer to this one. Returns false for any other error. */
+/** Asks whether to delete an entry that others refer to. Returns false for any other error. */
 async function agreesToForce(error: unknown, action: string): Promise<boolean> {
   if (!isProblem(error, "referenced")) return false;
   const { referrers } = error.body;

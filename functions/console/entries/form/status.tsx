@@ -14,7 +14,7 @@ import { Difference } from "../difference.tsx";
 import { contentOf } from "./draft.ts";
 import { stateWords } from "./words.ts";
 
-/** Reads the live version if the form may show something else. */
+/** Reads the live version if it can differ from the form. */
 function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {
   const { id, publishedRevision, revision } = entry;
   const needed = publishedRevision !== null && (publishedRevision < revision || isChanged);
@@ -41,7 +41,7 @@ export function Status({
   nameOf: (account: string) => string;
   /** Path of the history, if the caller may read it. */
   history: string | undefined;
-  /** Records and settings have no state that matters to people. */
+  /** False for records and settings, whose state means nothing to users. */
   isPublishable: boolean;
 }) {
   const [open, setOpen] = useState(false);

@@ -21,7 +21,7 @@ function limitsOf({ type, min, max }: FieldModel): string | undefined {
   return min === undefined ? undefined : t(`entry.least${unit}`, { min });
 }
 
-/** Returns what a field expects, before anything is wrong. */
+/** Returns a hint about what a field accepts. */
 export function hintOf(field: FieldModel): string | undefined {
   const { description, unique, pattern, list } = field;
   const rules = [
@@ -38,7 +38,7 @@ interface Window {
   validTo: string | null;
 }
 
-/** Returns what the window of an entry means when it is published at a time. */
+/** Describes when an entry would be visible if it were published at a given time. */
 export function windowWords(
   { validFrom, validTo }: Window,
   { now, isLive }: { now: Date; isLive: boolean },

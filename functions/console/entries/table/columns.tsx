@@ -8,7 +8,7 @@ import { Popover } from "../../ui/popover.tsx";
 import { defaultColumns, fieldOf, PROPERTIES, type View } from "./data/view.ts";
 import { STATE } from "./row.tsx";
 
-/** Returns the columns by their names. Names of fields that are gone are left out. */
+/** Returns the columns by name. Ignores fields that no longer exist. */
 export function columnsOf(schema: SchemaModel, names: readonly string[]): FieldModel[] {
   const found = names.flatMap((name) => (name === "status" ? STATE : (fieldOf(schema, name) ?? [])));
   return found.length > 0 ? found : columnsOf(schema, defaultColumns(schema));
@@ -21,11 +21,11 @@ export function ColumnsMenu({
 }: {
   schema: SchemaModel;
   names: readonly string[];
-  /** Undefined for the columns that the console chooses. */
+  /** Undefined resets to the default columns. */
   onChange: (names: readonly string[] | undefined) => void;
 }) {
   const all = [...schema.fields, STATE, ...PROPERTIES];
-  // A new column goes to its place in the schema. The others keep theirs.
+  // Adding a column sorts all columns by their order in the schema.
   const toggle = (name: string, checked: boolean) => {
     const next = checked ? [...names, name] : names.filter((one) => one !== name);
     const order = all.map((field) => field.name);

@@ -1,4 +1,4 @@
-/** Below the table: what is on the screen, changes by others, and what can be done with the selection. */
+/** The footer of the table: position, changes by other users, and bulk actions. */
 import { formatNumber, t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Act, allows, type Rights } from "./bulk/bulk.ts";

@@ -1,8 +1,8 @@
-// biome-ignore-all lint/a11y/noInteractiveElementToNoninteractiveRole: a row that is only room is no row.
+// biome-ignore-all lint/a11y/noInteractiveElementToNoninteractiveRole: a spacer is not a row of data.
 // biome-ignore-all lint/a11y/noRedundantRoles: browsers drop the roles of rows that a phone shows as cards.
 // biome-ignore-all lint/a11y/noNoninteractiveElementToInteractiveRole: a table whose rows can be focused is a grid (ARIA practices).
 // biome-ignore-all lint/a11y/useFocusableInteractive: a table whose rows can be focused is a grid (ARIA practices).
-/** The table of entries. Only the rows on the screen, and a few around them, are in the page. */
+/** The table of entries. Virtualized: only the visible rows and a few around them are in the DOM. */
 import type { RefObject } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type FieldModel, labelOf, type OrbModel } from "../../model/orb.ts";
@@ -12,14 +12,14 @@ import type { Rows } from "./data/rows.ts";
 import { isSortable, type View } from "./data/view.ts";
 import { GridRow, widthOf } from "./row.tsx";
 
-/** Height of a row in pixels, as `styles/entries.css` has it: of a line, and of a card on a phone. */
+/** Height in pixels of a row, and of a card on a phone. Keep equal to `styles/entries.css`. */
 const LINE = 44;
 const CARD = 76;
-/** Rows above and below the screen that are in the page too. */
+/** Overscan: extra rows above and below the visible ones. */
 const AROUND = 10;
-/** Rows that are added and removed at once, so that not each pixel changes the page. */
+/** Rows to add or remove at once, so that not every scroll event renders. */
 const STEP = 5;
-/** Empty rows that stand for entries that are being read. */
+/** Placeholder rows while entries load. */
 const WAITING = 8;
 
 const phone = matchMedia("(max-width: 800px)");
@@ -38,7 +38,7 @@ function useRowHeight(): number {
 export interface GridHandle {
   /** Moves to the next row, or the previous one, and focuses it. */
   step: (by: number, extend?: boolean) => void;
-  /** Selects the current row, or no longer. */
+  /** Toggles the selection of the current row. */
   toggle: () => void;
   top: () => void;
 }
@@ -74,7 +74,7 @@ export function Grid({
   view: View;
   selected: ReadonlyMap<string, unknown>;
   total: number | undefined;
-  /** Pixels from the top at which the table begins. */
+  /** Initial scroll position in pixels. */
   start: number;
   handle: RefObject<GridHandle>;
   linkOf: (id: string) => string;
@@ -135,7 +135,7 @@ export function Grid({
     onRange({ first: visible.first, end: Math.min(visible.end, known) }, place.top);
   }, [rows, rows.version.value, from, until, place.top]);
 
-  /** Scrolls to a row, so that the heading does not cover it, and focuses it once it is in the page. */
+  /** Scrolls a row into view below the sticky header, and focuses it once it is rendered. */
   const goTo = (index: number) => {
     const next = Math.max(0, Math.min(index, known - 1));
     const element = box.current;
@@ -157,7 +157,7 @@ export function Grid({
 
   const focused = () => box.current?.contains(document.activeElement) === true;
   const step = (by: number, extend = false) => {
-    // The first key only shows where the current row is.
+    // The first key press only focuses the current row.
     const next = focused() ? active + by : active;
     goTo(next);
     if (extend) onSelectTo(Math.max(0, Math.min(next, known - 1)));
@@ -267,11 +267,11 @@ export function Grid({
   );
 }
 
-/** Room for the rows that are not in the page. */
+/** A spacer with the height of the rows that are not rendered. */
 function Space({ size }: { size: number }) {
   const row = useRef<HTMLTableRowElement>(null);
   useLayoutEffect(() => {
-    // The policy forbids styles in the page's text, and allows this way.
+    // The Content-Security-Policy forbids style attributes in HTML, but allows styles set by script.
     if (row.current !== null) row.current.style.height = `${Math.max(0, size)}px`;
   }, [size]);
   return <tr ref={row} role="presentation" class="space" />;

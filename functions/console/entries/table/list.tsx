@@ -61,7 +61,7 @@ export function List({
   const columns = useMemo(() => columnsOf(schema, names), [schema, names.join()]);
   const list = useRows({ place, schema, orb, view, columns, drafts: rights.drafts });
   const { rows } = list;
-  // Reading the version draws the list again when the rows change.
+  // Reading the signal subscribes this component to changes of the rows.
   rows.version.value;
   const [selected, setSelected] = useState<Selection>(NONE);
   const [range, setRange] = useState<Range>({ first: 0, end: 0 });
@@ -77,7 +77,7 @@ export function List({
 
   const open = (next: string, replace = false) => go(next === "" ? base : `${base}?${next}`, { replace });
   const change = (part: Partial<View>, replace = false) => {
-    // Other entries match now, so the old selection would act on what is not shown.
+    // The selection could contain entries that no longer match.
     if (part.filters !== undefined || "status" in part) setSelected(NONE);
     open(writeView({ ...view, ...part }), replace);
   };
@@ -89,7 +89,7 @@ export function List({
     void total.reload();
   };
 
-  // After signing in again, the list goes on by itself.
+  // Retry once the user has signed in again.
   const ended = sessionEnded.value;
   useEffect(() => {
     if (!ended && rows.error !== undefined) rows.retry();
@@ -119,7 +119,7 @@ export function List({
   const selectAll = async () => {
     const abort = new AbortController();
     setCollecting(abort);
-    // Names and states are enough, so that a long selection needs little memory.
+    // Keep only names and states, so that a long selection needs little memory.
     const short = new URLSearchParams(conditions);
     short.set(
       "fields",
@@ -243,7 +243,7 @@ export function List({
           onDone={({ changed }) => {
             rows.update(changed);
             setSelected((old) => new Map([...old].filter(([id]) => !changed.has(id))));
-            // Changed entries may match the filters no longer, or stand elsewhere.
+            // Changed entries may no longer match the filters, or may sort elsewhere.
             if (filtered || view.sort !== NEWEST) rows.refresh();
             void total.reload();
           }}

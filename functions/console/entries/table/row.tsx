@@ -11,10 +11,10 @@ import { Link } from "../../ui/link.tsx";
 import type { Row } from "./data/rows.ts";
 import { shownValue, storedValue } from "./data/view.ts";
 
-/** The column of the state, which is no field. */
+/** The state column. It is not a field of the schema. */
 export const STATE: FieldModel = { name: "status", type: "string", label: t("table.state") };
 
-/** Most items of a list that a cell shows. */
+/** Maximum number of list items that a cell shows. */
 const ITEMS = 3;
 
 /** Returns the class of a column's width. Fixed widths keep columns in place while rows come and go. */
@@ -63,7 +63,7 @@ export function ValueCell({
 
 interface Props extends Wish {
   index: number;
-  /** Undefined while it is read. */
+  /** Undefined while it loads. */
   item: Row | undefined;
   columns: readonly FieldModel[];
   orb: OrbModel;
@@ -76,7 +76,7 @@ interface Props extends Wish {
   onCurrent: (index: number) => void;
 }
 
-/** A row. It is drawn again only if what it shows has changed; its handlers may be of an earlier drawing. */
+/** A row. Renders only when its data changes, so its handlers may come from an earlier render. */
 export class GridRow extends Component<Props> {
   override shouldComponentUpdate(next: Props): boolean {
     const names = ["index", "item", "columns", "orb", "selected", "current", "locale", "market"] as const;
@@ -93,7 +93,7 @@ export class GridRow extends Component<Props> {
     const { item, index, onOpen, onCurrent, onSelectTo } = this.props;
     onCurrent(index);
     const target = event.target instanceof Element ? event.target : null;
-    // Links, buttons and check boxes act by themselves, and a marked text is to be copied.
+    // Links, buttons and check boxes handle their own clicks. Do not open the entry while the user selects text.
     if (item === undefined || target?.closest("a, button, input, label") !== null) return;
     if (event.shiftKey) {
       getSelection()?.removeAllRanges();

@@ -1,4 +1,4 @@
-/** The list without entries: because there are none, none match, or the platform refused the query. */
+/** An empty list: no entries exist, none match, or the platform rejected the query. */
 import { isProblem } from "../../../../shared/client/problem.ts";
 import { labelOf, type SchemaModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";

@@ -1,4 +1,4 @@
-/** The state of the editor: one document, as values for the form and as text. */
+/** The state of the editor: one document, as an object for the form and as JSON text. */
 import { computed, effect, type Signal, signal } from "@preact/signals";
 import type { Fault } from "../../../../shared/client/problem.ts";
 import { checkOrb, publishRevision } from "../../api/documents.ts";
@@ -8,7 +8,7 @@ import { faultsOf } from "../../ui/problem.tsx";
 import { type ParsedText, parseText } from "./json-text.ts";
 import { isObject, type JsonObject, outer, same, valueAt } from "./pointer.ts";
 
-/** A stored revision: the document that the changes begin with. */
+/** A stored revision that the changes are based on. */
 export interface Base {
   document: JsonObject;
   state: OrbState;
@@ -22,7 +22,7 @@ interface Step {
 
 export type Check = "none" | "running" | "done" | "failed";
 
-/** Members of the answer that are no part of the document. */
+/** Members of the response that are not part of the document. */
 const STATE = ["status", "revision", "publishedRevision", "createdAt", "createdBy", "updatedAt", "updatedBy"];
 
 export function baseOf(orb: OrbDocument): Base {
@@ -36,9 +36,9 @@ export function baseOf(orb: OrbDocument): Base {
 
 export const printed = (document: unknown): string => JSON.stringify(document, null, 2);
 
-/** Milliseconds without a change before the platform checks the document. */
+/** Debounce of the validation in milliseconds. */
 const PAUSE = 350;
-/** Changes of one value within this many milliseconds are one step of undo. */
+/** Edits of one value within this many milliseconds form one undo step. */
 const ONE_STEP = 1_000;
 const MOST_STEPS = 200;
 
@@ -61,7 +61,7 @@ function kept(orb: string): Kept | undefined {
   }
 }
 
-/** Returns the pointer itself, or that of what it is in, if the document no longer has it. */
+/** Returns the pointer, or that of its closest ancestor if the document no longer contains it. */
 export function nearest(document: JsonObject, path: string): string {
   let inner = path;
   while (/\/\d+$/.test(inner) && valueAt(document, inner) === undefined) inner = outer(inner);
@@ -79,7 +79,7 @@ export class Editor {
   readonly faults = signal<readonly Fault[]>([]);
   readonly check = signal<Check>("none");
   readonly effects = signal<DryRun | undefined>(undefined);
-  /** A newer revision that another person saved meanwhile. */
+  /** A newer revision of another user that conflicts with unsaved changes. */
   readonly theirs = signal<Base | undefined>(undefined);
   readonly restored: boolean;
   readonly past = signal<readonly Step[]>([]);
@@ -104,7 +104,7 @@ export class Editor {
     if (draft !== undefined) this.meet(newest);
   }
 
-  /** Keeps unsaved changes for a reload, and checks them. */
+  /** Starts to store unsaved changes for a reload, and to validate them. */
   start(): void {
     const keepDraft = () => {
       try {
@@ -114,7 +114,7 @@ export class Editor {
           sessionStorage.setItem(keyOf(this.orb), JSON.stringify(draft));
         }
       } catch {
-        // The browser blocks storage, or it is full. Leaving asks all the same.
+        // Storage is blocked or full. The leave guard still warns.
       }
     };
     const back = () => {
@@ -138,7 +138,7 @@ export class Editor {
     this.#abort?.abort();
   }
 
-  /** @param tag changes with the same tag in a row are one step of undo */
+  /** @param tag consecutive edits with the same tag form one undo step */
   edit(next: JsonObject, tag = ""): void {
     if (next === this.document.value) return;
     this.#step(tag);
@@ -166,22 +166,22 @@ export class Editor {
     this.edit(this.base.value.document);
   }
 
-  /** Replaces text with a fault by the last document without one. */
+  /** Replaces invalid text with the last valid document. */
   discardText(): void {
     this.#step("");
     this.#show(this.document.value, printed(this.document.value));
   }
 
-  /** Looks whether another person saved meanwhile. */
+  /** Checks whether another user has saved a newer revision. */
   async look(): Promise<void> {
     try {
       this.meet(baseOf(await readOrb(this.orb)));
     } catch {
-      // The next check or the next write reports what is wrong.
+      // The next validation or write reports the error.
     }
   }
 
-  /** Takes a newer revision over, unless it collides with changes of this person. */
+  /** Adopts a newer revision, or reports a conflict if there are unsaved changes. */
   meet(newest: Base): void {
     if (newest.state.revision <= this.base.value.state.revision) return;
     if (same(newest.document, this.base.value.document)) this.base.value = newest;
@@ -192,7 +192,7 @@ export class Editor {
     }
   }
 
-  /** Continues with a document that is based on the newest revision. */
+  /** Replaces the document with one that is based on the newest revision. */
   rebase(newest: Base, document: JsonObject): void {
     this.theirs.value = undefined;
     this.edit(document);
@@ -222,7 +222,7 @@ export class Editor {
     }
   }
 
-  /** Continues with what the platform stored. Changes that were made meanwhile stay. */
+  /** Makes a stored revision the new base. Keeps edits made while the request was pending. */
   took(made: OrbDocument, sent = this.document.value): void {
     this.base.value = baseOf(made);
     if (this.document.value === sent && !this.broken.value)
@@ -274,7 +274,7 @@ export class Editor {
     this.#timer = setTimeout(() => void this.recheck(), PAUSE);
   }
 
-  /** Asks the platform what is wrong, and what the change does. A newer change ends the check. */
+  /** Validates the document with a dry run. A newer edit cancels it. */
   async recheck(): Promise<void> {
     this.#abort?.abort();
     const abort = new AbortController();

@@ -1,8 +1,8 @@
-/** Parses JSON like the browser, but also says where each value and each fault is. */
+/** A JSON parser that also returns the offsets of values and of the first error. */
 import type { TextKey } from "../../texts/t.ts";
 import { below, type Json } from "./pointer.ts";
 
-/** Most characters of a document: requests must be smaller than 512 KiB. */
+/** Maximum length of a document. Requests must be smaller than 512 KiB. */
 const MAX_TEXT = 512 * 1024 - 1;
 const MAX_DEPTH = 64;
 
@@ -33,7 +33,7 @@ class Stop extends Error {
 }
 
 const BLANK = /[ \t\n\r]*/y;
-/** Control characters are excluded by their class: they must be escaped. */
+/** Excludes control characters, which JSON strings must escape. */
 const STRING = /"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
@@ -84,7 +84,7 @@ export function parseText(text: string): ParsedText {
       skip();
       if (text[at] !== ":") stop("json.colon");
       at++;
-      // Defined rather than assigned, because the name may be `__proto__`.
+      // Assignment would set the prototype if the name is `__proto__`.
       Object.defineProperty(result, name, {
         value: value(inner, depth),
         enumerable: true,
@@ -156,7 +156,7 @@ export function parseText(text: string): ParsedText {
   }
 }
 
-/** Returns the offset of a value, or of what it would be in. */
+/** Returns the offset of a value, or of its closest existing ancestor. */
 export function placeOf({ places }: ParsedText, path: string): number {
   for (let inner = path; ; inner = inner.slice(0, inner.lastIndexOf("/"))) {
     const found = places.get(inner);

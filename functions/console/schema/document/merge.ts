@@ -1,7 +1,7 @@
-/** Compares documents, and merges the changes of two people. */
+/** Structural diff and three-way merge of documents. */
 import { isList, isObject, type Json, type JsonObject, same } from "./pointer.ts";
 
-/** Names that lead to a value; items of lists by their id, name or service. */
+/** Path to a value. Identifies list items by id, name or service instead of index. */
 export type Way = readonly string[];
 
 export interface Difference {
@@ -12,7 +12,7 @@ export interface Difference {
   to: Json | undefined;
 }
 
-/** A value that both have changed, each in another way. */
+/** A value that both sides changed differently. */
 export interface Clash {
   way: Way;
   mine: Json | undefined;
@@ -59,7 +59,7 @@ export function differences(from: Json | undefined, to: Json | undefined, way: W
 }
 
 /**
- * Merges two changes of one document.
+ * Three-way merge of two edits of one document.
  * @param choose which side wins where both changed the same value
  */
 export function merge(
@@ -79,7 +79,7 @@ export function merge(
       clashes.push({ way, mine: b, theirs: c });
       return choose(way) === "mine" ? b : c;
     }
-    // The items keep the order of the side that changed it. New items of the other side follow.
+    // Use the order of the side that reordered the list, then append new items of the other side.
     const orderOf = (list: ReadonlyMap<string, Json>) =>
       [...list.keys()].filter((key) => start.parts.has(key) && other.parts.has(key)).join("\n");
     const moved = orderOf(start.parts) !== orderOf(other.parts);
@@ -102,7 +102,7 @@ export interface DiffLine {
   at: readonly [number | null, number | null];
 }
 
-/** Lines around a change that are shown with it. */
+/** Context lines around a change. */
 const AROUND = 3;
 
 /** Compares two texts by line. */
@@ -116,7 +116,7 @@ export function diffLines(from: string, to: string): DiffLine[] {
   const lines: DiffLine[] = a
     .slice(0, start)
     .map((text, at) => ({ kind: "same", text, at: [at + 1, at + 1] }));
-  // Longest common subsequence. Very long changes are shown as a whole, because the table would be too large.
+  // Longest common subsequence. Very long changes count as one replacement, because the table would be too large.
   const table = m * n > 4_000_000 ? undefined : new Uint16Array((m + 1) * (n + 1));
   const cell = (i: number, j: number) => table?.[i * (n + 1) + j] ?? 0;
   if (table !== undefined) {
@@ -142,7 +142,7 @@ export function diffLines(from: string, to: string): DiffLine[] {
   return folded(lines);
 }
 
-/** Leaves out lines that are far from any change. */
+/** Replaces unchanged lines beyond the context with gaps. */
 function folded(lines: readonly DiffLine[]): DiffLine[] {
   const near = new Set<number>();
   for (const [at, { kind }] of lines.entries())

@@ -1,4 +1,4 @@
-/** Reads and changes JSON values by JSON Pointer. Changes return a new value and share what did not change. */
+/** Reads and changes JSON values by JSON Pointer. Changes are immutable: they share unchanged parts. */
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -29,7 +29,7 @@ export const listOf = (value: unknown): readonly Json[] => (isList(value) ? valu
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the pointer to what shows an item and its list in the form. */
+/** Returns the pointer to the part of the document whose form shows an item's list. */
 export function outer(path: string): string {
   const list = path.replace(/\/\d+$/, "");
   return list === "/modules" || list.includes("/", 1) ? list.replace(/\/[^/]+$/, "") : list;
@@ -59,7 +59,7 @@ function changed(value: Json | undefined, keys: readonly string[], next: Json | 
     : { ...others, [key]: inner };
 }
 
-/** Sets a value; undefined removes it. Objects on the way are created, and left out again when they become empty. */
+/** Sets a value; undefined removes it. Creates missing parent objects, and removes empty ones. */
 export function withValue(root: JsonObject, path: string, next: Json | undefined): JsonObject {
   const made = objectOf(changed(root, segmentsOf(path), next));
   const parent = path.slice(0, path.lastIndexOf("/"));

@@ -1,4 +1,4 @@
-/** Changes ids of modules and schemas together with what names them in the document. */
+/** Renames modules and schemas, and updates the references to them in the document. */
 import {
   below,
   type JsonObject,
@@ -10,7 +10,7 @@ import {
   withValue,
 } from "./pointer.ts";
 
-/** Sets the id of a module or a schema. References and hooks of the document follow, unless the id is ambiguous. */
+/** Sets the id of a module or schema. Updates references and hooks, unless the id is ambiguous. */
 export function withId(document: JsonObject, path: string, id: string): JsonObject {
   const made = withValue(document, below(path, "id"), id);
   const keys = segmentsOf(path);

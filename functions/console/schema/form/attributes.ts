@@ -1,6 +1,6 @@
 /**
- * All attributes of a document by the object that has them. The form is made from these tables, so that a new
- * attribute is one line here and a text in `en.json`.
+ * All attributes of the document, by kind of object. The form is generated from these tables: to add an attribute,
+ * add one line here and a text in `en.json`.
  */
 import { FIELD_RULES, FIELD_TYPES, type FieldRules, isFieldType } from "../../model/field-types.ts";
 import type { TextKey } from "../../texts/t.ts";
@@ -18,14 +18,14 @@ export type Control =
   | "text"
   | "long"
   | "flag"
-  /** A flag that is true if it is missing. */
+  /** A flag that defaults to true. */
   | "unless"
   | "number"
   /** One of `options`. */
   | "choice"
   /** Text with `options` as suggestions. */
   | "suggest"
-  /** Several of `options`. */
+  /** Any number of `options`. */
   | "several"
   /** A list of texts, one in each line. */
   | "lines"
@@ -48,11 +48,11 @@ export interface Attribute {
   label?: NameIn<"attribute">;
   options?: readonly string[] | ((owner: Owner) => readonly string[]);
   required?: boolean;
-  /** Whether it applies. What is set all the same stays visible, because it is a fault. */
+  /** Whether it applies. If it does not but is set, it stays visible so that the user can remove it. */
   when?: (owner: Owner) => boolean;
-  /** Text of the choice that leaves the attribute out. Without it, there is none. */
+  /** Label of the option that unsets the attribute. Without it, there is no such option. */
   none?: NameIn<"choice">;
-  /** Shown beside others rather than in a line of its own. */
+  /** Half width, beside another attribute. */
   half?: boolean;
 }
 
@@ -247,7 +247,7 @@ export const ATTRIBUTES = {
 
 export type Kind = keyof typeof ATTRIBUTES;
 
-/** Returns the attributes that apply to an object, and those that are set all the same. */
+/** Returns the attributes that apply to an object, plus those that are set although they do not apply. */
 export function attributesOf(kind: Kind, owner: Owner): readonly Attribute[] {
   const all: readonly Attribute[] = ATTRIBUTES[kind];
   const applies = ({ when }: Attribute) => when?.(owner) ?? true;

@@ -130,7 +130,7 @@ function Several({ value, set, attribute, owner }: ControlProps) {
   );
 }
 
-/** The field as the inputs of values know it: without limits, which the platform checks. */
+/** The field for its value inputs. Omits limits, which the platform validates. */
 const modelOf = ({ object }: Owner): FieldModel => ({
   name: textOf(object.name),
   type: isFieldType(object.type) ? object.type : "string",

@@ -1,11 +1,11 @@
-/** What is wrong with the document: marks, and the list of all faults. */
+/** Validation errors of the document: markers, and the list of all errors. */
 import { t } from "../../texts/t.ts";
 import { Icon } from "../../ui/icon.tsx";
 import type { Editor } from "../document/editor.ts";
 import { lineAt, placeOf } from "../document/json-text.ts";
 import { isObject, type Json, objectOf, segmentsOf, textOf, valueAt } from "../document/pointer.ts";
 
-/** Marks that there are faults at a place or below it. */
+/** A marker for validation errors at or below a path. */
 export function FaultMark({ editor, path, own }: { editor: Editor; path: string; own?: boolean }) {
   const count = editor.faults.value.filter(
     (one) => one.path === path || (own !== true && one.path.startsWith(`${path}/`)),
@@ -18,7 +18,7 @@ export function FaultMark({ editor, path, own }: { editor: Editor; path: string;
   );
 }
 
-/** Returns a pointer as people read it: with names in place of numbers. */
+/** Returns a readable path: names instead of indexes. */
 export function wayOf(document: Json, path: string): string {
   let at: Json | undefined = document;
   const words: string[] = [];
@@ -35,7 +35,7 @@ export function wayOf(document: Json, path: string): string {
   return words.join(" › ");
 }
 
-/** Shows the form of a place, and focuses its input. */
+/** Opens the form for a path, and focuses its input. */
 export function goTo(editor: Editor, path: string): void {
   const inner = path.replace(/^((?:\/(?:modules|schemas|fields|roles|uses|hooks|schedules)\/\d+)*).*$/, "$1");
   editor.select(inner === "" ? path.replace(/^(\/[^/]+).*$/, "$1") : inner);
@@ -51,7 +51,7 @@ export function goTo(editor: Editor, path: string): void {
   });
 }
 
-/** All faults, each with the way to it. */
+/** All validation errors, each with a link to its input. */
 export function FaultList({ editor }: { editor: Editor }) {
   const faults = editor.faults.value;
   if (faults.length === 0) return null;

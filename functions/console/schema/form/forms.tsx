@@ -1,4 +1,4 @@
-/** The form of what is chosen in the tree. */
+/** The form of the node that is selected in the tree. */
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { say } from "../../ui/toast.tsx";
@@ -53,7 +53,7 @@ function Remove({ editor, path }: { editor: Editor; path: string }) {
   );
 }
 
-/** Says that the change removes fields whose values are stored, and brings them back. */
+/** Warns that stored values of removed fields would be lost, and offers to restore the fields. */
 function Lost({ editor, path }: { editor: Editor; path: string }) {
   const [, module = "", , schema = ""] = segmentsOf(path);
   const { document, base } = editor;

@@ -23,7 +23,7 @@ import { AttributeForm } from "./attribute-form.tsx";
 import type { Kind } from "./attributes.ts";
 import { FaultMark } from "./faults.tsx";
 
-/** Focuses an element after the next drawing. */
+/** Focuses an element after the next render. */
 export function focusSoon(selector: string): void {
   requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
 }
@@ -32,7 +32,7 @@ export const rowOf = (path: string): string => `[data-row="${CSS.escape(path)}"]
 export const inputIn = (path: string): string =>
   `[data-path="${CSS.escape(path)}"] :is(input, select, textarea)`;
 
-/** Returns a name that no item of a list has: the wanted one, or it with a number. */
+/** Returns a unique name in a list: the given one, with a number appended if needed. */
 export function freeName(list: readonly unknown[], wanted: string): string {
   const taken = new Set(list.flatMap((item) => [objectOf(item).id, objectOf(item).name]));
   let name = wanted;
@@ -52,9 +52,9 @@ interface Props {
   /** Member that identifies an item. */
   id?: "id" | "name" | "service";
   make: (items: readonly unknown[]) => JsonObject;
-  /** What a row says beside the name. */
+  /** Summary beside the name of an item. */
   about: (item: JsonObject) => ComponentChildren;
-  /** Opens an item in a form of its own; else it opens within the list. */
+  /** Whether an item opens in its own form instead of expanding in the list. */
   opens?: boolean;
   /** Below the attributes of the open item. */
   more?: (path: string) => ComponentChildren;
@@ -114,7 +114,7 @@ function Item({
     if (to < 0 || to >= count) return;
     editor.edit(withMoved(editor.document.value, path, at, to));
     if (open) editor.select(below(path, to));
-    // The row at the new place is there already, so a second press of the key moves the same item.
+    // Focus follows the moved item, so that pressing the key again moves the same item.
     document.querySelector<HTMLElement>(rowOf(below(path, to)))?.focus();
   };
   const remove = () => {

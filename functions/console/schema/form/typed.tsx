@@ -1,4 +1,4 @@
-/** Inputs for texts that mean another value: lists and JSON. */
+/** Text inputs that are parsed into another type: lists and JSON. */
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../../texts/t.ts";
 import type { InputAttributes } from "../../ui/form.tsx";
@@ -14,11 +14,11 @@ export interface ControlProps {
   attributes: InputAttributes;
 }
 
-/** What an input cannot show as it is, such as a number in place of a text, stays visible. */
+/** Returns the text of an input. Values of an unexpected type appear as JSON, so that users can fix them. */
 export const shown = (value: Json | undefined): string =>
   value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-/** A text that is kept as it is typed, while it means the value that is set. */
+/** Keeps the text as typed, as long as it parses to the current value. */
 export function Typed({
   value,
   print,
@@ -38,7 +38,7 @@ export function Typed({
   useEffect(() => {
     const now = parse(text);
     if (!("value" in now) || print(now.value) !== print(value)) setText(print(value));
-    // Only a new value from outside replaces what is typed.
+    // Replace the text only when the parent sets a different value.
   }, [print(value)]);
   return (
     <>

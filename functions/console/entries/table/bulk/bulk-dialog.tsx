@@ -1,4 +1,4 @@
-/** Asks before many entries are changed, shows the progress, and says what became of each. */
+/** Confirms a bulk change, shows its progress, and lists the entries that failed. */
 import { useRef, useState } from "preact/hooks";
 import { isProblem } from "../../../../../shared/client/problem.ts";
 import type { EntryPlace } from "../../../api/entries.ts";
@@ -12,7 +12,7 @@ import { say } from "../../../ui/toast.tsx";
 import type { Row } from "../data/rows.ts";
 import { type Act, allows, type Outcome, runBulk } from "./bulk.ts";
 
-/** Most failures that the dialog lists. */
+/** Maximum number of failures that the dialog lists. */
 const LISTED = 200;
 
 export interface BulkTask {
@@ -20,7 +20,7 @@ export interface BulkTask {
   items: readonly Row[];
 }
 
-/** Acts that another act takes back. The entries must have been in one state before. */
+/** Returns the action that undoes another; undefined if the entries had different states before. */
 function inverse(act: Act, items: readonly Row[]): Act | undefined {
   if (act === "publish" && items.every(({ publishedRevision }) => publishedRevision === null))
     return "unpublish";
@@ -42,7 +42,7 @@ export function BulkDialog({
   place: EntryPlace;
   nameOf: (item: Row) => string;
   linkOf: (id: string) => string;
-  /** Takes the entries as they are now. */
+  /** Receives the entries as they are after the change. */
   onDone: (outcome: Outcome) => void;
   onClose: () => void;
 }) {
@@ -139,7 +139,7 @@ export function BulkDialog({
   );
 }
 
-/** Returns why an entry failed, in the words of someone who uses no API. */
+/** Returns why an entry failed, in plain language without API terms. */
 function reasonOf(error: unknown): string {
   if (isProblem(error, "referenced")) return t("table.referenced");
   if (isProblem(error, "revision_mismatch")) return t("table.changedMeanwhile");

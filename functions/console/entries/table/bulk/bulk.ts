@@ -1,4 +1,4 @@
-/** Changes many entries, one request for each, and reports what became of each. */
+/** Changes many entries with one request for each, and collects the results. */
 import { type EntryItem, type EntryPlace, moveEntry, removeEntry } from "../../../api/entries.ts";
 import { sessionEnded } from "../../../api/http.ts";
 import type { Row } from "../data/rows.ts";
@@ -13,7 +13,7 @@ export interface Rights {
   drafts: boolean;
 }
 
-/** Returns whether an entry's state allows an act. The others are left out, so that they do not fail. */
+/** Returns whether an entry's state allows an action. Entries in other states are skipped instead of failing. */
 export function allows(act: Act, { status, revision, publishedRevision }: Row): boolean {
   switch (act) {
     case "publish":
@@ -42,16 +42,16 @@ export interface Outcome {
   /** Entries as they are now; undefined if deleted. */
   changed: Map<string, EntryItem | undefined>;
   failed: Failure[];
-  /** Entries that were not tried, because the work was cancelled or the platform went away. */
+  /** Entries that were not tried, because the user cancelled or the platform became unreachable. */
   left: Row[];
 }
 
-/** Requests at the same time. More would only wait for the platform. */
+/** Concurrent requests. More would only queue on the platform. */
 const AT_ONCE = 6;
 
 /**
- * Performs an act on each entry, based on the revision that the user saw.
- * @param signal stops after the requests that are under way
+ * Performs an action on each entry, based on the revision that the user saw.
+ * @param signal stops new requests; pending ones complete
  */
 export async function runBulk(
   place: EntryPlace,

@@ -5,7 +5,7 @@ import type { Row } from "../data/rows.ts";
 
 export type Format = "ndjson" | "csv";
 
-/** Entries of a request, and ids of one. The platform allows 200 and 100. */
+/** Entries and ids per request. The platform allows 200 and 100. */
 const PAGE = 200;
 const IDS = 100;
 
@@ -42,7 +42,7 @@ function columnsOf(field: FieldModel, { languages, markets }: OrbModel): Column[
   );
 }
 
-/** Spreadsheets run texts that begin with these characters as formulas. An apostrophe keeps them texts. */
+/** Spreadsheets run text that begins with these characters as a formula. A leading apostrophe prevents it. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 export function csvCell(value: unknown): string {
@@ -104,7 +104,7 @@ export async function* readAll(
   } while (cursor !== null);
 }
 
-/** Collects a file. The browser keeps its parts, so that they need no memory of the page. */
+/** Collects a file as Blobs, which the browser can keep outside the page's memory. */
 export async function collectFile(
   pages: AsyncIterable<readonly EntryItem[]>,
   { head, line }: { head: string; line: (item: EntryItem) => string },
@@ -120,12 +120,12 @@ export async function collectFile(
   return new Blob(parts);
 }
 
-/** Saves a file as the browser does with downloads. */
+/** Saves a file as a browser download. */
 export function download(file: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(file);
   link.download = name;
   link.click();
-  // The download has begun. The address may go after a while.
+  // The download has started. Revoke the object URL later, because the browser may still read it.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,14 +1,14 @@
-/** Notices changes by others, without asking all the time. */
+/** Detects changes by other users without constant polling. */
 import { useEffect, useState } from "preact/hooks";
 import type { Rows } from "./rows.ts";
 
-/** Milliseconds between two looks while the page is in front, and at least after it came back to the front. */
+/** Polling interval of a visible page in milliseconds, and the least time between two checks. */
 const EVERY = 60_000;
 const AT_LEAST = 5_000;
 
 /**
- * Returns how many of the entries on the screen others have changed since they were read. Looks when the page comes to
- * the front, and once a minute while it is there.
+ * Returns how many visible entries other users have changed since the list was read. Checks when the page becomes
+ * visible, and then once a minute.
  */
 export function useChanges(rows: Rows, range: () => { first: number; end: number }): [number, () => void] {
   const [count, setCount] = useState(0);
@@ -23,7 +23,7 @@ export function useChanges(rows: Rows, range: () => { first: number; end: number
       busy = true;
       last = performance.now();
       const { first, end } = range();
-      // If the platform cannot be reached, the next look may succeed.
+      // If the platform cannot be reached, the next check may succeed.
       const found = await rows.changes(first, end, abort.signal).catch(() => undefined);
       busy = false;
       if (found !== undefined && !abort.signal.aborted) setCount(found);

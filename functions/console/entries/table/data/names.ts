@@ -43,7 +43,7 @@ export function nameOf(item: EntryItem, schema: SchemaModel | undefined, orb: Na
     const { value } = shownValue(field, item.values[field.name], orb, wish);
     return typeof value === "string" && value !== "" ? value : item.id;
   }
-  // The schema is of another orb: its first text is most likely a name.
+  // The schema belongs to another orb and is not loaded. Guess: the first text is the name.
   const named = Object.keys(item.values).find((name) => /^(title|name|headline|label|subject)$/i.test(name));
   return textIn(named === undefined ? undefined : item.values[named]) ?? textIn(item.values) ?? item.id;
 }

@@ -1,6 +1,6 @@
 /**
- * The entries of a list that has any length. Entries are read by cursor in pages. Only the pages near the ones on the
- * screen are kept; the others are read again by their cursors.
+ * The entries of a list of any length, read in pages by cursor. Keeps only the pages near the visible rows in memory,
+ * and reads the others again by their cursors.
  */
 import { signal } from "@preact/signals";
 import type { EntryItem } from "../../../api/entries.ts";
@@ -9,7 +9,7 @@ import type { Page } from "../../../api/orbs.ts";
 /** Entries of a page, and the most pages that are kept. */
 export const PAGE = 100;
 const KEPT = 6;
-/** Rows before the end of what is known at which the next page is read. */
+/** Read the next page when the visible rows are this close to the last known row. */
 const AHEAD = 60;
 
 /** An entry with the values that the table shows. */
@@ -25,10 +25,10 @@ interface Part {
   cursor: string | null;
   /** Number of its entries when it was last read. */
   count: number;
-  /** Id of its last entry. If it changes, the pages behind it begin elsewhere. */
+  /** Id of its last entry. If it changes, the cursors of the following pages are no longer valid. */
   last: string | undefined;
   items: Row[] | undefined;
-  /** Whether the entries must be read again. They stay on the screen until then. */
+  /** Whether the entries must be read again. They stay visible until then. */
   stale: boolean;
   busy: boolean;
 }
@@ -43,7 +43,7 @@ const part = (cursor: string | null): Part => ({
 });
 
 export class Rows {
-  /** Counts changes, so that components follow them. */
+  /** Incremented on each change, so that components render again. */
   readonly version = signal(0);
   /** Why the newest page could not be read. */
   error: unknown;
@@ -85,7 +85,7 @@ export class Rows {
     return undefined;
   }
 
-  /** Reads what is missing of a range, and forgets what is far from it. */
+  /** Reads the missing pages of a range, and evicts pages that are far from it. */
   ensure(first: number, end: number): void {
     let start = 0;
     const near: number[] = [];
@@ -125,7 +125,7 @@ export class Rows {
       const index = this.#parts.indexOf(one);
       if (signal.aborted || index < 0) return;
       const last = page.items.at(-1)?.id ?? "";
-      // Entries came or went: the pages behind this one begin elsewhere now.
+      // Entries were added or removed, so the following pages need new cursors.
       if (one.last !== last || page.nextCursor === null) this.#parts.length = index + 1;
       if (this.#parts.length === index + 1 && page.nextCursor !== null)
         this.#parts.push(part(page.nextCursor));
@@ -148,7 +148,7 @@ export class Rows {
     this.#changed();
   }
 
-  /** Reads everything again that is needed, and shows the entries in memory until then. */
+  /** Marks all loaded pages as stale. They stay visible until they are read again. */
   refresh(): void {
     this.error = undefined;
     for (const one of this.#parts) {
@@ -157,7 +157,7 @@ export class Rows {
     this.#changed();
   }
 
-  /** Shows the answers to changes. Undefined removes an entry. */
+  /** Applies the responses to writes. Undefined removes an entry. */
   update(changes: ReadonlyMap<string, EntryItem | undefined>): void {
     for (const one of this.#parts) {
       if (one.items === undefined) continue;
@@ -171,7 +171,7 @@ export class Rows {
     this.#changed();
   }
 
-  /** Returns a range of entries. Reads the ones that are not in memory, and does not keep them. */
+  /** Returns a range of entries. Pages that it must read are not kept in memory. */
   async range(first: number, end: number, signal: AbortSignal): Promise<Row[]> {
     const found: Row[] = [];
     let start = 0;
@@ -185,7 +185,7 @@ export class Rows {
     return found;
   }
 
-  /** Returns how many entries of a range, and of the first page, others have changed, added or removed. */
+  /** Returns how many entries other users changed, added or removed in a range or on the first page. */
   async changes(first: number, end: number, signal: AbortSignal): Promise<number> {
     let start = 0;
     let changes = 0;
@@ -207,7 +207,7 @@ export class Rows {
   }
 }
 
-/** Returns how many entries differ. What a longer or shorter page pushed over its end does not count. */
+/** Returns how many entries differ. Ignores entries that only moved across the end of the page. */
 export function difference(before: readonly Row[], now: readonly Row[]): number {
   const old = new Map(before.map((item) => [item.id, item.revision]));
   const ids = new Set(now.map(({ id }) => id));

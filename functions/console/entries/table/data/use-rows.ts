@@ -1,4 +1,4 @@
-/** Reads the entries of a view, and keeps them for the way back from an entry. */
+/** Reads the entries of a view, and keeps them for when the user returns from an entry. */
 import { useEffect, useMemo } from "preact/hooks";
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import { type FieldModel, type OrbModel, type SchemaModel, titleField } from "../../../model/orb.ts";
@@ -46,7 +46,7 @@ export function useRows(input: RowsInput): Kept {
     columns.map(({ name }) => name).filter((name) => schema.fields.some((f) => f.name === name)),
   );
   if (title !== undefined) names.add(title.name);
-  // Without a field, the answer would have all of them.
+  // An empty `fields` parameter would return every field.
   query.set("fields", names.size === 0 ? "id" : [...names].join(","));
   const references = columns.filter(({ type, list }) => type === "reference" && list !== true);
   if (references.length > 0) query.set("expand", references.map(({ name }) => name).join(","));
@@ -64,7 +64,7 @@ export function useRows(input: RowsInput): Kept {
       const { items, nextCursor } = await listEntries(place, { query: search, signal });
       return { nextCursor, items: items.map(rowOf) };
     };
-    // Of the entries that a row refers to, only the names are kept.
+    // Keep only the names of referenced entries.
     const rowOf = ({ expand, ...item }: Expanded): Row => {
       if (expand === undefined) return item;
       const shown: Record<string, string> = {};

@@ -25,7 +25,7 @@ export interface View {
   columns: readonly string[] | undefined;
 }
 
-/** Newest first. It is as quick as the opposite order, whatever the number of entries. */
+/** Newest first. Both directions are fast at any number of entries. */
 export const NEWEST = "-createdAt";
 export const STATUSES: readonly Status[] = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"];
 const FILTER = /^filter\[([^[\]]+)\](?:\[([^[\]]+)\])?$/;
@@ -109,7 +109,7 @@ export function opsOf(field: FieldModel): readonly FilterOp[] {
   if (field.list === true) return filterOps.includes("eq") ? ["contains", "null"] : ["null"];
   if (field.name === "createdAt" || field.name === "updatedAt")
     return filterOps.filter((op) => op !== "null" && op !== "eq");
-  // One of a few values is chosen, not searched.
+  // Users pick an enum value from a list, so text search makes no sense.
   return field.enum === undefined
     ? filterOps
     : filterOps.filter((op) => ["eq", "ne", "in", "null"].includes(op));
@@ -122,10 +122,10 @@ export const isSortable = ({ name, type, list, sensitive }: FieldModel): boolean
 export const fieldOf = (schema: SchemaModel, name: string): FieldModel | undefined =>
   [...schema.fields, ...PROPERTIES].find((field) => field.name === name);
 
-/** Most fields that a table shows until the columns are chosen: what fits on a small screen, and on a wide one. */
+/** Default number of columns on a small screen, and on a wide one. */
 const SHOWN = innerWidth < 1500 ? 3 : 5;
 
-/** Returns the columns until they are chosen: what names an entry first, then short fields. */
+/** Returns the default columns: the field that names an entry first, then short fields. */
 export function defaultColumns(schema: SchemaModel): string[] {
   const title = titleField(schema);
   const short = schema.fields.filter(
@@ -192,11 +192,11 @@ const isMap = (value: unknown): value is Members =>
 /** A value as the table shows it. */
 export interface Shown {
   value: unknown;
-  /** Language that stands in for the chosen one, in which there is no value. */
+  /** The fallback language, if the chosen one has no value. */
   from?: string;
 }
 
-/** Returns the value of a field in a language and market, or in the default ones if there is none. */
+/** Returns the value of a field in a language and market, falling back to the default ones. */
 export function shownValue(
   field: FieldModel,
   stored: unknown,

@@ -17,7 +17,7 @@ import {
 import { type FilterContext, FilterForm } from "./filter-form.tsx";
 import { TargetName } from "./reference-pick.tsx";
 
-/** Milliseconds without a key after which a search begins. */
+/** Debounce of the search in milliseconds. */
 const PAUSE = 250;
 
 /** Searches the field that names entries, while the user types. */
@@ -91,7 +91,7 @@ export function AddFilter({ context, onAdd }: { context: FilterContext; onAdd: (
   );
 }
 
-/** The conditions that hold now. A press on one changes it. */
+/** The active filters. Clicking one edits it. */
 export function Chips({
   context,
   filters,

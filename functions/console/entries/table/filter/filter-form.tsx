@@ -13,11 +13,11 @@ export interface FilterContext {
   schema: SchemaModel;
   orb: OrbModel;
   managed: boolean;
-  /** Values of a field that are on the screen, to complete texts. */
+  /** Visible values of a field, for autocompletion. */
   knownValues: (field: FieldModel) => readonly string[];
 }
 
-/** `null` is two operators for people: has no value, and has one. */
+/** The form shows the API's `null` operator as two: has no value, and has a value. */
 type Choice = FilterOp | "filled";
 
 function ValueInput({

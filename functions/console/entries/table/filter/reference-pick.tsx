@@ -31,7 +31,7 @@ export function TargetName({ field, orb, managed, ids }: Reference & { ids: read
   return <>{ids.map((id) => found.get(id) ?? id).join(", ")}</>;
 }
 
-/** Milliseconds without a key after which the search begins. */
+/** Debounce of the search in milliseconds. */
 const PAUSE = 200;
 
 export function ReferencePick({
