@@ -77,7 +77,7 @@ test("goes from an orb with nothing to a published API, with faults on the way",
   await page.getByLabel("Maximum").fill("3");
   await page.getByText("must not be greater than max").first().waitFor();
   expect(await page.locator(".json mark").allTextContents()).toEqual(["35"]);
-  expect(await tree.getByRole("button", { name: /post 1 fault/ }).count()).toBe(1);
+  expect(await tree.getByRole("button", { name: /post 1 error/ }).count()).toBe(1);
   await inspect(page, "schema-fault");
   await page.getByLabel("Maximum").fill("9");
   await page.getByText("No errors").waitFor();
