@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { createOrb } from "../api/orbs.ts";
 import { orbLink } from "../shell/nav.ts";
-import { refresh } from "../state/load.ts";
+import { refresh } from "../state/cache.ts";
 import { t } from "../texts/t.ts";
 import { say } from "../ui/toast.tsx";
 

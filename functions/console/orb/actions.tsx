@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { moveOrb, type OrbDocument, publishOrb, removeOrb } from "../api/orbs.ts";
 import { titleOf } from "../model/orb.ts";
-import { refresh } from "../state/load.ts";
+import { refresh } from "../state/cache.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { confirm } from "../ui/dialog.tsx";

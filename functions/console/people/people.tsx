@@ -2,8 +2,8 @@
 import { useState } from "preact/hooks";
 import type { Account } from "../api/caller.ts";
 import type { Invitation, PeoplePlace, Person } from "../api/people.ts";
+import { refresh } from "../state/cache.ts";
 import { useCommands } from "../state/commands.ts";
-import { refresh } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import type { Option } from "../ui/form.tsx";

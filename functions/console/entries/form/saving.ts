@@ -15,7 +15,7 @@ import {
 } from "../../api/entries.ts";
 import { type Content, MASK, valuesToSend } from "../../model/cells.ts";
 import type { FieldModel, OrbModel } from "../../model/orb.ts";
-import { refresh } from "../../state/load.ts";
+import { refresh } from "../../state/cache.ts";
 import { type TextKey, t } from "../../texts/t.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { complain, say } from "../../ui/toast.tsx";

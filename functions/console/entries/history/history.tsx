@@ -12,7 +12,8 @@ import {
 import { cellsOf, plainValue, windowCells } from "../../model/cells.ts";
 import { titleField, titleOf } from "../../model/orb.ts";
 import { orbLink, type PageParams } from "../../shell/nav.ts";
-import { refresh, useLoad } from "../../state/load.ts";
+import { refresh } from "../../state/cache.ts";
+import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { LinkButton } from "../../ui/link.tsx";

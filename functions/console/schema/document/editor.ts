@@ -3,7 +3,7 @@ import { computed, effect, type Signal, signal } from "@preact/signals";
 import type { Fault } from "../../../../shared/client/problem.ts";
 import { checkOrb, publishRevision } from "../../api/documents.ts";
 import { type DryRun, type OrbDocument, type OrbState, readOrb, updateOrb } from "../../api/orbs.ts";
-import { keep, refresh } from "../../state/load.ts";
+import { keep, refresh } from "../../state/cache.ts";
 import { faultsOf } from "../../ui/problem.tsx";
 import { type ParsedText, parseText } from "./json-text.ts";
 import { isObject, type JsonObject, outer, same, valueAt } from "./pointer.ts";
