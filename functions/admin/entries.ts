@@ -29,8 +29,10 @@ import {
   definition,
   EntryBody,
   EntryParams,
+  EntryPatchBody,
   entryAnswer,
   ForceQuery,
+  MERGE_PATCH,
   NewEntryBody,
   targetOf,
   WriteQuery,
@@ -55,23 +57,6 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     },
     responses: { 201: entryAnswer("Created", { ...Location, ...Replayed }) },
     problems: [401, 403, 404, 409, 410],
-  });
-  const update = defineRoute({
-    ...common("update"),
-    method: "put",
-    path: one,
-    operationId: "updateEntry",
-    summary: "Update an entry",
-    description:
-      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later. The body can be an edited response of `GET`.",
-    request: {
-      params: EntryParams,
-      query: WriteQuery,
-      headers: IfMatch,
-      body: jsonRequest(EntryBody),
-    },
-    responses: { 200: entryAnswer("The new revision") },
-    problems: [401, 403, 404, 409, 412],
   });
   const remove = defineRoute({
     ...common("delete"),
@@ -103,18 +88,6 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
       c.header("location", `${prefix}/${orbId}/entries/${body.id}`);
       return c.json(body, 201);
     })
-    .openapi(update, async (c) => {
-      const { publish, locale, market } = c.req.valid("query");
-      const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
-      const written = await updateEntry(c.var.deps, c.var.actor, {
-        ...changeOf(c.req.valid("json")),
-        ...target,
-        publish: publish === "true",
-        locale,
-        market,
-      });
-      return c.json(await answer(c, target, written), 200);
-    })
     .openapi(remove, async (c) => {
       const { force, purge } = c.req.valid("query");
       await deleteEntry(c.var.deps, c.var.actor, {
@@ -124,6 +97,54 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
       });
       return c.body(null, 204);
     });
+}
+
+const CHANGES = [
+  {
+    method: "put",
+    operationId: "updateEntry",
+    summary: "Update an entry",
+    description:
+      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later. The body can be an edited response of `GET`.",
+    body: EntryBody,
+    merge: false,
+  },
+  {
+    method: "patch",
+    operationId: "patchEntry",
+    summary: "Change some values of an entry",
+    description: MERGE_PATCH,
+    body: EntryPatchBody,
+    merge: true,
+  },
+] as const;
+
+export function entryChangeRoutes(prefix: AdminPrefix) {
+  const router = newRouter(asEntryFault);
+  for (const { body, merge, ...described } of CHANGES) {
+    const route = defineRoute({
+      ...entryRoute(prefix, "update"),
+      ...described,
+      path: `${prefix}/{orbId}/entries/{entryId}` as const,
+      request: { params: EntryParams, query: WriteQuery, headers: IfMatch, body: jsonRequest(body) },
+      responses: { 200: entryAnswer("The new revision") },
+      problems: [401, 403, 404, 409, 412],
+    });
+    router.openapi(route, async (c) => {
+      const { publish, locale, market } = c.req.valid("query");
+      const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
+      const written = await updateEntry(c.var.deps, c.var.actor, {
+        ...changeOf(c.req.valid("json")),
+        ...target,
+        merge,
+        publish: publish === "true",
+        locale,
+        market,
+      });
+      return c.json(await answer(c, target, written), 200);
+    });
+  }
+  return router;
 }
 
 const MOVES = [

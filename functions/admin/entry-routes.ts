@@ -1,6 +1,6 @@
 import { PREFIXES } from "../http/prefixes.ts";
 import { newRouter } from "../http/router.ts";
-import { entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
+import { entryChangeRoutes, entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
 import { entryBulkRoutes } from "./entries-bulk.ts";
 import { entryRekeyRoutes } from "./entries-rekey.ts";
 import { entryReadRoutes } from "./entry-reads.ts";
@@ -11,6 +11,7 @@ export function adminEntryRoutes() {
   for (const prefix of PREFIXES) {
     router.route("/", entryBulkRoutes(prefix));
     router.route("/", entryReadRoutes(prefix));
+    router.route("/", entryChangeRoutes(prefix));
     router.route("/", entryWriteRoutes(prefix));
     router.route("/", entryMoveRoutes(prefix));
     router.route("/", entryRevisionRoutes(prefix));

@@ -78,6 +78,12 @@ export const ReadOnlyMembers = {
   expand: readOnly({ type: "object" }),
 } as const;
 
+const changed = {
+  validFrom: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+  validTo: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+  ...ReadOnlyMembers,
+};
+
 export const EntryBody = z
   .strictObject({
     values: z.unknown().optional().openapi({
@@ -86,11 +92,22 @@ export const EntryBody = z
       description:
         "All values. With `locale` or `market`, only the values to change, where null clears a value. If missing, values do not change. A mask keeps the stored sensitive value.",
     }),
-    validFrom: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-    validTo: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-    ...ReadOnlyMembers,
+    ...changed,
   })
   .openapi("EntryChange");
+
+export const MERGE_PATCH =
+  "JSON Merge Patch (RFC 7396). Writes a new revision that differs from the newest one only in what the body names. Objects are merged, so a translatable value may name one language. An array replaces the whole array. Null clears a value. The content type is `application/merge-patch+json` or `application/json`.";
+
+export const PATCH_VALUES = {
+  type: "object",
+  additionalProperties: true,
+  description: "The values to change. Null clears a value.",
+} as const;
+
+export const EntryPatchBody = z
+  .strictObject({ values: z.unknown().optional().openapi(PATCH_VALUES), ...changed })
+  .openapi("EntryPatch");
 
 export function changeOf(body: z.infer<typeof EntryBody>) {
   const { values, validFrom, validTo, id, orb, module, schema } = body;

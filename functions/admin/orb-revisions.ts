@@ -126,7 +126,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
 
 export function routeListing() {
   const list = defineRoute({
-    ...operatorRoute("Orbs", "routes.read"),
+    ...operatorRoute("Discovery", "routes.read"),
     method: "get",
     path: "/api/admin/routes",
     operationId: "listRoutes",

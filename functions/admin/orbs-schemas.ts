@@ -27,6 +27,10 @@ export const OrbBody = z.unknown().openapi({
   allOf: [{ $ref: "#/components/schemas/OrbDocument" }],
 });
 
+export const OrbPatchBody = z
+  .looseObject({})
+  .openapi("OrbPatch", { description: "The properties of the document to change. Null removes a property." });
+
 export const OrbSchema = orbDocumentSchema
   .extend(state)
   .openapi("Orb", { description: "An orb: its document and its state." });

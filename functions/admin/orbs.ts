@@ -5,7 +5,7 @@ import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { deleteOrb } from "../../shared/orb/operate.ts";
 import { getOrb, listOrbs } from "../../shared/orb/read.ts";
-import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
+import { patchOrb, tryPatch, tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { orbItem, orbView } from "../../shared/orb/view.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { ifMatch, matchesTag } from "../http/etag.ts";
@@ -31,6 +31,7 @@ import {
   ForceFlag,
   OrbBody,
   OrbListSchema,
+  OrbPatchBody,
   OrbSchema,
   outcome,
   PublishFlag,
@@ -171,6 +172,35 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     if (dryRun === true) return c.json(await tryUpdate(c.var.deps, c.var.actor, input), 200);
     const orb = await updateOrb(c.var.deps, c.var.actor, input);
     return c.json(orbAnswer(c, orb), 200);
+  });
+
+  const patch = defineRoute({
+    ...shared("orbs.write"),
+    method: "patch",
+    path: one,
+    operationId: "patchOrb",
+    summary: "Change parts of an orb",
+    description:
+      "JSON Merge Patch (RFC 7396). Writes a new revision that differs from the newest one only in what the body names. An array, such as `modules`, replaces the whole array. Null removes a property. The content type is `application/merge-patch+json` or `application/json`.",
+    request: {
+      params: OrbIdParam,
+      headers: IfMatch,
+      query: z.strictObject({ publish: PublishFlag, dryRun: DryRunFlag, force: ForceFlag }),
+      body: jsonRequest(OrbPatchBody),
+    },
+    responses: { 200: outcome(RevisionTag) },
+    problems: [401, 403, 404, 409, 412],
+  });
+  router.openapi(patch, async (c) => {
+    const { dryRun, ...options } = c.req.valid("query");
+    const input = {
+      orb: c.req.valid("param").orbId,
+      patch: c.req.valid("json"),
+      ifMatch: ifMatch(c.req.header("if-match")),
+      ...options,
+    };
+    if (dryRun === true) return c.json(await tryPatch(c.var.deps, c.var.actor, input), 200);
+    return c.json(orbAnswer(c, await patchOrb(c.var.deps, c.var.actor, input)), 200);
   });
 
   const remove = defineRoute({

@@ -4,7 +4,7 @@ import { PREFIXES } from "../http/prefixes.ts";
 import { REQUEST_HEADERS } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 
-const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
+const METHODS = ["get", "put", "patch", "post", "delete", "head", "options"] as const;
 export type Method = (typeof METHODS)[number];
 
 export interface Parameter {

@@ -44,9 +44,9 @@ function anyLanguage(parameter: Parameter, languages: readonly string[]): Parame
 
 /** Replaces the general description of a parameter by the values that one schema allows. */
 function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: string): Parameter[] {
-  const isWrite = ([definitions.create, definitions.update] as { operationId: string }[]).some(
-    (definition) => definition.operationId === operationId,
-  );
+  const isWrite = (
+    [definitions.create, definitions.update, definitions.patch] as { operationId: string }[]
+  ).some((definition) => definition.operationId === operationId);
   switch (parameter.in === "query" ? parameter.name : undefined) {
     case "sort":
       return [sortParameter(schema)];
@@ -105,7 +105,8 @@ export function entryOperation(
   const isCreate = operationId === definitions.create.operationId;
   const isList = operationId === definitions.list.operationId;
   const example = isCreate ? exampleValues(schema) : undefined;
-  const sent = bodySchemas(live.orb, schema)[isCreate ? "create" : "update"];
+  const isPatch = operationId === definitions.patch.operationId;
+  const sent = bodySchemas(live.orb, schema)[isCreate ? "create" : isPatch ? "patch" : "update"];
   const title = schema.definition.name ?? `${schema.module}/${schema.id}`;
   return {
     ...operation,

@@ -86,6 +86,7 @@ export function responseSchemas(orb: string, schema: CompiledSchema) {
 export const bodySchemas = (orb: string, schema: CompiledSchema) => ({
   create: ref(`${baseOf(orb, schema)}.New`),
   update: ref(`${baseOf(orb, schema)}.Change`),
+  patch: ref(`${baseOf(orb, schema)}.Patch`),
 });
 
 /** Describes the entry that a reference leads to, or null. */
@@ -158,9 +159,14 @@ export function describeEntries(generic: Generic, live: LiveOrb, schema: Compile
       })),
     );
   const created = contentSchema(collection?.post?.requestBody);
-  const changed = contentSchema(generic.paths[`${COLLECTION}/{id}`]?.put?.requestBody);
+  const { put, patch } = generic.paths[`${COLLECTION}/{id}`] ?? {};
   schemas[`${base}.New`] = withMembers(resolved(generic, created), { values: input("new") });
-  schemas[`${base}.Change`] = withMembers(resolved(generic, changed), { values: input("change") });
+  schemas[`${base}.Change`] = withMembers(resolved(generic, contentSchema(put?.requestBody)), {
+    values: input("change"),
+  });
+  schemas[`${base}.Patch`] = withMembers(resolved(generic, contentSchema(patch?.requestBody)), {
+    values: input("change"),
+  });
 }
 
 const INPUTS: Record<Locales, string> = {

@@ -24,6 +24,7 @@ const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
   get: "read",
   create: "create",
   update: "update",
+  patch: "update",
   remove: "delete",
   publish: "publish",
   unpublish: "unpublish",

@@ -8,7 +8,7 @@ export const DESCRIPTION = [
 ].join("\n\n");
 
 export const TAGS = [
-  { name: "Discovery", description: "API description, published orbs, health and metrics." },
+  { name: "Discovery", description: "API description, published orbs, active routes, health and metrics." },
   { name: "Platform: sign-in", description: "Registration and sign-in of platform admins." },
   { name: "Platform: own account", description: "Account and passkeys of the signed-in platform admin." },
   { name: "Platform: recovery", description: "Recovery of platform admins who lost their passkeys." },

@@ -26,6 +26,15 @@ export function notJson(): AppError {
   );
 }
 
+/** A 415: the body is JSON, but a patch of another kind, such as a JSON Patch. */
+export function notMergePatch(): AppError {
+  return new AppError(
+    "unsupported_media",
+    "not_merge_patch",
+    "The body must be a JSON Merge Patch. Send it with Content-Type: application/merge-patch+json.",
+  );
+}
+
 /** A 400: without a time limit, a client could keep a request open forever by sending single bytes. */
 export function tooSlow(): AppError {
   return new AppError(

@@ -4,7 +4,7 @@ import { concatBytes } from "../../shared/kernel/ids.ts";
 import { DEPTH_LIMIT, tooDeep } from "../../shared/kernel/json.ts";
 import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
 import type { AppEnv } from "../request/context.ts";
-import { bodyAborted, noBody, notJson, tooLarge, tooSlow } from "./body-errors.ts";
+import { bodyAborted, noBody, notJson, notMergePatch, tooLarge, tooSlow } from "./body-errors.ts";
 
 /** A JSON body must be smaller than this many bytes. */
 export const BODY_LIMIT = 512 * 1024;
@@ -191,7 +191,9 @@ function callJson(c: Context<AppEnv>): void {
 
 const JSON_TYPE = /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i;
 
-const WITH_BODY = new Set(["POST", "PUT"]);
+const MERGE_PATCH_TYPE = /^application\/(merge-patch\+)?json\s*(;|$)/i;
+
+const WITH_BODY = new Set(["POST", "PUT", "PATCH"]);
 
 export function hasBody(c: Context<AppEnv>): boolean {
   return WITH_BODY.has(c.req.method);
@@ -232,6 +234,7 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
     return {};
   }
   if (!isJson) throw notJson();
+  if (c.req.method === "PATCH" && !MERGE_PATCH_TYPE.test(type ?? "")) throw notMergePatch();
   const value = parseJson(bytes);
   keepJson(c, value);
   return value;

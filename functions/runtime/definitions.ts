@@ -3,7 +3,14 @@ import { z } from "@hono/zod-openapi";
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
-import { EntrySchema, MOMENT, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
+import {
+  EntrySchema,
+  MERGE_PATCH,
+  MOMENT,
+  PATCH_VALUES,
+  ReadOnlyMembers,
+  ValuesSchema,
+} from "../admin/entry-schemas.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
 import {
@@ -45,14 +52,17 @@ const RuntimeNew = z
   })
   .openapi("RuntimeNewEntry", { required: ["values"] });
 
+const changed = {
+  validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+  validTo: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+  ...ReadOnlyMembers,
+};
 const RuntimeChange = z
-  .strictObject({
-    values: z.unknown().optional().openapi(VALUES),
-    validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-    validTo: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-    ...ReadOnlyMembers,
-  })
+  .strictObject({ values: z.unknown().optional().openapi(VALUES), ...changed })
   .openapi("RuntimeEntryChange");
+const RuntimePatch = z
+  .strictObject({ values: z.unknown().optional().openapi(PATCH_VALUES), ...changed })
+  .openapi("RuntimeEntryPatch");
 
 const locale = z.string().optional().openapi(LOCALE);
 const market = z.string().optional().openapi(MARKET_NAME);
@@ -214,6 +224,23 @@ export const definitions = {
     responses: { 200: answer("The new revision") },
     problems: [401, 403, 404, 409, 412, 429, 507],
   }),
+  patch: defineRoute({
+    method: "patch",
+    path: one,
+    operationId: "patchEntryOf",
+    summary: "Change some values of an entry",
+    description: MERGE_PATCH,
+    ...common,
+    ...scopesFor("update"),
+    request: {
+      params: EntryParams,
+      query: z.strictObject(Writing),
+      headers: IfMatch,
+      body: jsonRequest(RuntimePatch),
+    },
+    responses: { 200: answer("The new revision") },
+    problems: [401, 403, 404, 409, 412, 429, 507],
+  }),
   remove: defineRoute({
     method: "delete",
     path: one,
@@ -242,7 +269,7 @@ export function furtherNames(definition: Defined): string[] {
   return parameterNames(definition).filter((name) => !common.includes(name));
 }
 
-export const bodies = { create: RuntimeNew, update: RuntimeChange } as const;
+export const bodies = { create: RuntimeNew, update: RuntimeChange, patch: RuntimePatch } as const;
 
 export function methodsOf(operations: readonly (keyof typeof definitions)[]): string[] {
   const methods = operations.map((name) => definitions[name].method.toUpperCase());

@@ -107,6 +107,7 @@ function answer(
       return operate(act, address.id, address.operation);
     default:
       if (c.req.method === "PUT") return update(act, address.id);
+      if (c.req.method === "PATCH") return update(act, address.id, "patch");
       return c.req.method === "DELETE" ? remove(act, address.id) : get(act, address.id);
   }
 }

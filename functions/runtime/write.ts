@@ -142,16 +142,22 @@ export async function create(writing: Writing): Promise<Response> {
   return answer(writing, written, extra, 201);
 }
 
-export async function update(writing: Writing, id: string): Promise<Response> {
+/** @param operation whether the body has all values, or only those to change */
+export async function update(
+  writing: Writing,
+  id: string,
+  operation: "update" | "patch" = "update",
+): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "update");
-  const { publish, ...extra } = extrasOf(c, "update");
+  const { publish, ...extra } = extrasOf(c, operation);
   const target = targetOf(writing, id);
-  const body = await bodyOf(c, bodies.update);
+  const body = await bodyOf(c, bodies[operation]);
   const written = await updateEntry(c.get("deps"), actor, {
     ...changeOf(body),
     ...placeOf(extra),
     ...target,
+    merge: operation === "patch",
     publish: publish === "true",
   });
   return answer(writing, written, extra, 200);

@@ -8,6 +8,7 @@ import type {
   Expanded,
   Fields,
   Filter,
+  MergePatch,
   Mode,
   NewValues,
   OrbTypes,
@@ -98,6 +99,15 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   update<const P extends WriteOptions>(
     entry: { id: string; revision: number },
     changes: ChangedValues<S, O>,
+    options?: P,
+  ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
+  /**
+   * Applies a JSON Merge Patch (RFC 7396): objects are merged, an array replaces the whole array, and null clears a
+   * value. If you pass an entry, the write fails unless its revision is the newest one.
+   */
+  patch<const P extends WriteOptions>(
+    target: Target,
+    values: MergePatch<ChangedValues<S, O>>,
     options?: P,
   ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
   publish(target: Target, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
@@ -249,6 +259,21 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
       return (await response.json()) as AnyEntry;
     },
     update,
+    async patch(target: Target, values: unknown, options: WriteOptions = {}) {
+      const { publish, validFrom, validTo, signal } = options;
+      const query = queryOf(placeOf(options));
+      if (publish === true) query.set("publish", "true");
+      const response = await transport.send({
+        method: "PATCH",
+        path: `${path}/${idOf(target)}`,
+        query,
+        body: { values, validFrom: moment(validFrom), validTo: moment(validTo) },
+        headers: ifMatch(target),
+        signal,
+        repeat: "refused",
+      });
+      return (await response.json()) as AnyEntry;
+    },
     publish: (target: Target, options?: Wish & CallOptions) => move(target, "publish", options),
     unpublish: (target: Target, options?: Wish & CallOptions) => move(target, "unpublish", options),
     archive: (target: Target, options?: Wish & CallOptions & { force?: boolean }) =>

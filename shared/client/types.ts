@@ -92,6 +92,13 @@ export type ChangedValues<S extends Fields, O extends Offer> = {
   [K in keyof S]?: Written<S[K], O> | undefined;
 };
 
+/** A change of a value: objects may name some of their members, and null removes one. */
+export type MergePatch<V> = V extends readonly unknown[]
+  ? V
+  : V extends object
+    ? { readonly [K in keyof V]?: MergePatch<V[K]> | null | undefined }
+    : V;
+
 export type Status = "SAVED" | "PUBLISHED" | "UNPUBLISHED" | "ARCHIVED";
 
 /** An entry in a response. Times are in ISO 8601. */

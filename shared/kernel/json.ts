@@ -23,6 +23,20 @@ export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
   return false;
 }
 
+/**
+ * Applies a JSON Merge Patch (RFC 7396): members of the patch replace members of the target, objects merge, and null
+ * removes a member. An array replaces the whole array.
+ */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value));
+  }
+  return Object.fromEntries(merged);
+}
+
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

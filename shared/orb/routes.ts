@@ -80,6 +80,7 @@ function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
     route("GET", "/{id}", "read"),
     route("POST", "", "create"),
     route("PUT", "/{id}", "update"),
+    route("PATCH", "/{id}", "update"),
     route("DELETE", "/{id}", "delete"),
     ...(["publish", "unpublish", "archive", "restore"] as const).map((operation) =>
       route("POST", `/{id}/${operation}`, operation),

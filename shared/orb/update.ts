@@ -8,11 +8,12 @@ import { type ExistingOrb, findRevision, type OrbOperation } from "../definition
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { notFound, revisionMismatch } from "../kernel/errors.ts";
+import { mergePatch } from "../kernel/json.ts";
 import { activate, type Change, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import type { Impact } from "./migrate/impact.ts";
 import { withSealedSecrets } from "./secrets.ts";
-import { withoutState } from "./view.ts";
+import { orbView, withoutState } from "./view.ts";
 
 export interface UpdateOptions extends OrbTarget {
   publish?: boolean | undefined;
@@ -36,6 +37,29 @@ export function updateOrb(
   requireOperator(actor, "orbs.write", input.orb);
   return replace(deps, actor, input, "update", input.document, (head) =>
     soundDocument(deps, head, input.document),
+  );
+}
+
+/** Writes a new draft that differs from the newest revision only in what the patch names. */
+export function patchOrb(
+  deps: HandlerDeps,
+  actor: Actor,
+  input: UpdateOptions & { patch: unknown },
+): Promise<ExistingOrb> {
+  requireOperator(actor, "orbs.write", input.orb);
+  return replace(deps, actor, input, "update", { patch: input.patch }, (head) =>
+    soundDocument(deps, head, mergePatch(orbView(head), input.patch)),
+  );
+}
+
+/** Returns how a patch would affect stored entries. Changes nothing. */
+export function tryPatch(
+  deps: Deps,
+  actor: Actor,
+  input: UpdateOptions & { patch: unknown },
+): Promise<DryRun> {
+  return tryReplace(deps, actor, input, (head) =>
+    soundDocument(deps, head, mergePatch(orbView(head), input.patch)),
   );
 }
 

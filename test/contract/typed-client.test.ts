@@ -150,6 +150,20 @@ describe("entries", () => {
     expect(latest.values).toMatchObject({ headline: { en: "Old", de: "Neu" }, body: { en: "New text" } });
   });
 
+  test("patches what is named, and merges maps", async () => {
+    const made = await articles().create({ headline: { en: "Old", de: "Alt" }, body: { en: "Text" } });
+    const changed = await articles().patch(made, { headline: { de: "Neu" }, body: null });
+    expect(changed).toMatchObject({ revision: 2, values: { headline: { en: "Old", de: "Neu" } } });
+    expect(changed.values.body ?? null).toBeNull();
+    const stale = await articles()
+      .patch(made, { headline: { de: "Spät" } })
+      .catch((reason: unknown) => reason);
+    expect(isProblem(stale, "revision_mismatch")).toBe(true);
+    expect((await articles().patch(made.id, { headline: { de: null } })).values.headline).toEqual({
+      en: "Old",
+    });
+  });
+
   test("reports a conflict with both versions, and loses neither", async () => {
     const made = await articles().create({ headline: { en: "Draft" } });
     await articles().update(made, { headline: { en: "Theirs" } });

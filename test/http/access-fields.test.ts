@@ -316,6 +316,28 @@ describe("writing", () => {
     });
   });
 
+  test("keeps what the caller may not see or set, if it patches the entry", async () => {
+    const place = await newPlace();
+    const { path, people } = place;
+    const id = await newProduct(place);
+    const stored = async () => (await as(token, "GET", `${path}/${id}?revision=latest&locale=*`)).body.values;
+    const before = await stored();
+    const patch = (values: Bag) => as(people.user, "PATCH", `${path}/${id}`, { values });
+    expect((await patch({ title: "two" })).status).toBe(200);
+    expect(await stored()).toEqual({ ...before, title: "two" });
+    // The field that the caller may set and not read is replaced, not merged with what it hides.
+    expect((await patch({ tip: "more" })).status).toBe(200);
+    expect(await stored()).toEqual({ ...before, title: "two", tip: "more" });
+    for (const [name, code] of [
+      ["state", "read_only"],
+      ["secret", "unknown_property"],
+      ["nope", "unknown_property"],
+    ] as const) {
+      const errors = [expect.objectContaining({ path: `/values/${name}`, code })];
+      expect(await patch({ [name]: "x" })).toMatchObject({ status: 422, body: { errors } });
+    }
+  });
+
   test("accepts a field that the caller may not set only as it was read", async () => {
     const place = await newPlace();
     const { path, people } = place;

@@ -278,11 +278,15 @@ const ROUTES: Record<string, Rows> = {
       ? [{ by: token, body, headers: { "If-Match": '"1"' }, refused: AT_ANOTHER_REVISION }]
       : [{ by: token, body, refused: OF_EXISTING }];
   },
+  "PATCH /api/admin/orbs/{orbId}": () => [{ by: token, body: json({ name: "Late" }), refused: OF_EXISTING }],
   "POST /api/admin/orbs/{orbId}/entries": () => [{ by: token, body: lateManaged, refused: WITHOUT_ORB }],
   "POST /api/admin/orbs/{orbId}/entries/bulk": () => [
     { by: token, type: lines, body: `${lateManaged}\n`.repeat(20), refused: IN_ANOTHER_ORB },
   ],
   "PUT /api/admin/orbs/{orbId}/entries/{entryId}": () => [{ by: token, body: late, refused: IN_ANOTHER_ORB }],
+  "PATCH /api/admin/orbs/{orbId}/entries/{entryId}": () => [
+    { by: token, body: late, refused: IN_ANOTHER_ORB },
+  ],
 
   ...onlyOwn(
     ofAccount(
@@ -346,6 +350,9 @@ const ROUTES: Record<string, Rows> = {
       { by: token, path, body: late, refused: { ...OFFLINE, "is deleted and recreated": 404 } },
     ];
   },
+  "PATCH /api/{orbId}/{moduleId}/{schemaId}/{id}": (at) => [
+    { by: at.member.token, path: `/api/${at.orb}/news/${at.entry}`, body: late, refused: byMember(at) },
+  ],
 };
 
 /** Restricts requests to orbs with accounts of their own. */

@@ -20,6 +20,7 @@ describe("authentication", () => {
     ["POST", "/api/admin/orbs"],
     ["GET", "/api/admin/orbs/x1"],
     ["PUT", "/api/admin/orbs/x1"],
+    ["PATCH", "/api/admin/orbs/x1"],
     ["DELETE", "/api/admin/orbs/x1"],
     ["POST", "/api/admin/orbs/x1/publish"],
     ["GET", "/api/admin/orbs/x1/revisions"],
@@ -69,6 +70,38 @@ describe("create, read, update", () => {
     expect(
       wrong.body.errors.map((fault: { path: string; code: string }) => `${fault.path} ${fault.code}`),
     ).toEqual(["/status read_only", "/revision read_only"]);
+  });
+
+  test("changes only what a patch names", async () => {
+    const { path, answer } = await created();
+    const patch = (body: unknown, query = "", headers = {}) =>
+      call("PATCH", `${path}${query}`, {
+        body,
+        headers: { "content-type": "application/merge-patch+json", ...headers },
+      });
+    const named = await patch({ name: "Named", description: "Described" });
+    expect(named).toMatchObject({ status: 200, body: { name: "Named", revision: 2 } });
+    expect(named.body.modules).toEqual(answer.body.modules);
+    const effects = await patch({ description: null }, "?dryRun=true");
+    expect(effects.body).toMatchObject({ dryRun: true, refused: false });
+    const cleared = await patch({ description: null }, "?publish=true", { "if-match": '"2"' });
+    expect(cleared.body).toMatchObject({ name: "Named", revision: 3, publishedRevision: 3 });
+    expect(cleared.body).not.toHaveProperty("description");
+    expect((await patch({ name: "Late" }, "", { "if-match": '"2"' })).status).toBe(412);
+    expect((await patch({ modules: {}, revision: 9, nope: 1 })).body.errors).toMatchObject([
+      { path: "/revision", code: "read_only" },
+      { path: "/modules", code: "type" },
+      { path: "/nope", code: "unknown_property" },
+    ]);
+    expect((await patch([{ op: "remove", path: "/name" }])).status).toBe(422);
+  });
+
+  test("applies all parallel patches", async () => {
+    const { path } = await created();
+    const parts = [{ name: "Named" }, { description: "Described" }, { languages: ["en", "de"] }];
+    const answers = await Promise.all(parts.map((body) => call("PATCH", path, { body })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await call("GET", path)).body).toMatchObject(Object.assign({}, ...parts));
   });
 
   test("reports all errors at once with path and code", async () => {

@@ -21,6 +21,8 @@ const DOCUMENT = {
           fields: [
             { name: "text", type: "string", required: true },
             { name: "pin", type: "string", sensitive: true },
+            { name: "tags", type: "string", list: true },
+            { name: "more", type: "json" },
           ],
         },
       ],
@@ -159,6 +161,77 @@ describe("writes", () => {
     expect(
       (await send("GET", path, undefined, undefined, { "accept-language": "de" })).body.values.title,
     ).toBe("Hallo");
+  });
+
+  it("of a patch change what it names and keep the rest", async () => {
+    const values = { text: "one", pin: "1234", tags: ["a", "b"], more: { x: 1, y: { z: 2 } } };
+    const made = await send("POST", "/notes", ann, { values, validTo: "2100-01-01T00:00:00Z" });
+    const path = `/notes/${made.body.id}`;
+    const patch = (body: unknown, headers = {}, query = "") =>
+      send("PATCH", `${path}${query}`, ann, body, {
+        "content-type": "application/merge-patch+json",
+        ...headers,
+      });
+    const changed = await patch({ values: { text: "two", tags: ["c"], more: { x: null, y: { w: 3 } } } });
+    expect(changed.body).toMatchObject({ revision: 2, validTo: "2100-01-01T00:00:00.000Z" });
+    expect(changed.body.values).toEqual({
+      text: "two",
+      pin: "••••••••",
+      tags: ["c"],
+      more: { y: { z: 2, w: 3 } },
+    });
+    const revealed = await call(
+      platform,
+      "GET",
+      `/api/admin/orbs/diary/entries/${made.body.id}?reveal=true`,
+      { token: admin },
+    );
+    expect(revealed.body.values.pin).toBe("1234");
+    const cleared = await patch(
+      { values: { tags: null }, validTo: null },
+      { "if-match": '"2"' },
+      "?publish=true",
+    );
+    expect(cleared.body).toMatchObject({ revision: 3, publishedRevision: 3, validTo: null });
+    expect(cleared.body.values).not.toHaveProperty("tags");
+    expect((await patch({ values: { text: "late" } }, { "if-match": '"2"' })).status).toBe(412);
+    expect((await patch({ values: { text: null, nope: 1 } })).body.errors).toMatchObject([
+      { path: "/values/nope", code: "unknown_property" },
+      { path: "/values/text", code: "required" },
+    ]);
+    for (const type of ["application/json-patch+json", "application/vnd.x+json"]) {
+      expect(await patch({ values: {} }, { "content-type": type })).toMatchObject({
+        status: 415,
+        body: { code: "not_merge_patch" },
+      });
+    }
+    expect((await send("PATCH", path, ann, { values: { text: "three" } })).body.values.text).toBe("three");
+    expect((await send("PATCH", path, bob, { values: { text: "four" } })).status).toBe(404);
+  });
+
+  it("of a patch change one language", async () => {
+    const title = { en: "Hello", de: "Hallo" };
+    const made = await send("POST", "/news?locale=*", admin, { values: { title } });
+    const path = `/news/${made.body.id}`;
+    const patch = async (value: unknown, query = "?locale=*") =>
+      (await send("PATCH", `${path}${query}`, admin, { values: { title: value } })).body.values.title;
+    expect(await patch({ de: "Servus" })).toEqual({ en: "Hello", de: "Servus" });
+    expect(await patch({ de: null })).toEqual({ en: "Hello" });
+    expect(await patch("Moin", "?locale=de")).toBe("Moin");
+    expect(await patch({})).toEqual({ en: "Hello", de: "Moin" });
+  });
+
+  it("of patches at the same time keep each other's changes", async () => {
+    const made = await send("POST", "/notes", ann, { values: { text: "one" } });
+    const numbers = Array.from({ length: 8 }, (_, number) => `n${number}`);
+    const written = await Promise.all(
+      numbers.map((name) =>
+        send("PATCH", `/notes/${made.body.id}`, ann, { values: { more: { [name]: true } } }),
+      ),
+    );
+    expect(written.map(({ status }) => status)).toEqual(numbers.map(() => 200));
+    const { body } = await send("GET", `/notes/${made.body.id}?revision=latest`, ann);
+    expect(Object.keys(body.values.more).sort()).toEqual(numbers);
   });
 
   it("with the same Idempotency-Key create one entry", async () => {

@@ -105,7 +105,7 @@ export function bodyRoutes(): BodyRoute[] {
     throw new Error("this test needs no host");
   });
   const twins = app.own.routes
-    .filter(({ method, path }) => ["POST", "PUT"].includes(method) && path.startsWith("/api/_orbs"))
+    .filter(({ method, path }) => ["POST", "PUT", "PATCH"].includes(method) && path.startsWith("/api/_orbs"))
     .map(({ method, path }) => ({ method, path: path.replace(/:([A-Za-z]+)/g, "{$1}") }));
   const described = [app.own, app.runtime].flatMap((half) =>
     operationsOf(generated(half).paths).flatMap(({ method, path, operation }) => {

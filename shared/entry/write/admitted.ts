@@ -5,7 +5,7 @@ import { MASK } from "../../definition/document/mask.ts";
 import { unknownField } from "../../definition/validate.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { escapeSegment } from "../../kernel/faults.ts";
-import { equal, isObject } from "../../kernel/json.ts";
+import { equal, isObject, mergePatch } from "../../kernel/json.ts";
 import { storedInput } from "../model/known.ts";
 import type { StoredValue } from "../model/snapshot.ts";
 import { type Localization, mergeValues } from "./input.ts";
@@ -95,6 +95,37 @@ function isPart(field: CompiledField | undefined, { locale, market }: Localizati
 function holdsMask(value: unknown): boolean {
   if (value === MASK) return true;
   return isObject(value) && Object.values(value).some(holdsMask);
+}
+
+/**
+ * Returns the values that a JSON Merge Patch makes of the stored ones. Replaces the whole value of a field that the
+ * caller may not read, and the whole value in one language or market.
+ * @param patch values by field name; null clears a field
+ */
+export function merged(
+  schema: CompiledSchema,
+  sender: Sender,
+  patch: unknown,
+  stored: Readonly<Record<string, StoredValue>>,
+  place: Localization,
+): unknown {
+  if (!isObject(patch)) return patch;
+  const before = storedInput(schema, stored);
+  const rightsTo = (name: string): Rights => {
+    const field = schema.fields.get(name);
+    return field === undefined ? { read: false, write: false } : rightsIn(field, sender);
+  };
+  // A write with a language or market keeps the fields that it does not name.
+  const isWhole = place.locale === undefined && place.market === undefined;
+  const kept = Object.entries(before).filter(([name]) => {
+    const { read, write } = rightsTo(name);
+    return isWhole && read && write;
+  });
+  const changed = Object.entries(patch).map(([name, value]): [string, unknown] => {
+    const merges = value !== null && rightsTo(name).read && !isPart(schema.fields.get(name), place);
+    return [name, merges ? mergePatch(before[name], value) : value];
+  });
+  return Object.fromEntries([...kept, ...changed]);
 }
 
 /**

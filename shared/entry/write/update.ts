@@ -8,7 +8,7 @@ import { isObject } from "../../kernel/json.ts";
 import { publishMessages } from "../index/schedules.ts";
 import { storedInput } from "../model/known.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
-import { admitted } from "./admitted.ts";
+import { admitted, merged } from "./admitted.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import type { State } from "./change-write.ts";
 import { readWindow, windowFaults } from "./input.ts";
@@ -17,6 +17,8 @@ import { prepare } from "./prepare.ts";
 export interface UpdateInput extends Target {
   /** Values of the entry. With `locale` or `market`, only those to change; otherwise all of them. */
   values?: unknown;
+  /** Whether `values` is a JSON Merge Patch of the stored values. */
+  merge?: boolean | undefined;
   /** Time from which the entry is visible: ISO 8601, or null for no limit. If omitted, it does not change. */
   validFrom?: unknown;
   validTo?: unknown;
@@ -88,9 +90,12 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
       const { values: stored, createdBy } = state.base;
       const sender = { caller: principalIn(actor, state.context.orb, state.context.compiled), createdBy };
       const whole = values === undefined && locale === undefined && market === undefined;
+      const place = { locale, market };
+      const named = values === undefined ? {} : values;
+      const sent = input.merge === true ? merged(schema, sender, named, stored, place) : named;
       const { given, faults: refused } = whole
         ? { given: storedInput(schema, stored), faults: [] }
-        : admitted(schema, sender, values === undefined ? {} : values, stored, { locale, market });
+        : admitted(schema, sender, sent, stored, place);
       faults.push(...refused);
       const prepared = await prepare(deps, actor, state.context, schema, {
         id: state.base.id,
