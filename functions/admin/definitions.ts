@@ -45,7 +45,7 @@ const DefinitionBody = z
         "A module as in an orb document. References to its own schemas name the orb `template`: `template/<module>/<schema>`",
     }),
   })
-  .openapi("DefinitionBody");
+  .openapi("DefinitionBody", { additionalProperties: false });
 
 const path = "/api/admin/definitions/{kind}/{id}" as const;
 const reading = operatorRoute("Definitions", "registry.read");

@@ -25,7 +25,7 @@ import { toolServer } from "./tools.ts";
 export type InnerSend = (request: Request, env: Record<string, unknown>) => Response | Promise<Response>;
 
 const message = z
-  .looseObject({
+  .strictObject({
     jsonrpc: z.literal("2.0"),
     method: z.string(),
     id: z.union([z.string(), z.int()]).optional().openapi({ description: "Missing for a notification" }),

@@ -39,13 +39,15 @@ export function accountRoutes(scope: Scope) {
   });
   const signOut = defineRoute({
     ...realmRoute(scope, "anyone"),
-    security: name === "Platform" ? OPERATOR_SESSION : SESSION,
+    // A session that has ended counts as signed out.
+    security: [...(name === "Platform" ? OPERATOR_SESSION : SESSION), {}],
     ...scopesFor("sessions"),
     method: "post",
     path: `${prefix}/signout`,
     operationId: `signOut${name}`,
     summary: "Sign out",
-    description: "Ends the session, so that its token no longer works, and clears the cookie.",
+    description:
+      "Ends the session, so that its token no longer works, and clears the cookie. Without a session, it only clears the cookie.",
     request: { params },
     responses: { 204: { description: "Signed out" } },
     problems: [401, 403],

@@ -13,7 +13,8 @@ import { pathParams, realmRoute, type Scope } from "./scope.ts";
 import { CreatedSchema, createdResponse } from "./tokens.ts";
 
 const CAN = CANS.join("|");
-const SCOPE = new RegExp(`^(?:\\*|[a-z][a-z0-9_-]{1,62}):(?:${CAN})(?:,(?:${CAN}))*$`);
+const ONE_SCOPE = `(?:\\*|[a-z][a-z0-9_-]{1,62}):(?:${CAN})(?:,(?:${CAN}))*`;
+const SCOPES = new RegExp(`^${ONE_SCOPE}(?: ${ONE_SCOPE})*$`);
 
 /** Loopback addresses: only a program on the same computer can receive the request (RFC 8252, section 7.3). */
 const REDIRECT =
@@ -42,7 +43,7 @@ export const ProgramSchema = z
     scope: z
       .string()
       .max(4_000)
-      .refine((text) => text.split(" ").every((one) => SCOPE.test(one)), "must be like shop:read,write")
+      .regex(SCOPES, "must be like shop:read,write")
       .openapi({ description: "Scopes of the token, separated by spaces", example: "*:read,write" }),
     days: z
       .int()

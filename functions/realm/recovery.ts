@@ -27,10 +27,10 @@ export function recoveryRoutes(scope: Scope) {
     operationId: `create${name}Recovery`,
     summary: `Create a recovery link for a ${accounts.noun}`,
     description:
-      "For callers who may manage the account. The link works once, for 24 hours, and adds a passkey to the account. It replaces an earlier link. A change of the account's role or status ends it.",
+      "For callers who may manage the account. The link works once, for 24 hours, and adds a passkey to the account. It replaces an earlier link. A change of the account's role or status ends it. A service account has no passkeys (409).",
     request: { params: z.object(pathParams(prefix)).extend({ id: z.string() }) },
     responses: { 201: json("The recovery link", InvitationSchema) },
-    problems: [401, 403, 404],
+    problems: [401, 403, 404, 409],
   });
   const own = {
     ...realmRoute(scope, "recovery", "passkey"),

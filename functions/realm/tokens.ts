@@ -30,7 +30,7 @@ const ScopeSchema = z
         error: "must not name anything twice",
         params: { code: "duplicate" },
       })
-      .openapi({ example: ["read", "write"] }),
+      .openapi({ uniqueItems: true, example: ["read", "write"] }),
   })
   .openapi("ApiTokenScope");
 

@@ -22,21 +22,23 @@ const PAGE_LIMIT = { messages: 2000, bytes: 1_000_000 };
 const KEEP_ALIVE_MS = 2_000;
 
 /** Accepts any value. `shared/streams` validates it, so that the functions and the streams process report the same errors. */
-const parameter = (description: string, example?: string) =>
+const parameter = (description: string, more: { example?: string; pattern?: string } = {}) =>
   z
     .unknown()
     .optional()
-    .openapi({ type: "string", description, ...(example === undefined ? {} : { example }) });
+    .openapi({ type: "string", description, ...more });
 
 const RealmQuery = z.strictObject({
-  realm: parameter("Realm whose cookie is used if there is no bearer token (default `auth`)"),
+  realm: parameter("Realm whose cookie is used if there is no bearer token (default `auth`)", {
+    pattern: "^[A-Za-z0-9_-]{1,128}$",
+  }),
 });
 
 /** Accepts unknown parameters, as the Durable Streams protocol requires. */
 const StreamQuery = z.object({
   offset: parameter(
     "`-1`: from the oldest message; `now`: from the end; otherwise an offset from an earlier response",
-    "00000000000000000042",
+    { example: "00000000000000000042" },
   ),
   live: parameter("`sse` or `long-poll`; requires `offset`"),
   cursor: parameter("The `Stream-Cursor` of the last response"),
