@@ -84,7 +84,8 @@ function withInstallLock(act) {
 function install() {
   if (isInstalled()) return;
   console.error("Installing the locked dependencies …");
-  const args = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+  // Every package is a development dependency, which npm leaves out if NODE_ENV is "production".
+  const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
   const cli = process.env.npm_execpath;
   const useCli = cli?.endsWith(".js") === true;
   const result = useCli

@@ -1,18 +1,8 @@
 /**
- * `npm run build:package` builds the npm package of the client and the command line in `dist`, and packs it there.
- * Dependencies are bundled, so the package itself has none. `npm pack` in the root folder cannot do this, because the
- * package would have the dependencies of the platform.
+ * `npm pack` runs this to build the client and the command line in `dist`. Dependencies are bundled, so that the npm
+ * package has none.
  */
-import { spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -20,10 +10,6 @@ import { runTool } from "../tools/tool.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const dist = join(root, "dist");
-const { name, version, license } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Record<
-  string,
-  string
->;
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
@@ -50,23 +36,4 @@ for (const file of readdirSync(join(dist, "types"))) {
   const path = join(dist, "types", file);
   writeFileSync(path, readFileSync(path, "utf8").replaceAll(/from "(\.\/[\w-]+)\.ts"/g, 'from "$1.js"'));
 }
-copyFileSync(join(root, "LICENSE"), join(dist, "LICENSE"));
-copyFileSync(join(root, "docs/guides/typed-client.md"), join(dist, "README.md"));
-const manifest = {
-  name,
-  version,
-  license,
-  // npm refuses to publish a private package.
-  private: true,
-  type: "module",
-  description: "Client and command line of the composable application platform",
-  engines: { node: ">=20.19" },
-  exports: { "./client": { types: "./types/index.d.ts", default: "./client.js" } },
-  bin: { orb: "./orb.js" },
-};
-writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-if (types !== 0) process.exit(types);
-const packed = spawnSync("npm", ["pack", "--silent"], { cwd: dist, encoding: "utf8" });
-if (packed.status === 0) console.log(`Packed dist/${packed.stdout.trim()}`);
-else console.error(`npm pack failed: ${packed.stderr.trim()}`);
-process.exit(packed.status ?? 1);
+process.exit(types);

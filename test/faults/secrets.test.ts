@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { freePort } from "../../scripts/process/ports.ts";
-import { readAudit, searchTrackedFiles, secretsIn } from "../../scripts/tools/audit.ts";
+import { readAudit, searchTrackedFiles, secretsIn, servingPackages } from "../../scripts/tools/audit.ts";
 import { admin, call, signIn, user } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { searchLogFiles } from "../support/logs.ts";
@@ -162,11 +162,25 @@ describe("search of the repository", () => {
   });
 
   test("distinguishes audit findings from a registry that cannot answer", () => {
-    expect(readAudit("")).toBeNull();
-    expect(readAudit('{"message":"not found","error":{}}')).toBeNull();
-    expect(readAudit('{"metadata":{"vulnerabilities":{"high":0}},"vulnerabilities":{}}')).toEqual([]);
+    const all = () => true;
+    expect(readAudit("", all)).toBeNull();
+    expect(readAudit('{"message":"not found","error":{}}', all)).toBeNull();
+    expect(readAudit('{"metadata":{"vulnerabilities":{"high":0}},"vulnerabilities":{}}', all)).toEqual([]);
     const found =
       '{"metadata":{"vulnerabilities":{"high":1}},"vulnerabilities":{"a":{"severity":"high","range":"<2"},"b":{"severity":"low"}}}';
-    expect(readAudit(found)).toEqual(["a <2: high"]);
+    expect(readAudit(found, all)).toEqual(["a <2: high"]);
+  });
+
+  test("counts findings in the packages that serve requests, and not those of tools", () => {
+    const serving = servingPackages();
+    for (const name of ["hono", "zod", "ws", "nats.ws", "preact", "tslib"])
+      expect(serving).toContain(`node_modules/${name}`);
+    for (const name of ["vitest", "@biomejs/biome", "typescript", "playwright-core", "miniflare"])
+      expect(serving).not.toContain(`node_modules/${name}`);
+    const found = (folder: string) =>
+      `{"metadata":{"vulnerabilities":{}},"vulnerabilities":{"a":{"severity":"critical","nodes":["${folder}"]}}}`;
+    const counts = (folder: string) => serving.has(folder);
+    expect(readAudit(found("node_modules/hono"), counts)).toEqual(["a : critical"]);
+    expect(readAudit(found("node_modules/vitest"), counts)).toEqual([]);
   });
 });
