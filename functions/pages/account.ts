@@ -26,12 +26,12 @@ export function said(place: Place): Html {
  * A button that copies the access token. If the browser does not allow copying, the text field shows the token instead.
  */
 const COPY = html`
-      <button id="copy" class="primary" type="button">Copy access token</button>
+      <button id="copy" type="button">Copy access token</button>
       <input id="token" type="text" readonly hidden aria-label="Access token">`;
 
 /** Leads platform admins to their work. Users of an orb come here from an application of their own. */
 const CONSOLE = html`
-      <p><a href="/console">Open the console</a></p>`;
+      <a class="provider primary" href="/console">Open the console</a>`;
 
 const NEXT = html`
       <h2>Next steps</h2>

@@ -1,18 +1,39 @@
 /**
  * The path of someone who has never seen the console: from the invitation of the first admin to a published orb with
  * three entries in two languages, an invited editor and a scheduled publication. Uses only what is on the screen.
+ * Every run takes the path on both hosts, so that the console works on both.
  */
 import type { Locator, Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { serveNode } from "../../scripts/host/node.ts";
 import { call } from "../support/auth.ts";
-import { useConsole } from "../support/console.ts";
-
-const console = useConsole();
+import { type Console, DESKTOP, inspect, PHONE, useConsole } from "../support/console.ts";
 
 /** Most clicks that the whole path may take. Filling in an input does not count. */
 const MOST_CLICKS = 15;
+/** Milliseconds for a path, which is longer than other tests. */
+const TIMEOUT = 60_000;
 
-test("leads a newcomer from nothing to a published orb with an editor in few clicks", async () => {
+describe("on the chosen host, at desktop width", () => {
+  const console = useConsole();
+  test(
+    "leads a newcomer from nothing to a published orb with an editor in few clicks",
+    () => path(console, DESKTOP),
+    TIMEOUT,
+  );
+});
+
+describe("on the Node host, on a phone", () => {
+  const console = useConsole({ serve: serveNode });
+  test(
+    "leads a newcomer from nothing to a published orb with an editor in few clicks",
+    () => path(console, PHONE),
+    TIMEOUT,
+  );
+});
+
+async function path(console: Console, size: { width: number; height: number }): Promise<void> {
+  const phone = size === PHONE;
   let clicks = 0;
   const click = async (target: Locator) => {
     clicks++;
@@ -20,7 +41,13 @@ test("leads a newcomer from nothing to a published orb with an editor in few cli
   };
   const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
-  const page = await console.open();
+  /** Chooses a page in the navigation, which opens on demand on a phone. */
+  const choose = async (where: Page, name: string) => {
+    if (phone) await where.getByRole("button", { name: "Open navigation" }).click();
+    await click(where.getByRole("navigation", { name: "Navigation" }).getByRole("link", { name }));
+  };
+
+  const page = await console.open("", { size });
   await click(page.getByRole("link", { name: /^Blank/ }));
   await page.getByLabel("Name").fill("Garden");
   await page.getByLabel("Languages").fill("en, de");
@@ -49,7 +76,9 @@ test("leads a newcomer from nothing to a published orb with an editor in few cli
     if (!last) await click(page.getByRole("link", { name: "New entry" }));
   }
 
-  await click(page.getByRole("navigation", { name: "Navigation" }).getByRole("link", { name: "People" }));
+  await inspect(page, `path-scheduled-${size.width}`);
+
+  await choose(page, "People");
   await click(button(page, "Invite"));
   await page.getByRole("dialog").getByLabel("Role").selectOption("admin");
   await click(page.getByRole("dialog").getByRole("button", { name: "Create invitation" }));
@@ -68,10 +97,11 @@ test("leads a newcomer from nothing to a published orb with an editor in few cli
       [...names].sort(),
     );
   }
-  const editor = await console.visit();
+  const editor = await console.visit("", size);
   await editor.goto(url);
   await editor.getByRole("button", { name: "Create passkey" }).click();
   await editor.getByRole("heading", { level: 1, name: "Garden" }).waitFor();
-  await editor.getByRole("navigation", { name: "Navigation" }).getByRole("link", { name: "Plant" }).click();
+  await choose(editor, "Plant");
   await editor.getByText("Ivy").first().waitFor();
-});
+  await inspect(editor, `path-list-${size.width}`);
+}

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { adminToken, call } from "./auth.ts";
 import { launchChromium, type TestBrowser } from "./browser.ts";
-import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
+import { sharedPlatform, startPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 import { faults } from "./signin.ts";
 
 /** Sizes of screens. */
@@ -18,7 +18,7 @@ export interface Console {
   /** A page of a signed-in admin, at a path below /console. Each has cookies of its own. */
   open(path?: string, options?: { size?: { width: number; height: number }; dark?: boolean }): Promise<Page>;
   /** A page of a visitor who is not signed in. */
-  visit(path?: string): Promise<Page>;
+  visit(path?: string, size?: { width: number; height: number }): Promise<Page>;
   /** A page of a user of an orb with this role, who was signed in by an invitation. */
   openAs(orb: string, role: string, path: string): Promise<Page>;
   /** Creates and publishes an orb. */
@@ -32,10 +32,11 @@ export interface Console {
 }
 
 /**
- * Starts the parts before the tests of a file. After each test, errors on the console of a page fail the test.
- * @param options the further processes of the platform
+ * Starts the parts before the tests of a file, or of a `describe`. After each test, errors on the console of a page
+ * fail the test.
+ * @param options the further processes of the platform. With `serve`, the tests have a platform of their own.
  */
-export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams"> = {}): Console {
+export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams" | "serve"> = {}): Console {
   let platform: TestPlatform;
   let chromium: TestBrowser;
   let token: string;
@@ -67,7 +68,8 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   }
 
   beforeAll(async () => {
-    [platform, chromium] = await Promise.all([sharedPlatform(options), launchChromium()]);
+    const start = options.serve === undefined ? sharedPlatform : startPlatform;
+    [platform, chromium] = await Promise.all([start(options), launchChromium()]);
     token = await adminToken(platform);
     const made = await call(platform, "POST", "/api/_auth/invitations", { token });
     const page = await newPage(DESKTOP, false);
@@ -81,7 +83,10 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
     const accepted = [REFUSED_INPUT, ...allowed.splice(0)];
     expect(problems.splice(0).filter((text) => !accepted.some((pattern) => pattern.test(text)))).toEqual([]);
   });
-  afterAll(() => chromium?.[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]();
+    if (options.serve !== undefined) await platform?.stop();
+  });
 
   return {
     get platform() {
@@ -93,8 +98,8 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
       await page.goto(`${platform.origin}/console${path}`);
       return page;
     },
-    async visit(path = "") {
-      const page = await newPage(DESKTOP, false);
+    async visit(path = "", size = DESKTOP) {
+      const page = await newPage(size, false);
       await page.goto(`${platform.origin}/console${path}`);
       return page;
     },

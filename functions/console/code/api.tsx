@@ -97,7 +97,7 @@ export default function Api({ params: { orb: id = "" } }: { params: PageParams }
                   <pre>{code}</pre>
                 </div>
               </Tabs>
-              <p class="hint">{t("api.token")}</p>
+              <p class="hint code-note">{t("api.token")}</p>
               <p class="actions">
                 <a class="button plain" href={`/api/docs?orb=${encodeURIComponent(id)}`}>
                   {t("api.docs")}

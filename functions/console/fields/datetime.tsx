@@ -20,7 +20,8 @@ export const datetimeKind: FieldKind = {
       <input
         {...attributes}
         type="datetime-local"
-        step={1}
+        // A step of a minute hides the seconds, which few values have.
+        step={localText(value).endsWith(":00") || value === null ? 60 : 1}
         disabled={disabled}
         value={localText(value)}
         onChange={(event) => {

@@ -14,8 +14,17 @@ interface Props {
   onClose: () => void;
 }
 
-/** @param page console page that opens for the invited editor */
-export function InviteDialog({ place, roles, page, onClose }: Props & { page: string }) {
+/**
+ * @param page console page that opens for the invited editor
+ * @param onDone called once the invitation was created and its link was shown
+ */
+export function InviteDialog({
+  place,
+  roles,
+  page,
+  onClose,
+  onDone,
+}: Props & { page: string; onDone: () => void }) {
   const [role, setRole] = useState(roles[0]?.value ?? "");
   const [edits, setEdits] = useState(true);
   const [busy, setBusy] = useState(false);
@@ -36,7 +45,7 @@ export function InviteDialog({ place, roles, page, onClose }: Props & { page: st
   };
   if (made !== undefined) {
     const title = t("people.invited");
-    return <LinkDialog title={title} text={t("people.invitedText")} url={made.url} onClose={onClose} />;
+    return <LinkDialog title={title} text={t("people.invitedText")} url={made.url} onClose={onDone} />;
   }
   return (
     <Dialog

@@ -110,7 +110,16 @@ export function People(props: PeopleProps) {
         )}
       </Tabs>
       {shown?.what === "invite" ? (
-        <InviteDialog place={place} roles={roles} page={page} onClose={close} />
+        <InviteDialog
+          place={place}
+          roles={roles}
+          page={page}
+          onClose={close}
+          onDone={() => {
+            setTab("invitations");
+            close();
+          }}
+        />
       ) : null}
       {shown?.what === "service" ? (
         <ServiceDialog

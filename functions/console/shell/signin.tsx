@@ -52,6 +52,7 @@ export function SignIn({ caller }: { caller: Caller }) {
         </a>
       </div>
       {orb === null ? <OrbSignIns /> : null}
+      <p class="hint signins">{t("signin.first")}</p>
     </Page>
   );
 }

@@ -40,3 +40,14 @@ export function has(key: string): key is TextKey {
   const [area = "", name = ""] = key.split(".", 2);
   return Object.hasOwn((texts as Readonly<Record<string, object>>)[area] ?? {}, name);
 }
+
+const languages = new Intl.DisplayNames(LANGUAGE, { type: "language" });
+
+/** Returns the name of a language: `de` → `German`. */
+export function languageName(tag: string): string {
+  try {
+    return languages.of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}

@@ -15,13 +15,33 @@ const STATES = {
   DELETED: ["bad", "state.DELETED"],
 } as const;
 
+interface Stated {
+  status: keyof typeof STATES;
+  revision: number;
+  publishedRevision: number | null;
+  /** The window of an entry's newest revision. */
+  validFrom?: string | null;
+  validTo?: string | null;
+}
+
+/** Whether a published entry is not yet visible, or no longer. Unknown while a newer draft hides the live window. */
+export function outsideWindow(
+  { status, revision, publishedRevision, validFrom, validTo }: Stated,
+  now: Date,
+): "scheduled" | "ended" | undefined {
+  if (status !== "PUBLISHED" || publishedRevision !== revision) return undefined;
+  if (validTo !== null && validTo !== undefined && new Date(validTo) <= now) return "ended";
+  return validFrom !== null && validFrom !== undefined && new Date(validFrom) > now ? "scheduled" : undefined;
+}
+
 /** The state of an orb or an entry, and whether it has a newer draft than the published revision. */
-export function StateBadge({
-  of: { status, revision, publishedRevision },
-}: {
-  of: { status: keyof typeof STATES; revision: number; publishedRevision: number | null };
-}) {
-  const [tone, key] = STATES[status];
+export function StateBadge({ of }: { of: Stated }) {
+  const { status, revision, publishedRevision } = of;
+  const outside = outsideWindow(of, new Date());
+  const [tone, key] =
+    outside === undefined
+      ? STATES[status]
+      : ([outside === "ended" ? "neutral" : "info", `state.${outside}`] as const);
   const draft = publishedRevision !== null && publishedRevision < revision;
   return (
     <>

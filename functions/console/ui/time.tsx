@@ -3,6 +3,14 @@ import { LANGUAGE } from "../texts/t.ts";
 
 const relative = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: "auto" });
 const exact = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeStyle: "long" });
+const toMinute = new Intl.DateTimeFormat(LANGUAGE, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+  timeZoneName: "short",
+});
 const day = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium" });
 
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
@@ -22,8 +30,11 @@ export function ago(at: Date, now: Date): string {
   return day.format(at);
 }
 
-/** Returns a time with its time zone. */
-export const exactTime = (at: string): string => exact.format(new Date(at));
+/** Returns a time with its time zone, and with its seconds if it has any. */
+export function exactTime(at: string): string {
+  const time = new Date(at);
+  return (time.getTime() % 60_000 === 0 ? toMinute : exact).format(time);
+}
 
 /** Incremented every 30 seconds. All `Time` components share this timer. */
 const tick = signal(0);

@@ -18,22 +18,24 @@ const dismiss = (id: number) => {
   toasts.value = toasts.value.filter((toast) => toast.id !== id);
 };
 
+/** Shows a message. It replaces an earlier one with the same text. */
+const add = (toast: Toast) => {
+  toasts.value = [...toasts.value.filter(({ text }) => text !== toast.text).slice(-3), toast];
+};
+
 /** Milliseconds until a message disappears. Errors stay until the user closes them. */
 const STAY = 6_000;
 
 /** Says that something was done, perhaps with a way to undo it. */
 export function say(text: string, action?: { label: string; run: () => void }): void {
   const id = ++last;
-  toasts.value = [...toasts.value.slice(-3), { id, kind: "done", text, action }];
+  add({ id, kind: "done", text, action });
   setTimeout(() => dismiss(id), STAY);
 }
 
 /** Says that something failed, and why. Use it only where no better place shows the error. */
 export function complain(error: unknown): void {
-  toasts.value = [
-    ...toasts.value.slice(-3),
-    { id: ++last, kind: "failed", text: wordsOf(error), action: undefined },
-  ];
+  add({ id: ++last, kind: "failed", text: wordsOf(error), action: undefined });
 }
 
 export function Toasts() {

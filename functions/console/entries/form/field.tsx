@@ -6,11 +6,11 @@ import { ListInput } from "../../fields/list.tsx";
 import { SecretInput } from "../../fields/secret.tsx";
 import { type Cell, type Content, cellsOfField, isMissing, pointerOf, valueAt } from "../../model/cells.ts";
 import { type FieldModel, labelOf, type OrbModel } from "../../model/orb.ts";
-import { t } from "../../texts/t.ts";
+import { languageName, t } from "../../texts/t.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Field, type InputAttributes } from "../../ui/form.tsx";
 import { faultAt } from "../../ui/problem.tsx";
-import { hintOf, languageName } from "./words.ts";
+import { hintOf } from "./words.ts";
 
 /** What all fields of a form share. */
 export interface FormContext {

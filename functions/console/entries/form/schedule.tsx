@@ -5,6 +5,7 @@ import { kindOf } from "../../fields/index.ts";
 import type { Cell } from "../../model/cells.ts";
 import { pointerOf } from "../../model/cells.ts";
 import { t } from "../../texts/t.ts";
+import { outsideWindow } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Field } from "../../ui/form.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -23,7 +24,16 @@ export function Schedule({
 }) {
   const { draft, readOnly, faults, orb, managed } = context;
   const { validFrom, validTo } = draft;
-  const { text, wrong } = windowWords(draft, { now: new Date(), isLive: entry?.status === "PUBLISHED" });
+  const now = new Date();
+  const { text, wrong } = windowWords(draft, {
+    now,
+    isLive: entry?.status === "PUBLISHED" && outsideWindow(entry, now) === undefined,
+    isPublished:
+      entry?.status === "PUBLISHED" &&
+      entry.publishedRevision === entry.revision &&
+      entry.validFrom === validFrom &&
+      entry.validTo === validTo,
+  });
   const isSet = validFrom !== null || validTo !== null;
   const isWrong = cells.some((cell) => faultAt(faults, pointerOf(cell)) !== undefined);
   return (

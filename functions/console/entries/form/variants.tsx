@@ -1,8 +1,7 @@
 /** Chooses whether the form shows all languages and markets, or one. Says how many values a language lacks. */
 import { type Cell, type Content, isMissing } from "../../model/cells.ts";
 import type { OrbModel } from "../../model/orb.ts";
-import { t } from "../../texts/t.ts";
-import { languageName } from "./words.ts";
+import { languageName, t } from "../../texts/t.ts";
 
 function Choice({
   label,

@@ -1,18 +1,8 @@
 /** Sentences about fields, windows and languages. */
 import type { EntryItem } from "../../api/entries.ts";
 import type { FieldModel } from "../../model/orb.ts";
-import { LANGUAGE, t } from "../../texts/t.ts";
+import { t } from "../../texts/t.ts";
 import { exactTime } from "../../ui/time.tsx";
-
-const languages = new Intl.DisplayNames(LANGUAGE, { type: "language" });
-
-export function languageName(tag: string): string {
-  try {
-    return languages.of(tag) ?? tag;
-  } catch {
-    return tag;
-  }
-}
 
 function limitsOf({ type, min, max }: FieldModel): string | undefined {
   const unit = type === "string" || type === "text" ? "Length" : "";
@@ -38,10 +28,14 @@ interface Window {
   validTo: string | null;
 }
 
-/** Describes when an entry would be visible if it were published at a given time. */
+/**
+ * Describes when an entry would be visible if it were published at a given time.
+ * @param isLive whether readers see a version of it now
+ * @param isPublished whether this is the published window already
+ */
 export function windowWords(
   { validFrom, validTo }: Window,
-  { now, isLive }: { now: Date; isLive: boolean },
+  { now, isLive, isPublished }: { now: Date; isLive: boolean; isPublished: boolean },
 ): { text: string; wrong: boolean } {
   const [from, to] = [validFrom, validTo].map((at) => (at === null ? undefined : new Date(at)));
   const times = {
@@ -52,9 +46,12 @@ export function windowWords(
     return { text: t("entry.windowOrder"), wrong: true };
   if (to !== undefined && to <= now) return { text: t("entry.windowClosed"), wrong: true };
   const later = from !== undefined && from > now;
-  const opens = later ? t(isLive ? "entry.opensAndHides" : "entry.opens", times) : t("entry.opensNow");
+  const whenPublished = later
+    ? t(isLive ? "entry.opensAndHides" : "entry.opens", times)
+    : t("entry.opensNow");
+  const opens = isPublished ? (later ? t("entry.opensThen", times) : "") : whenPublished;
   return {
-    text: [opens, to === undefined ? t("entry.staysOn") : t("entry.closes", times)].join(" "),
+    text: [opens, to === undefined ? t("entry.staysOn") : t("entry.closes", times)].join(" ").trim(),
     wrong: false,
   };
 }
@@ -62,7 +59,10 @@ export function windowWords(
 /** Returns what visitors see of an entry now. */
 export function stateWords({ status, publishedRevision }: EntryItem, window: Window, now: Date): string {
   if (status !== "PUBLISHED") return t(`entry.now${status}`);
-  if (publishedRevision !== null && window.validFrom !== null && new Date(window.validFrom) > now)
-    return t("entry.nowWaiting", { from: exactTime(window.validFrom) });
+  const { validFrom, validTo } = window;
+  if (publishedRevision !== null && validFrom !== null && new Date(validFrom) > now)
+    return t("entry.nowWaiting", { from: exactTime(validFrom) });
+  if (publishedRevision !== null && validTo !== null && new Date(validTo) <= now)
+    return t("entry.nowEnded", { to: exactTime(validTo) });
   return t("entry.nowPUBLISHED");
 }

@@ -1,6 +1,6 @@
 /** Chooses the columns of the table, and the language and market of its values. */
 import { type FieldModel, labelOf, type OrbModel, type SchemaModel } from "../../model/orb.ts";
-import { t } from "../../texts/t.ts";
+import { languageName, t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { Checkbox } from "../../ui/form.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -98,7 +98,7 @@ export function VariantSwitch({
           >
             {values.map((value) => (
               <option key={value} value={value}>
-                {value}
+                {name === "locale" ? languageName(value) : value}
               </option>
             ))}
           </select>

@@ -206,7 +206,7 @@ export function Grid({
             key={field.name}
             scope="col"
             role="columnheader"
-            class={widthOf(field)}
+            class={`${widthOf(field)} ${sortable ? "sortable" : ""}`}
             aria-sort={sorted ? (down ? "descending" : "ascending") : undefined}
           >
             {sortable ? (
@@ -253,6 +253,9 @@ export function Grid({
                 indeterminate={some && selected.size < known}
                 onChange={onSelectAll}
               />
+              <span class="narrow-only" aria-hidden="true">
+                {t("table.sortBy")}
+              </span>
             </th>
             {head}
           </tr>

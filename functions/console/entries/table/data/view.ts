@@ -131,11 +131,13 @@ export function defaultColumns(schema: SchemaModel): string[] {
   const short = schema.fields.filter(
     (field) => field !== title && field.type !== "text" && field.type !== "json" && field.sensitive !== true,
   );
-  const rest = schema.fields.filter((field) => field !== title && !short.includes(field));
-  const [first, ...others] = [...(title === undefined ? [] : [title]), ...short, ...rest]
+  // Long texts and masked values say little in a row, so they show only if there is nothing else.
+  const named = [...(title === undefined ? [] : [title]), ...short];
+  const [first, ...others] = (named.length > 0 ? named : schema.fields)
     .slice(0, SHOWN)
     .map(({ name }) => name);
-  return [...(first === undefined ? [] : [first]), "status", ...others, "updatedAt", "id"];
+  const id = innerWidth > 800 && (others.length < 2 || SHOWN > 3) ? ["id"] : [];
+  return [...(first === undefined ? [] : [first]), "status", ...others, "updatedAt", ...id];
 }
 
 /** Returns a filter in words: the label of its field, its operator and its value. */
