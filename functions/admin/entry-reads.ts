@@ -7,7 +7,7 @@ import { getManaged } from "../../shared/entry/read/managed-get.ts";
 import { matchesTag, revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Cursor, IfNoneMatch, json, listOf, OrbIdParam } from "../http/schemas.ts";
+import { Cursor, entryListOf, IfNoneMatch, json, OrbIdParam } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
 /** This schema only documents the parameters. `parseListQuery` validates them and reports all errors at once. */
@@ -39,6 +39,10 @@ const ListQuery = z.looseObject({
     .string()
     .optional()
     .openapi({ enum: ["true", "false"], description: "`true` adds `total`" }),
+  explain: z
+    .string()
+    .optional()
+    .openapi({ enum: ["true", "false"], description: "`true` adds `explain`: how the list was read" }),
   at: z.string().optional().openapi({ description: "The list at this time (ISO 8601)", format: "date-time" }),
 });
 
@@ -55,9 +59,9 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     operationId: "listEntries",
     summary: "List entries of an orb, including drafts",
     description:
-      "Fields of the schema can be filtered too: `filter[field]=value`, `filter[field][operator]=value`. The description of the orb lists them. A condition on a translatable or market-specific field matches if any of its values matches.",
+      "Fields of the schema can be filtered too: `filter[field]=value`, `filter[field][operator]=value`, in groups `filter[or][0][field]=value` and `filter[not][field]=value`. The description of the orb lists them. A condition on a translatable or market-specific field matches if any of its values matches.",
     request: { params: OrbIdParam, query: ListQuery },
-    responses: { 200: json("A page", listOf(EntrySchema)) },
+    responses: { 200: json("A page", entryListOf(EntrySchema)) },
     problems: [400, 401, 403, 404, 422],
   });
   const one = defineRoute({

@@ -3,7 +3,7 @@ import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { exampleValues } from "../../shared/definition/example.ts";
 import type { JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { MAX_CONDITIONS } from "../../shared/entry/query/query.ts";
+import { FILTER_LIMITS } from "../../shared/entry/query/groups.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { definitions } from "../runtime/definitions.ts";
 import { namePart, type Operation, type Parameter, resolvedParameter } from "./document.ts";
@@ -23,6 +23,8 @@ import {
   sortParameter,
 } from "./filters.ts";
 import { requiredRole, securityFor } from "./roles.ts";
+
+const FILTERS = `At most ${FILTER_LIMITS.conditions} filters, which must all hold. Group them with \`filter[or][0][field]=value&filter[or][1][field]=value\` and \`filter[not][field]=value\`.`;
 
 type Given = Parameter | { $ref: string };
 
@@ -112,9 +114,7 @@ export function entryOperation(
     ...operation,
     operationId: `${operationId}_${namePart(live.orb)}_${schema.module}_${schema.id}`,
     summary: `${operation.summary} (${title})`,
-    description: [operation.description, text, isList ? `At most ${MAX_CONDITIONS} filters.` : ""]
-      .filter(Boolean)
-      .join(" "),
+    description: [operation.description, text, isList ? FILTERS : ""].filter(Boolean).join(" "),
     tags: [entriesTag(live, schema)],
     security: securityFor(role, operation.security),
     parameters: parametersOf(generic, schema, operation),

@@ -78,6 +78,36 @@ export function pageQuery<const O extends readonly [string, string]>(orders: O) 
   });
 }
 
+/** Members that only lists of entries have. */
+const entryListMembers = {
+  totalExact: z.literal(false).optional().openapi({
+    description: "`false`: the list has at least `total` entries, and more than one request can count",
+  }),
+  read: z
+    .object({ entries: z.int().openapi({ description: "Entries that the page compared" }) })
+    .optional()
+    .openapi({ description: "Only if the page ended early, because it read as much as it may" }),
+  explain: z
+    .object({
+      index: z.enum(["none", "id", "unique", "reference", "equality"]),
+      fields: z.array(z.string()).openapi({ description: "Fields whose index was used" }),
+      order: z.enum(["creation", "memory"]),
+      candidates: z
+        .int()
+        .nullable()
+        .openapi({ description: "Entries that the index named, if it was read as a whole" }),
+      read: z.int().openapi({ description: "Entries that were read" }),
+      dropped: z.int().openapi({ description: "Entries that were read and are not part of the list" }),
+    })
+    .optional()
+    .openapi({ description: "With `explain=true`" }),
+};
+
+/** A page of entries. */
+export function entryListOf<T extends z.ZodType>(item: T) {
+  return listOf(item).extend(entryListMembers);
+}
+
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({
     items: z.array(item),

@@ -126,7 +126,7 @@ export function toolServer({ transport, orb }: Site): McpServer {
     "query_entries",
     {
       description:
-        'Lists entries. filter: {"price":{"gte":10},"state":"open"}; operators eq, ne, in, gt, gte, lt, lte, contains, startsWith, null.',
+        'Lists entries. filter: {"price":{"gte":10},"state":"open"}; operators eq, ne, in, gt, gte, lt, lte, contains, startsWith, null. Groups: {"or":[{"state":"open"},{"price":{"gte":10}}],"not":{"state":"done"}}. A page can be shorter than limit: follow nextCursor.',
       inputSchema: z.strictObject({
         ...inCollection,
         filter: z.record(z.string(), z.unknown()).optional(),

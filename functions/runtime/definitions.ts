@@ -16,6 +16,7 @@ import { defineRoute, type ProblemStatus } from "../http/router.ts";
 import {
   ANY_SESSION,
   Cursor,
+  entryListOf,
   header,
   IdempotencyKey,
   IfMatch,
@@ -24,7 +25,6 @@ import {
   jsonRequest,
   LOCALE,
   Location,
-  listOf,
   MARKET_NAME,
   Replayed,
   WriteHeaders,
@@ -161,11 +161,14 @@ export const definitions = {
           example: "-createdAt",
         }),
         count: flag.openapi({ description: "`true` adds `total`" }),
+        explain: flag.openapi({
+          description: "`true` adds `explain`: how the list was read. For callers who may read every draft",
+        }),
         ...Showing,
         ...Reading,
       }),
     },
-    responses: { 200: json("A page", listOf(RuntimeEntry).openapi("RuntimeEntryList"), languages) },
+    responses: { 200: json("A page", entryListOf(RuntimeEntry).openapi("RuntimeEntryList"), languages) },
     problems: [400, 401, 403, 404, 422],
   }),
   get: defineRoute({

@@ -1,4 +1,6 @@
 /** Reads and writes the entries of one schema. */
+import type { ListOptions, PageOptions, ReadOptions, Wish, WriteOptions } from "./options.ts";
+import type { Page } from "./page.ts";
 import { Conflict, isProblem, Problem } from "./problem.ts";
 import { type ListInput, queryOf } from "./query.ts";
 import { type CallOptions, newKey, type Transport } from "./transport.ts";
@@ -7,57 +9,13 @@ import type {
   Entry,
   Expanded,
   Fields,
-  Filter,
   MergePatch,
   Mode,
   NewValues,
   OrbTypes,
   References,
-  Sort,
   Values,
 } from "./types.ts";
-
-/** Language and market of a call. `locale: "*"` reads and writes maps of all languages and markets. */
-export interface Wish {
-  locale?: string;
-  market?: string;
-}
-
-interface ReadOptions<S extends Fields, E extends string> extends Wish, CallOptions {
-  /** Reference fields to resolve. The response contains their entries as `expand`. */
-  expand?: readonly E[];
-  /** Fields to include in the response. All fields by default. */
-  fields?: readonly (keyof S & string)[];
-  /** `latest` reads the newest draft. Only callers who may write can read drafts. */
-  revision?: "published" | "latest";
-}
-
-export interface ListOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
-  filter?: Filter<S>;
-  sort?: Sort<S> | readonly Sort<S>[];
-  /** Maximum number of entries per page: at most 200; 50 by default, and 200 for `all`. */
-  limit?: number;
-}
-
-interface PageOptions {
-  cursor?: string;
-  /** Adds `total` to the page: the number of entries that match the filter. */
-  count?: boolean;
-}
-
-interface WriteOptions extends Wish, CallOptions {
-  /** Whether to publish the new revision as well. */
-  publish?: boolean;
-  validFrom?: Date | string | null;
-  validTo?: Date | string | null;
-}
-
-export interface Page<T> {
-  items: T[];
-  /** Pass this value as `cursor` to get the next page. Null on the last page. */
-  nextCursor: string | null;
-  total?: number;
-}
 
 /** Mode of the values in a call. The `locale` of the call overrides the `locale` of the client. */
 type ModeOf<P, D extends Mode> = P extends { locale: infer L extends string }

@@ -1,5 +1,6 @@
 /** The platform's client for browsers, workers, Node and Deno. It has no dependencies. */
-import { type Collection, collection, type Wish } from "./collection.ts";
+import { type Collection, collection } from "./collection.ts";
+import type { Wish } from "./options.ts";
 import { ceremony, type RegisterOptions, type SignInOptions } from "./passkey.ts";
 import { readStream, type StreamBatch, type StreamOptions } from "./stream.ts";
 import {
@@ -11,7 +12,9 @@ import {
 } from "./transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 
-export type { Collection, ListOptions, Page } from "./collection.ts";
+export type { Collection } from "./collection.ts";
+export type { ListOptions } from "./options.ts";
+export type { Explanation, Page } from "./page.ts";
 export { Conflict, type Fault, isProblem, Problem } from "./problem.ts";
 export type { StreamBatch, StreamOptions } from "./stream.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";

@@ -6,6 +6,7 @@ export interface ListInput {
   limit?: number | undefined;
   cursor?: string | undefined;
   count?: boolean | undefined;
+  explain?: boolean | undefined;
   fields?: readonly string[] | undefined;
   expand?: readonly string[] | undefined;
   locale?: string | undefined;
@@ -22,34 +23,72 @@ function isOperators(condition: unknown): condition is Record<string, unknown> {
   return typeof condition === "object" && condition !== null && !(condition instanceof Date);
 }
 
-function addFilter(query: URLSearchParams, name: string, condition: unknown): void {
+type Conditions = Readonly<Record<string, unknown>>;
+
+const OPERATORS: ReadonlySet<string> = new Set([
+  ...["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "startsWith", "null"],
+]);
+
+/** `not` takes conditions. A field called `not` takes operators. */
+function isNegation(name: string, condition: unknown): condition is Conditions {
+  return (
+    name === "not" && isOperators(condition) && !Object.keys(condition).every((key) => OPERATORS.has(key))
+  );
+}
+
+/** @param path what stands before the field: `filter`, or a group such as `filter[or][0]` */
+function addFilters(query: URLSearchParams, path: string, filter: Conditions): void {
+  for (const [name, condition] of Object.entries(filter)) {
+    if ((name === "or" || name === "and") && Array.isArray(condition)) {
+      condition.forEach((member: Conditions, at) => {
+        addFilters(query, `${path}[${name}][${at}]`, member);
+      });
+    } else if (isNegation(name, condition)) addFilters(query, `${path}[not]`, condition);
+    else addFilter(query, `${path}[${name}]`, condition);
+  }
+}
+
+function addFilter(query: URLSearchParams, path: string, condition: unknown): void {
   if (condition === undefined) return;
   if (condition === null) {
-    query.append(`filter[${name}][null]`, "true");
+    query.append(`${path}[null]`, "true");
     return;
   }
   if (!isOperators(condition)) {
-    query.append(`filter[${name}]`, text(condition));
+    query.append(path, text(condition));
     return;
   }
   for (const [operator, value] of Object.entries(condition)) {
     if (value === undefined) continue;
     // Send a list as a JSON array, because its values may contain commas.
     const written = Array.isArray(value) ? JSON.stringify(value.map(text)) : text(value);
-    query.append(`filter[${name}][${operator}]`, written);
+    query.append(`${path}[${operator}]`, written);
   }
 }
 
 /** Returns the query parameters of a read or list. Omits undefined options. */
 export function queryOf(input: ListInput): URLSearchParams {
-  const { filter = {}, sort, limit, cursor, count, fields, expand, locale, market, revision } = input;
+  const {
+    filter = {},
+    sort,
+    limit,
+    cursor,
+    count,
+    explain,
+    fields,
+    expand,
+    locale,
+    market,
+    revision,
+  } = input;
   const query = new URLSearchParams();
-  for (const [name, condition] of Object.entries(filter)) addFilter(query, name, condition);
+  addFilters(query, "filter", filter);
   const given: [string, string | undefined][] = [
     ["sort", typeof sort === "string" ? sort : sort?.join(",")],
     ["limit", limit?.toString()],
     ["cursor", cursor],
     ["count", count === true ? "true" : undefined],
+    ["explain", explain === true ? "true" : undefined],
     ["fields", fields?.join(",")],
     ["expand", expand === undefined || expand.length === 0 ? undefined : expand.join(",")],
     ["locale", locale],

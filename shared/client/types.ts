@@ -150,8 +150,19 @@ type FilterKeys<S extends Fields> = {
   [K in keyof S]: S[K] extends { sensitive: true } ? never : K;
 }[keyof S];
 
+/** Groups of conditions. A field called `or`, `and` or `not` takes its place here; use the query string for the group. */
+interface Groups<S extends Fields> {
+  /** At least one of these must match. */
+  or?: readonly Filter<S>[];
+  and?: readonly Filter<S>[];
+  /** These must not all match. */
+  not?: Filter<S>;
+}
+
 /** Conditions on fields and properties. An entry must match all of them. */
-export type Filter<S extends Fields> = { [K in FilterKeys<S>]?: FieldCondition<S[K]> } & {
+export type Filter<S extends Fields> = Omit<Groups<S>, keyof S> & {
+  [K in FilterKeys<S>]?: FieldCondition<S[K]>;
+} & {
   [P in Property]?: Condition<P extends "revision" ? number : string | Date>;
 };
 

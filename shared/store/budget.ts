@@ -1,4 +1,4 @@
-/** Limits the total bytes that one HTTP request may read from the broker. */
+/** Limits what one HTTP request may read from the broker. */
 import { AppError } from "../kernel/errors.ts";
 import { type Page, type Store, type StoredMessage, TooMuch } from "./types.ts";
 
@@ -15,6 +15,8 @@ export const PAIR_BYTES = 8 * MIB;
 /** Maximum bytes of a key-value bucket that is read as a whole. */
 export const BUCKET_BYTES = 32 * MIB;
 export const REQUEST_BYTES = 16 * MIB;
+/** Maximum number of entries that one request reads to answer a query. */
+export const REQUEST_ENTRIES = 10_000;
 
 export function indexBytes(messages: number): number {
   return Math.min(INDEX_BYTES, SMALL_BYTES / 8 + messages * INDEX_MESSAGE_BYTES);
@@ -35,8 +37,12 @@ export class ReadBudget {
   fitting = Number.POSITIVE_INFINITY;
   atOnce = SMALL_BYTES;
 
-  constructor(bytes = REQUEST_BYTES) {
+  /** Maximum number of entries that a list reads. */
+  readonly entries: number;
+
+  constructor(bytes = REQUEST_BYTES, entries = REQUEST_ENTRIES) {
     this.#bytes = bytes;
+    this.entries = entries;
   }
 
   get spent(): number {

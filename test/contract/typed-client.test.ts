@@ -23,7 +23,13 @@ export async function run(url: string, token: string) {
   );
   const whole: string | null | undefined = made.values.title.de;
   const page = await shop.catalog.product.list({
-    filter: { price: { gte: 10 }, condition: ["new"][0] === "new" ? "new" : "used", tags: { contains: "light" } },
+    filter: {
+      price: { gte: 10 },
+      condition: ["new"][0] === "new" ? "new" : "used",
+      tags: { contains: "light" },
+      or: [{ sku: "AB-1000" }, { price: { lt: 0 }, condition: "used" }],
+      not: { or: [{ sku: null }, { condition: { in: ["used"] } }] },
+    },
     sort: ["-price", "createdAt"],
     expand: ["category"],
     locale: "de",
@@ -61,6 +67,8 @@ await shop.catalog.product.list({ filter: { condition: "broken" } });
 await shop.catalog.product.list({ filter: { supplierNote: "x" } });
 // @ts-expect-error no such operator for a number
 await shop.catalog.product.list({ filter: { price: { startsWith: "1" } } });
+// @ts-expect-error no such field in a group
+await shop.catalog.product.list({ filter: { or: [{ weight: 1 }] } });
 // @ts-expect-error no such field
 await shop.catalog.product.list({ sort: "-weight" });
 // @ts-expect-error not a reference

@@ -9,6 +9,7 @@ import {
   resolveField,
 } from "../../shared/entry/model/localize.ts";
 import { compareRanked, type FilterInput, matches, sortValues } from "../../shared/entry/query/filter.ts";
+import { conditionsIn, type Where } from "../../shared/entry/query/parameters.ts";
 import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { fingerprint } from "../../shared/kernel/tags.ts";
@@ -89,6 +90,7 @@ describe("list query", () => {
       fields: undefined,
       expand: [],
       count: false,
+      explain: false,
       extra: {},
     });
   });
@@ -97,7 +99,11 @@ describe("list query", () => {
     const query = parse(
       "filter[count][gte]=3&filter[hot]=true&filter[day][lt]=2026-01-31&filter[sku][in]=a,b&filter[sku][in]=c&filter[state][in]=%5B%22new%22%5D",
     );
-    const read = query.conditions.map(({ subject, operator, values }) => [subject.name, operator, values]);
+    const read = conditionsIn(query.conditions).map(({ subject, operator, values }) => [
+      subject.name,
+      operator,
+      values,
+    ]);
     expect(read).toEqual([
       ["count", "gte", [3]],
       ["hot", "eq", [true]],
@@ -124,6 +130,12 @@ describe("list query", () => {
     ["limit=1.5", ["/limit invalid_value"]],
     ["expand=nope,sku", ["/expand unknown_field", "/expand not_a_reference"]],
     ["market=a.b", ["/market invalid_value"]],
+    ["filter[or][0][nope]=1", ["/filter[or][0][nope] unknown_field"]],
+    ["filter[or][0]=1", ["/filter[or][0] unknown_field"]],
+    ["filter[count][gte][x]=1", ["/filter[count][gte][x] unknown_parameter"]],
+    ["filter[not]=1", ["/filter[not] unknown_field"]],
+    [`filter${"[not]".repeat(6)}[count]=1`, [`/filter${"[not]".repeat(6)}[count] too_deep`]],
+    ["explain=yes", ["/explain invalid_value"]],
     ["a=1&b=2&limit=x", ["/a unknown_parameter", "/b unknown_parameter", "/limit invalid_value"]],
   ])("%s is refused", (query, expected) => {
     expect(faults(() => parse(query))).toEqual(expected);
@@ -301,6 +313,64 @@ describe("conditions and sort orders", () => {
     ["filter[title]=Stuhl", { title: { en: "Chair", de: "Stuhl" } }, false],
   ])("%s on %j is %s", (query, values, expected) => {
     expect(holds(query, values)).toBe(expected);
+  });
+
+  it.each([
+    ["filter[or][0][count]=1&filter[or][1][sku]=a", { sku: "a" }, true],
+    ["filter[or][0][count]=1&filter[or][1][sku]=a", { count: 2 }, false],
+    ["filter[or][0][count]=1&filter[or][00][sku]=a&filter[or][7][count]=3", { count: 1 }, false],
+    ["filter[not][count]=1&filter[not][sku]=a", { count: 1, sku: "b" }, true],
+    ["filter[not][count]=1&filter[not][sku]=a", { count: 1, sku: "a" }, false],
+    ["filter[not][count][gt]=1", {}, true],
+    ["filter[and][0][not][count]=1&filter[and][1][not][count]=2", { count: 2 }, false],
+    [
+      "filter[hot]=true&filter[not][or][0][count]=1&filter[not][or][1][count]=2",
+      { hot: true, count: 3 },
+      true,
+    ],
+    [
+      "filter[hot]=true&filter[not][or][0][count]=1&filter[not][or][1][count]=2",
+      { hot: true, count: 2 },
+      false,
+    ],
+  ])("join groups: %s on %j is %s", (query, values, expected) => {
+    expect(holds(query, values)).toBe(expected);
+  });
+
+  it("take fields called or, and, and not by their short form", () => {
+    const odd = definition({
+      id: "odd",
+      modules: [
+        {
+          id: "m",
+          type: "CONTENT",
+          schemas: [
+            {
+              id: "m",
+              fields: ["or", "and", "not", "gte"].map((name) => ({ name, type: "integer" as const })),
+            },
+          ],
+        },
+      ],
+    }).compiled.schema("m");
+    const { conditions } = parseListQuery(
+      new URLSearchParams(
+        "filter[or]=1&filter[and][gte]=2&filter[not][gte]=3&filter[not][gte][eq]=4&filter[or][0][or]=5&filter[or][1][not]=6",
+      ),
+      odd,
+      [],
+    );
+    const plain = (where: Where): unknown =>
+      "join" in where
+        ? [where.join, ...where.of.map(plain)]
+        : [where.subject.name, where.operator, ...where.values];
+    expect(conditions.map(plain)).toEqual([
+      ["or", "eq", 1],
+      ["and", "gte", 2],
+      ["not", "gte", 3],
+      ["or", ["or", "eq", 5], ["not", "eq", 6]],
+      ["not", ["gte", "eq", 4]],
+    ]);
   });
 
   it("consider every language where all are shown", () => {

@@ -28,6 +28,8 @@ export interface Page<T> {
   /** Pass it as `cursor` to get the next page; null on the last page. */
   nextCursor: string | null;
   total?: number;
+  /** False if there are more than `total`. */
+  totalExact?: false;
 }
 
 /** Effects of an update or a publication, from a dry run. */

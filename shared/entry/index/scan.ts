@@ -58,12 +58,12 @@ export interface IndexScan {
   first: number;
 }
 
-/** Reads several indexes completely. Returns undefined if they have more than `most` messages together. */
+/** Reads several indexes. Stops early, not `complete`, if they have more than `most` messages together. */
 export async function readPlaces(
   store: Store,
   scans: readonly IndexScan[],
   most: number,
-): Promise<IndexEntry[] | undefined> {
+): Promise<{ places: IndexEntry[]; complete: boolean }> {
   const places: IndexEntry[] = [];
   let count = 0;
   const one = async (indexScan: IndexScan): Promise<void> => {
@@ -79,7 +79,7 @@ export async function readPlaces(
     }
   };
   await Promise.all(scans.map(one));
-  return count > most ? undefined : places;
+  return { places, complete: count <= most };
 }
 
 export interface IndexWindow {

@@ -32,7 +32,8 @@ export function positionAt(kind: Position["kind"], at: Partial<Position>): Posit
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-function refusedCursor(): AppError {
+/** Error 400: the list cannot be continued from this cursor. */
+export function refusedCursor(): AppError {
   return new AppError(
     "malformed",
     "invalid_cursor",

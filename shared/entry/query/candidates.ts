@@ -2,24 +2,32 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { SMALL_BYTES } from "../../store/budget.ts";
+import { REQUEST_ENTRIES, SMALL_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type IndexEntry, readPlaces } from "../index/scan.ts";
 import { equalityToken, indexKind, uniqueTokens } from "../model/index-keys.ts";
 import { nullIfMissing } from "../model/resolve.ts";
-import type { Condition } from "./parameters.ts";
+import { type Condition, isGroup, type Where } from "./parameters.ts";
 
-/** Maximum number of entries that one request reads to answer a query. */
-export const READ_LIMIT = 10_000;
+export const READ_LIMIT = REQUEST_ENTRIES;
 const WINDOW = 2000;
 /** Maximum number of `in` values that are looked up in an index. */
 const MAX_INDEXED_VALUES = 20;
 
+/** How the candidates of a query were found: with which index, and by which fields. */
+export interface Found {
+  index: "none" | "id" | "unique" | "reference" | "equality";
+  fields: string[];
+}
+
+const EVERYTHING: Found = { index: "none", fields: [] };
+
 /** The query plan: which entries to read. */
-export type Candidates =
+export type Candidates = { by: Found } & (
   | { kind: "all" }
   | { kind: "set"; places: IndexEntry[] }
-  | ({ kind: "value" } & ValueIndex);
+  | ({ kind: "value" } & ValueIndex)
+);
 
 /** Index of the entries that have one value. Entries that got it after their creation are marked. */
 export interface ValueIndex {
@@ -28,13 +36,13 @@ export interface ValueIndex {
   home: Home;
 }
 
-/** Error 422: the query would read too many entries. Its text says which filters would narrow the query. */
+/** Error 422: sorting would read too many entries. Its text says which filters would narrow the query. */
 export function tooBroad(schema: CompiledSchema | undefined): AppError {
   const indexed = ["id", ...(schema?.indexed.map((field) => field.name) ?? [])];
   return new AppError(
     "invalid",
     "too_broad",
-    `This query would read more than ${READ_LIMIT} entries. Add an equality filter on an indexed field (${indexed.join(", ")}), or remove the sort order.`,
+    `Sorting this list would read more than ${READ_LIMIT} entries. Sort by createdAt, or add an equality filter on an indexed field (${indexed.join(", ")}).`,
     { data: { limit: READ_LIMIT, indexed } },
   );
 }
@@ -57,22 +65,49 @@ function inOrder(places: IndexEntry[]): IndexEntry[] {
   return [...once.values()].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 }
 
+const KINDS = ["id", "unique", "reference", "equality"] as const;
+
+/** Returns the index that finds the entries of one condition. */
+function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[number] | undefined {
+  if (operator !== "eq" && operator !== "in") return undefined;
+  if (subject.kind === "property") return subject.name === "id" ? "id" : undefined;
+  if (values.length > MAX_INDEXED_VALUES) return undefined;
+  const kind = indexKind(subject.field);
+  return kind === null ? undefined : kind === "uq" ? "unique" : kind === "ref" ? "reference" : "equality";
+}
+
+interface Cover {
+  /** Every entry that meets the query meets at least one of these. */
+  conditions: readonly Condition[];
+  /** Position in `KINDS` of the index that finds the most entries. */
+  rank: number;
+}
+
+function coverOf(where: Where): Cover | undefined {
+  if (!isGroup(where)) {
+    const index = indexFor(where);
+    return index === undefined ? undefined : { conditions: [where], rank: KINDS.indexOf(index) };
+  }
+  if (where.join === "and") return best(where.of);
+  if (where.join === "not") return undefined;
+  const covers = where.of.map(coverOf);
+  const known = covers.filter((cover) => cover !== undefined);
+  if (known.length < covers.length) return undefined;
+  return {
+    conditions: known.flatMap(({ conditions }) => conditions),
+    rank: Math.max(...known.map(({ rank }) => rank)),
+  };
+}
+
 /**
- * Returns the filter that leaves the fewest entries to read. Prefers a filter by id, then one by a unique value, then one
- * by another index.
+ * Returns the indexed conditions that leave the fewest entries to read. Prefers ids, then unique values, then references,
+ * and then fewer conditions.
  */
-function best(conditions: readonly Condition[]): Condition | undefined {
-  const equality = conditions.filter(
-    ({ operator, values }) => (operator === "eq" || operator === "in") && values.length <= MAX_INDEXED_VALUES,
-  );
-  const byKind = (kind: "uq" | "ref" | "eq") =>
-    equality.find(({ subject }) => subject.kind === "field" && indexKind(subject.field) === kind);
-  return (
-    conditions.find(({ subject, operator }) => subject.name === "id" && operator !== "ne") ??
-    byKind("uq") ??
-    byKind("ref") ??
-    byKind("eq")
-  );
+function best(conditions: readonly Where[]): Cover | undefined {
+  return conditions
+    .map(coverOf)
+    .filter((cover) => cover !== undefined)
+    .sort((a, b) => a.rank - b.rank || a.conditions.length - b.conditions.length)[0];
 }
 
 async function indexOf(
@@ -110,40 +145,46 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     .map((message) => placeOf(schema, message.text(), message.seq));
 }
 
-export function readIndexes(
+export async function readIndexes(
   deps: Pick<Deps, "store">,
   { orb, home }: CompiledSchema,
   filters: readonly string[],
+  most = READ_LIMIT,
 ): Promise<IndexEntry[] | undefined> {
   const scans = filters.map((filter) => ({ orb, filter, home, first: WINDOW }));
-  return readPlaces(deps.store, scans, READ_LIMIT);
+  const { places, complete } = await readPlaces(deps.store, scans, most);
+  return complete ? places : undefined;
 }
 
-/** Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry. */
+/**
+ * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
+ * @param walking whether the entries of a single value may be read in order of creation
+ * @param most maximum number of candidates; with more, the plan is to read all entries
+ */
 export async function candidatesOf(
   deps: Deps,
   schema: CompiledSchema,
-  conditions: readonly Condition[],
-  walking: boolean,
+  wanted: readonly Where[],
+  { walking = false, most = READ_LIMIT }: { walking?: boolean; most?: number } = {},
 ): Promise<Candidates> {
-  const condition = best(conditions);
-  if (condition === undefined) return { kind: "all" };
-  const { subject, values } = condition;
-  if (subject.kind === "property") {
-    return { kind: "set", places: inOrder(values.map((id) => placeOf(schema, String(id), 0))) };
-  }
-  if (indexKind(subject.field) === "uq") {
-    return { kind: "set", places: inOrder(await holders(deps, schema, condition)) };
-  }
-  const indexes = (await Promise.all(values.map((value) => indexOf(schema, condition, value)))).filter(
-    (index) => index !== undefined,
-  );
+  const cover = best(wanted);
+  if (cover === undefined) return { kind: "all", by: EVERYTHING };
+  const { conditions, rank } = cover;
+  const names = new Set(conditions.map(({ subject }) => subject.name));
+  const by: Found = { index: KINDS[rank] ?? "none", fields: [...names] };
+  const byIndex = (kind: (typeof KINDS)[number]) => conditions.filter((one) => indexFor(one) === kind);
+  const listed = [...byIndex("reference"), ...byIndex("equality")];
+  const indexes = (
+    await Promise.all(listed.flatMap((one) => one.values.map((value) => indexOf(schema, one, value))))
+  ).filter((index) => index !== undefined);
   const [only] = indexes;
-  if (walking && only !== undefined && indexes.length === 1) return { kind: "value", ...only };
-  const places = await readIndexes(
-    deps,
-    schema,
-    indexes.map(({ filter }) => filter),
-  );
-  return places === undefined ? { kind: "all" } : { kind: "set", places: inOrder(places) };
+  if (walking && only !== undefined && indexes.length === 1 && listed.length === conditions.length)
+    return { kind: "value", by, ...only };
+  const [owned, places] = await Promise.all([
+    Promise.all(byIndex("unique").map((one) => holders(deps, schema, one))),
+    readIndexes(deps, schema, [...new Set(indexes.map(({ filter }) => filter))], most),
+  ]);
+  if (places === undefined) return { kind: "all", by: EVERYTHING };
+  const named = byIndex("id").flatMap(({ values }) => values.map((id) => placeOf(schema, String(id), 0)));
+  return { kind: "set", by, places: inOrder([...named, ...owned.flat(), ...places]) };
 }

@@ -4,7 +4,14 @@ import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/values.ts";
 import { containsText } from "../../kernel/search.ts";
 import { type Choice, resolveField } from "../model/localize.ts";
-import type { Condition, Property, SortKey, Subject } from "./parameters.ts";
+import {
+  type Condition,
+  isGroup,
+  type Property,
+  type SortKey,
+  type Subject,
+  type Where,
+} from "./parameters.ts";
 
 export interface FilterInput {
   id: string;
@@ -110,16 +117,22 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
  * @param choice language and market of the response; without it, a value in any language may match
  */
 export function matches(
-  conditions: readonly Condition[],
+  conditions: readonly Where[],
   entry: FilterInput,
   choice: Choice | undefined,
 ): boolean {
-  return conditions.every((condition) => {
-    const { subject } = condition;
-    return subject.kind === "field"
-      ? judgeField(subject.field, condition, entry, choice)
-      : judgeProperty(subject.name, subject.type, condition, entry);
-  });
+  return conditions.every((where) => holds(where, entry, choice));
+}
+
+function holds(where: Where, entry: FilterInput, choice: Choice | undefined): boolean {
+  if (isGroup(where)) {
+    if (where.join === "or") return where.of.some((one) => holds(one, entry, choice));
+    return matches(where.of, entry, choice) === (where.join === "and");
+  }
+  const { subject } = where;
+  return subject.kind === "field"
+    ? judgeField(subject.field, where, entry, choice)
+    : judgeProperty(subject.name, subject.type, where, entry);
 }
 
 export type SortValue = string | number | boolean | null;

@@ -1,10 +1,17 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type IndexEntry, type IndexScan, readPage, type ScanStart, scanInOrder } from "../index/scan.ts";
+import {
+  type IndexEntry,
+  type IndexScan,
+  type IndexWindow,
+  readPage,
+  type ScanStart,
+  scanInOrder,
+} from "../index/scan.ts";
 import { type Position, positionAt } from "../model/cursor.ts";
 import { nullIfMissing } from "../model/resolve.ts";
-import { readIndexes, tooBroad, type ValueIndex } from "./candidates.ts";
+import { readIndexes, type ValueIndex } from "./candidates.ts";
 import type { Collection } from "./matching.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 
@@ -69,15 +76,16 @@ export async function* scanAll<T>(
 /**
  * Yields the entries that have one value, in order of creation. The index lists an entry when it got the value. Entries
  * that got it after their creation are read separately and merged in by id.
+ * @returns undefined if more than `most` entries got the value after their creation
  */
-export async function* scanByValue<T>(
+export async function scanByValue<T>(
   deps: Deps,
   list: Collection<T>,
   schema: CompiledSchema,
   index: ValueIndex,
   query: ListQuery,
-  after: Position | undefined,
-): AsyncGenerator<ListStep[]> {
+  { after, most }: { after: Position | undefined; most: number },
+): Promise<AsyncGenerator<ListStep[]> | undefined> {
   const descending = creationOrder(query) === "desc";
   const from = after?.kind === "value" ? after : undefined;
   const scan: IndexScan = {
@@ -87,8 +95,23 @@ export async function* scanByValue<T>(
     first: query.limit + 1,
   };
   const walked = scanInOrder(deps.store, scan, descending, from, () => newestOf(deps, scan));
-  const [first, marked] = await Promise.all([walked.next(), readIndexes(deps, schema, [index.late])]);
-  if (marked === undefined) throw tooBroad(list.schema);
+  const [first, marked] = await Promise.all([walked.next(), readIndexes(deps, schema, [index.late], most)]);
+  return marked === undefined ? undefined : mergeLate({ first, walked, marked, from, descending });
+}
+
+async function* mergeLate({
+  first,
+  walked,
+  marked,
+  from,
+  descending,
+}: {
+  first: IteratorResult<IndexWindow, unknown>;
+  walked: AsyncGenerator<IndexWindow>;
+  marked: readonly IndexEntry[];
+  from: Position | undefined;
+  descending: boolean;
+}): AsyncGenerator<ListStep[]> {
   const passed = (a: string, b: string) => (descending ? a > b : a < b);
   const lateIds = new Set(marked.map(({ id }) => id));
   const late = marked

@@ -4,14 +4,16 @@ import type { ReadBudget } from "../../store/budget.ts";
 import { inBatches } from "../index/batches.ts";
 import { type IndexEntry, readPlaces } from "../index/scan.ts";
 import type { Choice } from "../model/localize.ts";
-import { candidatesOf, READ_LIMIT, tooBroad } from "./candidates.ts";
+import { candidatesOf } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
+import type { Tally } from "./tally.ts";
 
 /** Describes a list of entries: which index it uses, and how entries are read and shown. */
 export interface Collection<T> {
   orb: string;
   budget: ReadBudget;
+  tally: Tally;
   /** Name of the list. A cursor of one list is rejected by lists with another name. */
   scope: string;
   index: string;
@@ -61,6 +63,7 @@ async function* matchingParts<T>(
       if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
       return [{ place, item }];
     });
+    list.tally.add(places.length, result, found.length);
     yield { found, read: places.length };
   }
 }
@@ -74,45 +77,61 @@ export async function readMatching<T>(
   return { found: [], read: 0 };
 }
 
-/** Reads many entries in batches, and keeps only the current batches in memory. */
+/**
+ * Reads many entries in batches, and keeps only the current batches in memory.
+ * @returns false if the budget ended before all entries were read
+ */
 export async function readAll<T>(
   list: Collection<T>,
   query: ListQuery,
   places: readonly IndexEntry[],
   each: (found: readonly Match<T>[]) => void,
-): Promise<void> {
+): Promise<boolean> {
+  const { budget } = list;
+  let read = 0;
   const readPart = async (part: readonly IndexEntry[]) => {
-    for await (const { found } of matchingParts(list, query, part)) {
+    for await (const { found, read: some } of matchingParts(list, query, part)) {
       each(found);
-      list.budget.require();
+      read += some;
+      if (budget.over) return;
     }
   };
   // Read two batches at the same time. This keeps the broker busy and still limits the memory.
-  for (let i = 0; i < places.length; i += 2 * CHUNK) {
+  for (let i = 0; i < places.length && !budget.over; i += 2 * CHUNK) {
     const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
     await Promise.all(parts.map(readPart));
   }
+  return read === places.length;
 }
 
-async function placesFor<T>(
-  deps: Deps,
-  list: Collection<T>,
-  query: ListQuery,
-): Promise<readonly IndexEntry[]> {
-  const { orb, index, schema } = list;
-  if (list.places !== undefined) return list.places;
-  const plan = schema === undefined ? undefined : await candidatesOf(deps, schema, query.conditions, false);
-  if (plan?.kind === "set") return plan.places;
-  const places = await readPlaces(deps.store, [{ orb, filter: index, first: READ_LIMIT + 1 }], READ_LIMIT);
-  if (places === undefined) throw tooBroad(schema);
-  return places;
+interface Wanted {
+  places: readonly IndexEntry[];
+  complete: boolean;
 }
 
+async function placesFor<T>(deps: Deps, list: Collection<T>, query: ListQuery): Promise<Wanted> {
+  const { orb, index, schema, tally } = list;
+  const most = list.budget.entries;
+  if (list.places !== undefined) return { places: list.places, complete: true };
+  const plan =
+    schema === undefined ? undefined : await candidatesOf(deps, schema, query.conditions, { most });
+  if (plan !== undefined) tally.by = plan.by;
+  if (plan?.kind === "set") return { places: plan.places, complete: true };
+  const { places, complete } = await readPlaces(deps.store, [{ orb, filter: index, first: most + 1 }], most);
+  return { places: places.slice(0, most), complete };
+}
+
+/**
+ * Reads all entries that match a query.
+ * @returns false if there are more than the budget allows to read; `each` then got only some of them
+ */
 export async function eachMatch<T>(
   deps: Deps,
   list: Collection<T>,
   query: ListQuery,
   each: (found: readonly Match<T>[]) => void,
-): Promise<void> {
-  await readAll(list, query, await placesFor(deps, list, query), each);
+): Promise<boolean> {
+  const { places, complete } = await placesFor(deps, list, query);
+  list.tally.candidates = places.length;
+  return (await readAll(list, query, places, each)) && complete;
 }

@@ -27,12 +27,30 @@ export type Subject =
   | { kind: "property"; name: Property; type: FieldType }
   | { kind: "field"; name: string; type: FieldType; field: CompiledField };
 
-/** A filter of the query, written `filter[name][operator]=values`. An entry must meet all of them. */
+/** One condition of a query, written `filter[name][operator]=values`. */
 export interface Condition {
   subject: Subject;
   operator: FilterOperator;
   /** The operator `in` has several values; `null` has true or false. */
   values: Json[];
+}
+
+/** Conditions that are joined: all must hold, at least one must hold, or they must not all hold. */
+export interface Group {
+  join: "and" | "or" | "not";
+  of: Where[];
+}
+
+/** A condition, or a group of them. A list of these means that all must hold. */
+export type Where = Condition | Group;
+
+export function isGroup(where: Where): where is Group {
+  return "join" in where;
+}
+
+/** Returns the single conditions of a tree. */
+export function conditionsIn(all: readonly Where[]): Condition[] {
+  return all.flatMap((where) => (isGroup(where) ? conditionsIn(where.of) : [where]));
 }
 
 export interface SortKey {
@@ -66,7 +84,7 @@ export function isProperty(name: string): name is Property {
   return (PROPERTIES as readonly string[]).includes(name);
 }
 
-interface ParameterReader {
+export interface ParameterReader {
   /** The schema, reduced to the fields that filters and sort orders may use. */
   readonly compared: CompiledSchema | undefined;
   fault(parameter: string, code: string, message: string): void;
@@ -116,10 +134,9 @@ function subjectOf(
 export function readCondition(
   reader: ParameterReader,
   parameter: string,
-  match: RegExpExecArray,
+  { name, op }: { name: string; op: string },
   texts: string[],
 ): Condition | undefined {
-  const [, name = "", op = "eq"] = match;
   const subject = subjectOf(reader, parameter, name, "filter");
   if (subject === undefined) return undefined;
   const allowed = subject.kind === "field" ? subject.field.operators : subject.type.operators;

@@ -3,37 +3,31 @@ import type { CompiledField, CompiledSchema } from "../../definition/compile.ts"
 import { invalidParameters } from "../../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, knownParameters } from "../../kernel/faults.ts";
 import { isLocale, isMarket } from "../model/localize.ts";
-import {
-  type Condition,
-  isProperty,
-  PROPERTIES,
-  readCondition,
-  readSort,
-  type SortKey,
-} from "./parameters.ts";
+import { FILTER_LIMITS, filterPath, readFilters } from "./groups.ts";
+import { isProperty, PROPERTIES, readSort, type SortKey, type Where } from "./parameters.ts";
 
 /** Default and maximum page size of lists. */
 export const PAGE_SIZE = { default: 50, max: 200 } as const;
-/** Maximum filters of a list. */
-export const MAX_CONDITIONS = 20;
 /** Maximum errors in a response, so that a short URL cannot cause a long response. */
 const MAX_FAULTS = 50;
 
 export interface ListQuery {
   limit: number;
   cursor: string | undefined;
-  conditions: Condition[];
+  /** All of these must hold. */
+  conditions: Where[];
   /** Fields to sort by. If empty, the list is in order of creation. */
   sort: SortKey[];
   fields: ReadonlySet<string> | undefined;
   expand: CompiledField[];
   count: boolean;
+  /** Whether to describe how the list was read. */
+  explain: boolean;
   /** Other query parameters that the route allows, not parsed. */
   extra: Record<string, string>;
 }
 
-const FILTER = /^filter\[([^[\]]{1,200})\](?:\[([^[\]]{1,200})\])?$/;
-export const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count"] as const;
+export const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count", "explain"] as const;
 const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
 const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: string }> = {
@@ -119,14 +113,15 @@ class Reader {
 /** Groups query parameters by name. Only filters may appear more than once. */
 function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: readonly string[]) {
   const values = new Map<string, string>();
-  const filters = new Map<string, { match: RegExpExecArray; texts: string[] }>();
+  const filters = new Map<string, { path: string[]; texts: string[] }>();
+  const isList = known.includes("limit");
   for (const [name, value] of parameters) {
-    const match = known.includes("limit") ? FILTER.exec(name) : null;
+    const path = isList ? filterPath(name) : undefined;
     const filter = filters.get(name);
     if (filter !== undefined) filter.texts.push(value);
-    else if (match !== null) filters.set(name, { match, texts: [value] });
+    else if (path !== undefined) filters.set(name, { path, texts: [value] });
     else if (!known.includes(name)) {
-      const filterable = known.includes("limit") ? ["filter[field]", "filter[field][operator]"] : [];
+      const filterable = isList ? ["filter[field]", "filter[field][operator]"] : [];
       reader.fault(name.slice(0, 100), "unknown_parameter", knownParameters([...known, ...filterable]));
     } else if (values.has(name)) reader.fault(name, "repeated", "must be given only once");
     else values.set(name, value);
@@ -165,14 +160,11 @@ export function parseListQuery(
 ): ListQuery {
   const reader = new Reader(schema, compared);
   const { values, filters } = grouped(reader, parameters, [...LIST_PARAMETERS, ...extra]);
-  const conditions: Condition[] = [];
-  if (filters.size > MAX_CONDITIONS)
-    reader.fault("filter", "too_many", `must not be given more than ${MAX_CONDITIONS} times in one query`);
-  for (const [name, { match, texts }] of [...filters].slice(0, MAX_CONDITIONS)) {
-    const condition = readCondition(reader, name, match, texts);
-    if (condition !== undefined) conditions.push(condition);
-  }
-  const { limit, cursor, sort, fields, expand, count } = Object.fromEntries(values);
+  const { conditions: most } = FILTER_LIMITS;
+  if (filters.size > most)
+    reader.fault("filter", "too_many", `must not be given more than ${most} times in one query`);
+  const conditions = readFilters(reader, [...filters].slice(0, most));
+  const { limit, cursor, sort, fields, expand, count, explain } = Object.fromEntries(values);
   const query: ListQuery = {
     limit: limit === undefined ? PAGE_SIZE.default : reader.number("limit", limit, PAGE_SIZE.max),
     cursor,
@@ -181,6 +173,7 @@ export function parseListQuery(
     fields: fields === undefined ? undefined : reader.fields(fields),
     expand: expand === undefined ? [] : reader.expand(expand),
     count: count === undefined ? false : reader.flag("count", count),
+    explain: explain === undefined ? false : reader.flag("explain", explain),
     extra: readExtra(reader, values, extra),
   };
   reader.finish();

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { may, mayWith, principalIn } from "../../access/authorize.ts";
+import { may, mayWith, principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
@@ -18,9 +18,11 @@ import type { Choice } from "../model/localize.ts";
 import { addressOf, nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { snapshotOf } from "../model/snapshot.ts";
 import { READ_LIMIT } from "../query/candidates.ts";
+import type { ListPage } from "../query/cut.ts";
 import type { Collection } from "../query/matching.ts";
 import { readListPage } from "../query/page.ts";
 import type { ListQuery } from "../query/query.ts";
+import { Tally } from "../query/tally.ts";
 import { expandAll } from "./expand.ts";
 import { requireReader } from "./get.ts";
 
@@ -32,12 +34,12 @@ export interface ListInput {
   /** Whether to list newest revisions, including drafts, if the caller may read them. */
   latest?: boolean;
   last?: Promise<number | undefined> | undefined;
+  /** What one request may read. Default: the limits of the platform. */
+  budget?: () => ReadBudget;
 }
 
-export interface ListResult {
+export interface ListResult extends Omit<ListPage<unknown>, "items"> {
   items: RuntimeEntry[];
-  nextCursor: string | null;
-  total?: number;
   /** Languages of the returned values, for the `Content-Language` header. */
   languages: string[];
 }
@@ -106,6 +108,7 @@ function collectionOf(
   return {
     orb: orb.orb,
     budget,
+    tally: new Tally(),
     scope: `live/${schema.module}/${schema.home.schema}/${input.latest === true ? "latest" : ""}`,
     index: subjects.schemaIndex(address),
     schema: comparableBy(schema, caller),
@@ -147,7 +150,11 @@ function collectionOf(
 export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {
   const { orb, schema, query, choice } = input;
   requireReader(actor, orb, schema, input.latest === true);
-  const page = await readListPage(deps, (budget) => collectionOf(deps, budget, actor, input), query);
+  // The explanation counts entries that only callers who may read every draft can see.
+  if (query.explain)
+    requireMay(principalIn(actor, orb.orb, orb.compiled), "readDraft", { access: schema.access, own: false });
+  const open = (budget: ReadBudget) => collectionOf(deps, budget, actor, input);
+  const page = await readListPage(deps, open, query, input.budget);
   const languages = new Set<string>();
   const items = page.items.map((seen) => presentEntry(seen, { choice, fields: query.fields }, languages));
   if (query.expand.length > 0) {

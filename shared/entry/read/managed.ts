@@ -13,9 +13,11 @@ import { currentView } from "../model/known.ts";
 import { choose } from "../model/localize.ts";
 import { nullIfMissing, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntryView, effective, entryView, snapshotOf } from "../model/snapshot.ts";
+import type { ListPage } from "../query/cut.ts";
 import type { Collection } from "../query/matching.ts";
-import { type ListPage, readListPage } from "../query/page.ts";
+import { readListPage } from "../query/page.ts";
 import { type ListQuery, parseListQuery } from "../query/query.ts";
+import { Tally } from "../query/tally.ts";
 import { entriesAt, type PastEntry, readMoment } from "./at.ts";
 import { expandAll } from "./expand.ts";
 
@@ -31,11 +33,7 @@ export interface ManagedView extends EntryView {
   expand?: Record<string, unknown>;
 }
 
-export interface ManagedPage {
-  items: ManagedView[];
-  nextCursor: string | null;
-  total?: number;
-}
+export type ManagedPage = Omit<ListPage<unknown>, "items"> & { items: ManagedView[] };
 
 function unknown(path: string, known: Iterable<string>): AppError {
   const message = `must be one of: ${[...known].join(", ")}`;
@@ -90,6 +88,7 @@ function collectionOf(
   return {
     orb,
     budget,
+    tally: new Tally(),
     scope: scopeOf(schemas, status),
     index,
     schema: one,
@@ -141,6 +140,7 @@ function pastCollection(
   return {
     orb,
     budget,
+    tally: new Tally(),
     scope,
     index: "",
     schema: undefined,

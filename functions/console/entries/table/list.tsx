@@ -269,5 +269,8 @@ function useTotal(place: EntryPlace, conditions: URLSearchParams) {
   query.set("count", "true");
   query.set("limit", "1");
   const key = `entries/${place.orb}/${place.module}/${place.schema}?${query}`;
-  return useLoad(key, async (signal) => (await listEntries(place, { query, signal })).total);
+  return useLoad(key, async (signal) => {
+    const { total, totalExact } = await listEntries(place, { query, signal });
+    return totalExact === false ? undefined : total;
+  });
 }

@@ -1,0 +1,40 @@
+/** The options of reads and writes. */
+import type { CallOptions } from "./transport.ts";
+import type { Fields, Filter, Sort } from "./types.ts";
+
+/** Language and market of a call. `locale: "*"` reads and writes maps of all languages and markets. */
+export interface Wish {
+  locale?: string;
+  market?: string;
+}
+
+export interface ReadOptions<S extends Fields, E extends string> extends Wish, CallOptions {
+  /** Reference fields to resolve. The response contains their entries as `expand`. */
+  expand?: readonly E[];
+  /** Fields to include in the response. All fields by default. */
+  fields?: readonly (keyof S & string)[];
+  /** `latest` reads the newest draft. Only callers who may write can read drafts. */
+  revision?: "published" | "latest";
+}
+
+export interface ListOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
+  filter?: Filter<S>;
+  sort?: Sort<S> | readonly Sort<S>[];
+  /** Maximum number of entries per page: at most 200; 50 by default, and 200 for `all`. */
+  limit?: number;
+}
+
+export interface PageOptions {
+  cursor?: string;
+  /** Adds `total` to the page: the number of entries that match the filter. */
+  count?: boolean;
+  /** Adds `explain` to the page: how the list was read. Only callers who may read every draft can use it. */
+  explain?: boolean;
+}
+
+export interface WriteOptions extends Wish, CallOptions {
+  /** Whether to publish the new revision as well. */
+  publish?: boolean;
+  validFrom?: Date | string | null;
+  validTo?: Date | string | null;
+}

@@ -1,0 +1,96 @@
+/** Ends a page: with the entries that fit, and a cursor that continues after them. */
+import type { Deps } from "../../deps.ts";
+import { open, seal } from "../../kernel/seal.ts";
+import { READ_BYTES } from "../../store/budget.ts";
+import { type Position, readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
+import type { Collection, Match } from "./matching.ts";
+import { conditionsIn, isGroup, type Where } from "./parameters.ts";
+import type { ListQuery } from "./query.ts";
+import type { Explanation } from "./tally.ts";
+
+export interface ListPage<T> {
+  items: T[];
+  nextCursor: string | null;
+  total?: number;
+  /** False if the list has more entries than `total`, which the request could not count. */
+  totalExact?: false;
+  /** Only if the page ended early: the number of entries that it read and that the caller may see. */
+  read?: { entries: number };
+  explain?: Explanation;
+}
+
+function signed(where: Where): unknown[] {
+  if (isGroup(where)) return [where.join, where.of.map(signed)];
+  return [where.subject.name, where.operator, where.values];
+}
+
+/** Returns a text with everything that a cursor depends on, such as filters and sort order. */
+export function signatureOf(list: Collection<unknown>, query: ListQuery): string {
+  const sort = query.sort.map(({ subject, descending }) => [subject.name, descending]);
+  const localized = [...conditionsIn(query.conditions), ...query.sort].some(
+    ({ subject }) => subject.kind === "field" && (subject.field.translatable || subject.field.marketSpecific),
+  );
+  return JSON.stringify([
+    list.orb,
+    list.scope,
+    query.conditions.map(signed),
+    sort,
+    localized ? [list.choice.languages, list.choice.markets] : null,
+  ]);
+}
+
+export function fitting<T>(list: Collection<T>, limit: number, found: readonly Match<T>[]): number {
+  let bytes = 0;
+  for (const [at, { item }] of found.entries()) {
+    bytes += list.bytes(item);
+    if (at === limit || (at > 0 && bytes > READ_BYTES)) return at;
+  }
+  return found.length;
+}
+
+/** Builds a page from the matches. If more matches were found than fit, adds the cursor of the next page. */
+export function cut<T, F extends Match<T>>(
+  list: Collection<T>,
+  found: readonly F[],
+  limit: number,
+  position: (last: F) => Position,
+  signed: string,
+): ListPage<T> {
+  const items = found.slice(0, fitting(list, limit, found));
+  const last = items.at(-1);
+  const more = found.length > items.length && last !== undefined;
+  return {
+    items: items.map(({ item }) => item),
+    nextCursor: more ? writeCursor(position(last), signed) : null,
+  };
+}
+
+/** Ends a page at an entry that may not be part of it. If the caller may not see that entry, the cursor hides its id. */
+export async function endedEarly<T>(
+  { config }: Pick<Deps, "config">,
+  { tally }: Collection<T>,
+  found: readonly Match<T>[],
+  last: Position,
+  signed: string,
+): Promise<ListPage<T>> {
+  const isShown = last.id === "" || found.some(({ place }) => place.id === last.id);
+  const id = isShown ? last.id : await seal(config.encryptionKeys, last.id, CURSOR);
+  const nextCursor = writeCursor({ ...last, id }, signed);
+  return { items: found.map(({ item }) => item), nextCursor, read: { entries: tally.visible } };
+}
+
+const CURSOR = "cursor";
+/** A sealed id. Ids of entries begin with a digit. */
+const SEALED = /^ey/;
+
+export async function positionIn(
+  deps: Pick<Deps, "config">,
+  cursor: string,
+  signed: string,
+): Promise<Position> {
+  const position = readCursor(cursor, signed);
+  if (!SEALED.test(position.id)) return position;
+  const id = await open(deps.config.encryptionKeys, position.id, CURSOR);
+  if (id === null) throw refusedCursor();
+  return { ...position, id };
+}

@@ -1,0 +1,119 @@
+/**
+ * Parses the names of filters into a tree of conditions. `filter[or][0][a]=1&filter[or][1][b][gte]=2` means a = 1 or
+ * b >= 2. Conditions with the same number must all hold.
+ */
+import {
+  type Condition,
+  type ParameterReader,
+  PROPERTY_TYPES,
+  readCondition,
+  type Where,
+} from "./parameters.ts";
+
+/** Limits of the filters of a query. */
+export const FILTER_LIMITS = {
+  /** Conditions, in all groups together. */
+  conditions: 20,
+  /** Groups inside each other. */
+  depth: 5,
+} as const;
+
+/** A name such as `filter[or][0][price][gte]`. */
+const FILTER = /^filter((?:\[[^[\]]{1,200}\]){1,30})$/;
+const NUMBER = /^\d{1,3}$/;
+
+/** The parts of a filter's name in brackets. Undefined if the parameter is not a filter. */
+export function filterPath(parameter: string): string[] | undefined {
+  return FILTER.exec(parameter)?.[1]?.slice(1, -1).split("][");
+}
+
+const OPERATORS: ReadonlySet<string> = new Set([
+  ...Object.values(PROPERTY_TYPES).flatMap(({ operators }) => operators),
+  "contains",
+  "startsWith",
+]);
+
+/** A group while its conditions are collected: the conditions, and the groups below it. */
+class Draft {
+  readonly #conditions: Condition[] = [];
+  readonly #joined = { and: new Map<number, Draft>(), or: new Map<number, Draft>() };
+  #not: Draft | undefined;
+
+  add(condition: Condition): void {
+    this.#conditions.push(condition);
+  }
+
+  member(join: "and" | "or", number: number): Draft {
+    const found = this.#joined[join].get(number) ?? new Draft();
+    this.#joined[join].set(number, found);
+    return found;
+  }
+
+  negated(): Draft {
+    this.#not ??= new Draft();
+    return this.#not;
+  }
+
+  finish(): Where[] {
+    const { and, or } = this.#joined;
+    const any = [...or.values()].map((draft) => asOne(draft.finish()));
+    const [only] = any;
+    return [
+      ...this.#conditions,
+      ...[...and.values()].flatMap((draft) => draft.finish()),
+      ...(any.length > 1 ? [{ join: "or" as const, of: any }] : only === undefined ? [] : [only]),
+      ...(this.#not === undefined ? [] : [{ join: "not" as const, of: this.#not.finish() }]),
+    ];
+  }
+}
+
+function asOne(all: Where[]): Where {
+  const [first] = all;
+  return all.length === 1 && first !== undefined ? first : { join: "and", of: all };
+}
+
+interface Place {
+  draft: Draft;
+  path: readonly string[];
+}
+
+/**
+ * Returns the group below a draft that a path begins with. A field can be called `or`, `and` or `not`: its form has at
+ * most two parts, and the second one is an operator.
+ */
+function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undefined {
+  const [first, second = "", ...rest] = path;
+  if ((first === "or" || first === "and") && NUMBER.test(second) && rest.length > 0)
+    return { draft: draft.member(first, Number(second)), path: rest };
+  if (first !== "not" || path.length < 2) return undefined;
+  const isField = rest.length === 0 && OPERATORS.has(second) && reader.compared?.fields.has("not") === true;
+  return isField ? undefined : { draft: draft.negated(), path: path.slice(1) };
+}
+
+/** Parses all filters of a query. Reports errors to the reader. */
+export function readFilters(
+  reader: ParameterReader,
+  filters: Iterable<[string, { path: readonly string[]; texts: string[] }]>,
+): Where[] {
+  const root = new Draft();
+  for (const [parameter, { path, texts }] of filters) {
+    let place: Place = { draft: root, path };
+    let depth = 0;
+    for (let next = groupIn(reader, place); next !== undefined; next = groupIn(reader, place)) {
+      place = next;
+      depth++;
+    }
+    const [name = "", op = "eq", ...more] = place.path;
+    if (depth > FILTER_LIMITS.depth) {
+      reader.fault(parameter, "too_deep", `must not nest more than ${FILTER_LIMITS.depth} groups`);
+    } else if (more.length > 0) {
+      const form =
+        "must be filter[field], filter[field][operator], or one of these after [or][0], [and][0] or [not]";
+      reader.fault(parameter, "unknown_parameter", form);
+    } else {
+      const condition = readCondition(reader, parameter, { name, op }, texts);
+      if (condition !== undefined) place.draft.add(condition);
+    }
+  }
+  return root.finish();
+}

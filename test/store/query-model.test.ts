@@ -1,0 +1,353 @@
+/** Random queries of callers with different rights, compared with a model in memory. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { type Actor, anonymous } from "../../shared/access/actor.ts";
+import { principalIn } from "../../shared/access/authorize.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
+import { comparableBy, readableBy } from "../../shared/entry/model/fields.ts";
+import { choose } from "../../shared/entry/model/localize.ts";
+import { parseListQuery } from "../../shared/entry/query/query.ts";
+import { listEntries } from "../../shared/entry/read/list.ts";
+import { listManaged } from "../../shared/entry/read/managed.ts";
+import { ReadBudget } from "../../shared/store/budget.ts";
+import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
+import { fileBroker } from "../support/broker.ts";
+import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { type Random, testRandom } from "../support/random.ts";
+
+const STATES = ["new", "open", "done"] as const;
+const WORDS = ["Oak", "oak", "pine", "Fir"] as const;
+const DOCUMENT: OrbDocumentInput = {
+  id: "model",
+  languages: ["en", "de"],
+  modules: [
+    {
+      id: "work",
+      type: "CONTENT",
+      schemas: ["task", "mine"].map((id) => ({
+        id,
+        access: {
+          read: id === "mine" ? ["own"] : ["public"],
+          create: ["user"],
+          update: ["own"],
+          publish: ["own"],
+          delete: ["admin"],
+        },
+        fields: [
+          { name: "state", type: "string", enum: [...STATES] },
+          { name: "hot", type: "boolean" },
+          { name: "rank", type: "integer" },
+          { name: "code", type: "string", unique: true },
+          { name: "title", type: "string", translatable: true },
+          { name: "tags", type: "string", list: true },
+          { name: "secret", type: "string", enum: [...STATES], access: { read: ["admin"] } },
+          { name: "own", type: "integer", access: { read: ["own"] } },
+        ],
+      })),
+    },
+  ],
+};
+
+const ann = user("ann");
+const bob = user("bob");
+const boss = user("boss", "admin");
+
+interface Version {
+  state?: string;
+  hot?: boolean;
+  rank?: number;
+  code?: string;
+  title?: { en?: string; de?: string };
+  tags?: string[];
+  secret?: string;
+  own?: number;
+}
+
+interface Doc {
+  id: string;
+  schema: string;
+  by: string;
+  newest: Version;
+  live: Version | undefined;
+}
+
+const chance = (random: Random, one: number) => random.below(one) === 0;
+
+function version(random: Random, code: string): Version {
+  const all: Version = {
+    state: random.pick(STATES),
+    hot: chance(random, 2),
+    rank: random.below(6),
+    code,
+    title: { en: random.pick(WORDS), ...(chance(random, 2) ? { de: random.pick(WORDS) } : {}) },
+    tags: WORDS.filter(() => chance(random, 3)),
+    secret: random.pick(STATES),
+    own: random.below(3),
+  };
+  return Object.fromEntries(
+    Object.entries(all).filter(([name]) => name === "code" || !chance(random, 4)),
+  ) as Version;
+}
+
+type Node =
+  | { field: string; op: string; values: (string | number | boolean)[] }
+  | { join: "and" | "or" | "not"; of: Node[] };
+
+function node(random: Random, depth: number, codes: readonly string[], fields: readonly string[]): Node {
+  const kind = depth === 0 ? 3 : random.below(6);
+  if (kind < 3) {
+    const join = (["and", "or", "not"] as const)[kind] ?? "and";
+    const length = join === "not" ? 1 : 1 + random.below(3);
+    const below = join === "not" ? 0 : depth - 1;
+    return { join, of: Array.from({ length }, () => node(random, below, codes, fields)) };
+  }
+  const field = random.pick(fields);
+  const pick = (op: string, value: () => string | number | boolean, several = 1) => ({
+    field,
+    op,
+    values: Array.from({ length: op === "in" ? several : 1 }, value),
+  });
+  if (field !== "tags" && chance(random, 8)) return pick("null", () => chance(random, 2));
+  switch (field) {
+    case "state":
+    case "secret":
+      return pick(random.pick(["eq", "ne", "in"]), () => random.pick(STATES), 2);
+    case "hot":
+      return pick(random.pick(["eq", "ne"]), () => chance(random, 2));
+    case "rank":
+    case "own":
+      return pick(random.pick(["eq", "ne", "in", "gt", "gte", "lt", "lte"]), () => random.below(6), 3);
+    case "code":
+      return pick(random.pick(["eq", "in", "startsWith"]), () => random.pick(codes), 3);
+    case "tags":
+      return pick("contains", () => random.pick(WORDS));
+    default:
+      return pick(random.pick(["eq", "ne", "contains", "startsWith"]), () => random.pick(WORDS));
+  }
+}
+
+/** Writes a tree as query parameters. */
+function written(all: readonly Node[], path = "filter"): [string, string][] {
+  let number = 0;
+  return all.flatMap((one): [string, string][] => {
+    if ("field" in one)
+      // A second condition on the same field and operator needs a group of its own.
+      return [[`${path}[and][${100 + number++}][${one.field}][${one.op}]`, one.values.join()]];
+    if (one.join === "and") return written([...one.of], `${path}[and][${number++}]`);
+    if (one.join === "not") return written(one.of, `${path}[and][${number++}][not]`);
+    const at = number++;
+    return one.of.flatMap((member, i) => written([member], `${path}[and][${at}][or][${i}]`));
+  });
+}
+
+function compare(op: string, value: unknown, wanted: readonly unknown[]): boolean {
+  const [first] = wanted;
+  const low = (text: unknown) => String(text).toLowerCase();
+  switch (op) {
+    case "ne":
+      return value !== first;
+    case "null":
+      return (value === undefined) === first;
+    case "in":
+      return wanted.includes(value);
+    case "gt":
+      return typeof value === "number" && value > Number(first);
+    case "gte":
+      return typeof value === "number" && value >= Number(first);
+    case "lt":
+      return typeof value === "number" && value < Number(first);
+    case "lte":
+      return typeof value === "number" && value <= Number(first);
+    case "contains":
+      if (Array.isArray(value)) return value.includes(first);
+      return value !== undefined && low(value).includes(low(first));
+    case "startsWith":
+      return value !== undefined && low(value).startsWith(low(first));
+    default:
+      return value === first;
+  }
+}
+
+function fits(one: Node, values: Version): boolean {
+  if ("join" in one) {
+    if (one.join === "or") return one.of.some((member) => fits(member, values));
+    return one.of.every((member) => fits(member, values)) === (one.join === "and");
+  }
+  const stored = values[one.field as keyof Version];
+  return compare(one.op, one.field === "title" ? (stored as Version["title"])?.en : stored, one.values);
+}
+
+const broker = await fileBroker();
+const plain = testDeps(broker.store("operator"));
+const cached = openCachedStore({ ...broker.access(), replicas: 1 });
+const docs: Doc[] = [];
+let orb: LiveOrb;
+
+beforeAll(() => () => cached.close());
+
+async function fill(random: Random): Promise<void> {
+  orb = await installOrb(plain.store, DOCUMENT);
+  for (let i = 0; i < 90; i++) {
+    const by = random.pick([ann, bob]) as Actor & { sub: string };
+    const schema = chance(random, 4) ? "mine" : "task";
+    const at = { orbId: "model", orb };
+    let values = version(random, `c${i}`);
+    const publish = chance(random, 2) || chance(random, 2);
+    const made = await createEntry(plain, by, { ...at, module: "work", schema, values, publish });
+    const { id } = made.snapshot;
+    const doc: Doc = { id, schema, by: by.sub, newest: values, live: publish ? values : undefined };
+    if (chance(random, 3)) {
+      values = version(random, `c${i}`);
+      const again = chance(random, 2);
+      // Null removes a value.
+      const all = Object.fromEntries(Object.keys(version(random, "")).map((name) => [name, null]));
+      await updateEntry(plain, admin, {
+        ...at,
+        id,
+        values: { ...all, ...Object.fromEntries(NAMES.map((name) => [name, values[name] ?? null])) },
+        publish: again,
+      });
+      doc.newest = values;
+      if (again) doc.live = values;
+    }
+    if (chance(random, 12)) await deleteEntry(plain, admin, { ...at, id });
+    else docs.push(doc);
+  }
+}
+
+const NAMES = ["state", "hot", "rank", "code", "title", "tags", "secret", "own"] as const;
+
+/** What a caller sees of an entry in a list, written a second time and in other words. */
+function shownTo(actor: Actor, doc: Doc, latest: boolean): Version | undefined {
+  const sub = "sub" in actor ? actor.sub : "";
+  const isBoss = sub === "boss" || actor.kind === "platform";
+  if (doc.schema === "mine" && !isBoss && doc.by !== sub) return undefined;
+  const shown = latest && (isBoss || doc.by === sub) ? doc.newest : doc.live;
+  if (shown === undefined || isBoss) return shown;
+  const { secret: _, ...rest } = shown;
+  if (doc.by === sub) return rest;
+  const { own: __, ...others } = rest;
+  return others;
+}
+
+function schemaOf(id: string): CompiledSchema {
+  const schema = orb.compiled.schema("work", id);
+  if (schema === undefined) throw new Error(`no schema ${id}`);
+  return schema;
+}
+
+async function page(
+  deps: TestDeps,
+  actor: Actor,
+  id: string,
+  parameters: [string, string][],
+  { latest, budget }: { latest: boolean; budget: () => ReadBudget },
+) {
+  const schema = schemaOf(id);
+  const caller = principalIn(actor, "model", orb.compiled);
+  const query = parseListQuery(
+    parameters,
+    readableBy(schema, caller, true),
+    [],
+    comparableBy(schema, caller),
+  );
+  return listEntries(deps, actor, { orb, schema, choice: choose(schema, {}), query, latest, budget });
+}
+
+describe.each([
+  ["the broker", () => plain],
+  ["the cache", () => testDeps(cached)],
+] as const)("random queries over %s", (_, open) => {
+  test("return what the model returns, in pages of any size and with any budget", async () => {
+    const random = testRandom();
+    if (docs.length === 0) await fill(random);
+    const deps = open();
+    const indexes = new Set<string>();
+    for (let round = 0; round < 100; round++) {
+      const actor = random.pick([anonymous, ann, bob, boss, admin]);
+      const isBoss = actor === boss || actor === admin;
+      const schema = actor === anonymous || chance(random, 3) === false ? "task" : "mine";
+      const latest = actor !== anonymous && chance(random, 3);
+      const fields = NAMES.filter(
+        (name) => isBoss || (name !== "secret" && (name !== "own" || schema === "mine")),
+      );
+      const codes = docs.map(({ newest }) => newest.code ?? "");
+      const tree = Array.from({ length: random.below(3) }, () => node(random, 2, codes, fields));
+      const filter = written(tree);
+      if (filter.length > 20) continue;
+      const seen = docs
+        .filter((doc) => doc.schema === schema)
+        .flatMap((doc) => {
+          const values = shownTo(actor, doc, latest);
+          return values === undefined ? [] : [{ id: doc.id, values }];
+        });
+      const wanted = seen.filter(({ values }) => tree.every((one) => fits(one, values)));
+      const descending = chance(random, 2);
+      const ids = wanted.map(({ id }) => id);
+      if (descending) ids.reverse();
+      const small = chance(random, 2);
+      const budget = () => new ReadBudget(undefined, small ? 5 + random.below(20) : undefined);
+      const found: string[] = [];
+      const why = JSON.stringify({ round, filter, descending, small, latest, actor });
+      const hidden = docs.filter((doc) => !seen.some(({ id }) => id === doc.id));
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const parameters: [string, string][] = [
+          ...filter,
+          ["limit", String(1 + random.below(20))],
+          ["count", "true"],
+          ...(descending ? ([["sort", "-createdAt"]] as [string, string][]) : []),
+          ...(cursor === "" ? [] : ([["cursor", cursor]] as [string, string][])),
+          ...(isBoss ? ([["explain", "true"]] as [string, string][]) : []),
+        ];
+        const got = await page(deps, actor, schema, parameters, { latest, budget });
+        if (got.explain !== undefined) indexes.add(got.explain.index);
+        found.push(...got.items.map(({ id }) => id));
+        expect(got.read?.entries ?? 0, why).toBeLessThanOrEqual(seen.length);
+        if (got.totalExact === false) expect(got.total, why).toBeLessThanOrEqual(ids.length);
+        else expect(got.total, why).toBe(ids.length);
+        cursor = got.nextCursor;
+        const told = cursor === null ? "" : Buffer.from(cursor, "base64url").toString();
+        for (const { id } of hidden) expect(told, why).not.toContain(id);
+      }
+      expect(found, why).toEqual(ids);
+    }
+    expect(indexes).toEqual(new Set(["none", "unique", "equality"]));
+  }, 60_000);
+});
+
+test("explains only to callers who may read every draft", async () => {
+  const explain: [string, string][] = [["explain", "true"]];
+  const options = { latest: false, budget: () => new ReadBudget() };
+  expect((await failureOf(page(plain, anonymous, "task", explain, options))).code).toBe(
+    "authentication_required",
+  );
+  expect((await failureOf(page(plain, ann, "task", explain, options))).code).toBe("forbidden");
+  const told = await page(plain, boss, "task", [...explain, ["filter[state]", "new"]], options);
+  expect(told.explain).toMatchObject({ index: "equality", fields: ["state"], order: "creation" });
+  const managed = await listManaged(plain, admin, {
+    orb,
+    parameters: [
+      ["module", "work"],
+      ["schema", "task"],
+      ["filter[or][0][code]", "c1"],
+      ["filter[or][1][state]", "new"],
+      ...explain,
+    ],
+  });
+  expect(managed.explain).toMatchObject({ index: "equality", fields: ["code", "state"] });
+  expect(managed.explain?.read).toBe(managed.explain?.candidates);
+});
+
+test("answers a filter or sort on a field that the caller may not read as if it did not exist", async () => {
+  const options = { latest: false, budget: () => new ReadBudget() };
+  for (const parameters of [
+    [["filter[or][0][secret]", "new"]],
+    [["filter[not][secret]", "new"]],
+    [["sort", "secret"]],
+  ] as [string, string][][]) {
+    const { errors } = await failureOf(page(plain, ann, "task", parameters, options));
+    expect(errors?.[0]?.code).toBe("unknown_field");
+  }
+});
