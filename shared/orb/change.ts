@@ -169,6 +169,17 @@ async function requireUnusedRoles(deps: Deps, from: OrbDocument, to: OrbDocument
   );
 }
 
+/** Throws 409 if a definition would remove roles in use from the one that entries and accounts follow now. */
+export async function requireKeptRoles(
+  deps: Deps,
+  orb: string,
+  head: ExistingOrb,
+  document: OrbDocument,
+): Promise<void> {
+  const { document: from } = await entryDefinitionOf(deps, orb, head);
+  await requireUnusedRoles(deps, from, document);
+}
+
 /** Returns how a new definition would affect stored entries. Changes nothing. */
 export async function impactOf(
   deps: Deps,

@@ -15,7 +15,15 @@ import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { nullOnConflict } from "../store/pages.ts";
-import { ATTEMPTS, activate, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
+import {
+  ATTEMPTS,
+  activate,
+  changeOrb,
+  impactOf,
+  type OrbTarget,
+  readOrb,
+  requireKeptRoles,
+} from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import { beginDeletion, finishDeletion } from "./migrate/reconcile.ts";
 import { type DryRun, dryRunResult } from "./update.ts";
@@ -45,6 +53,7 @@ export async function tryPublish(deps: HandlerDeps, actor: Actor, input: Publish
     head.publishedRevision === null
       ? null
       : await findRevision(deps, input.orb, head, head.publishedRevision);
+  await requireKeptRoles(deps, input.orb, head, head.document);
   const impact = await impactOf(deps, input.orb, head, head.document, input.force === true);
   return dryRunResult(impact, changeLog(live?.document ?? null, head.document));
 }

@@ -9,7 +9,15 @@ import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { notFound, revisionMismatch } from "../kernel/errors.ts";
 import { mergePatch } from "../kernel/json.ts";
-import { activate, type Change, changeOrb, impactOf, type OrbTarget, readOrb } from "./change.ts";
+import {
+  activate,
+  type Change,
+  changeOrb,
+  impactOf,
+  type OrbTarget,
+  readOrb,
+  requireKeptRoles,
+} from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import type { Impact } from "./migrate/impact.ts";
 import { withSealedSecrets } from "./secrets.ts";
@@ -54,7 +62,7 @@ export function patchOrb(
 
 /** Returns how a patch would affect stored entries. Changes nothing. */
 export function tryPatch(
-  deps: Deps,
+  deps: HandlerDeps,
   actor: Actor,
   input: UpdateOptions & { patch: unknown },
 ): Promise<DryRun> {
@@ -80,9 +88,12 @@ export function writeDraft(
   }));
 }
 
-/** Returns how an update would affect stored entries. Changes nothing. */
+/**
+ * Returns how an update would affect stored entries. Changes nothing.
+ * @throws AppError with the reason, if a definition that serves at once needs a handler or a role that it lacks
+ */
 export function tryUpdate(
-  deps: Deps,
+  deps: HandlerDeps,
   actor: Actor,
   input: UpdateOptions & { document: unknown },
 ): Promise<DryRun> {
@@ -90,7 +101,7 @@ export function tryUpdate(
 }
 
 async function tryReplace(
-  deps: Deps,
+  deps: HandlerDeps,
   actor: Actor,
   input: UpdateOptions,
   documentFor: (head: ExistingOrb) => Promise<OrbDocument>,
@@ -100,6 +111,9 @@ async function tryReplace(
   if (input.ifMatch !== undefined && input.ifMatch !== head.revision) throw revisionMismatch(head.revision);
   const document = await documentFor(head);
   next(head.status, "update");
+  if (input.publish === true) await requireHandlers(deps, document);
+  if (input.publish === true || head.publishedRevision === null)
+    await requireKeptRoles(deps, input.orb, head, document);
   return dryRunResult(
     await impactOf(deps, input.orb, head, document, input.force === true),
     changeLog(head.document, document),
@@ -124,7 +138,7 @@ export function revertOrb(
 
 /** Returns how reverting to an older revision would affect stored entries. Changes nothing. */
 export function tryRevert(
-  deps: Deps,
+  deps: HandlerDeps,
   actor: Actor,
   input: UpdateOptions & { revision: number },
 ): Promise<DryRun> {

@@ -88,6 +88,11 @@ test("calls a handler with a form from its input schema, and shows faults at the
 
 test("shows which handlers are absent, and removes a registration", async () => {
   await service.request("$KV.handlers.gone.away", JSON.stringify(entryOf("gone.away")));
+  const home = await console.open();
+  const concerns = home.getByRole("region", { name: "Needs attention" });
+  const concern = concerns.getByRole("listitem").filter({ hasText: "the handler gone.away" });
+  await concern.getByRole("link", { name: "View" }).click();
+  await home.getByRole("heading", { level: 1, name: "Handlers" }).waitFor();
   const page = await console.open("/handlers", { size: PHONE });
   const row = page.getByRole("row").filter({ hasText: "gone.away" });
   await row.getByText("Absent").waitFor();
@@ -122,6 +127,25 @@ test("shows a delivery that waits with the reason, and delivers it again", async
   await row.getByRole("button", { name: "Deliver again" }).click();
   await page.getByText("The next attempt starts within seconds.").waitFor();
   await expect.poll(() => notifier.calls.length, { timeout: 20_000 }).toBeGreaterThan(before);
+  // The attempt failed too. The home page names the orb, and leads to the delivery.
+  const home = await console.open();
+  const concern = home.getByText("Store has failed deliveries.");
+  await expect
+    .poll(
+      async () => {
+        await home.reload();
+        await home.getByRole("table").waitFor();
+        return concern.waitFor({ timeout: 1_000 }).then(
+          () => true,
+          () => false,
+        );
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(true);
+  await inspect(home, "home-attention");
+  await home.getByRole("listitem").filter({ has: concern }).getByRole("link", { name: "View" }).click();
+  await home.getByRole("row").filter({ hasText: "The notifier is full." }).waitFor();
   notifier.answer = () => null;
   await page.getByRole("tab", { name: "Delivered" }).click();
   await expect

@@ -243,6 +243,42 @@ test("makes a module from a template", async () => {
   await parts(page).getByRole("button", { name: "post" }).waitFor();
   const { modules } = JSON.parse(await json(page).inputValue());
   expect([modules[0].id, modules[0].schemas[0].fields[0].ref]).toEqual(["stories", "paper/stories/post"]);
+  // The module becomes a template in turn, free of the orb.
+  await parts(page).getByRole("button", { name: "stories" }).click();
+  await page.getByRole("button", { name: "Save as template" }).click();
+  const saving = page.getByRole("dialog", { name: "Save as template" });
+  await saving.getByLabel("ID").fill("blog");
+  await saving.getByText("Saving stores a new version of it.").waitFor();
+  await saving.getByLabel("ID").fill("tales");
+  await inspect(page, "schema-template");
+  await saving.getByRole("button", { name: "Save as template" }).click();
+  await saved(page, "Saved the template tales.");
+  const path = "/api/admin/definitions/modules/tales/module?orb=other&module=news";
+  const made = await call(console.platform, "GET", path, { token: console.token });
+  expect(made.body).toMatchObject({ id: "news", schemas: [{ fields: [{ ref: "other/news/post" }] }] });
+});
+
+test("makes the secret of a webhook, and says before publishing which handler is missing", async () => {
+  const on = ["entry.published"];
+  const uses = [{ service: "mail", handlers: ["send"] }];
+  const document = { id: "press", hooks: [{ id: "tell", on, url: "https://example.com/hook" }], modules: [] };
+  await console.seedOrb(document);
+  await change("press", (body) => ({ ...body, uses }));
+  const page = await console.open("/orbs/press/schema?at=/hooks/0");
+  await page.getByRole("button", { name: "Signing secret" }).click();
+  const dialog = page.getByRole("dialog", { name: "Signing secret of tell" });
+  await dialog.getByRole("button", { name: "Create secret" }).click();
+  expect(await dialog.getByLabel("Signing secret").inputValue()).toMatch(/^whsec_/);
+  await inspect(page, "schema-secret");
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("button", { name: "Review and publish" }).click();
+  const review = page.getByRole("dialog", { name: "Review and publish" });
+  await review
+    .getByText(/mail\.send/)
+    .first()
+    .waitFor();
+  expect(await review.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
+  await inspect(page, "schema-review-refused");
 });
 
 test("compares revisions, and restores one as a draft", async () => {

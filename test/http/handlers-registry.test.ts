@@ -102,6 +102,7 @@ describe("forbidden subjects", () => {
       ["POST", "/api/admin/orbs/kinds/publish"],
       ["POST", "/api/admin/orbs/kinds/publish?dryRun=true"],
       ["PUT", "/api/admin/orbs/kinds?publish=true", body],
+      ["PUT", "/api/admin/orbs/kinds?publish=true&dryRun=true", body],
     ] as const) {
       expect(await send(method, path, sent)).toMatchObject({ status: 422, body: { errors } });
     }

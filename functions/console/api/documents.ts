@@ -12,14 +12,17 @@ export interface Template {
   description: string;
 }
 
-/** Dry run of an update: validates it and returns its effects on stored entries. */
+/**
+ * Dry run of an update: validates it and returns its effects on stored entries.
+ * @param options.publish also checks what only publishing needs: that handlers exist, and that no role in use is gone
+ */
 export const checkOrb = (
   id: string,
   document: unknown,
-  options: { revision: number; force?: boolean; signal?: AbortSignal },
+  options: { revision: number; publish?: boolean; force?: boolean; signal?: AbortSignal },
 ): Promise<DryRun> => {
-  const { revision, signal, force } = options;
-  return put(orbPath(id), document, { query: { dryRun: true, force }, revision, signal });
+  const { revision, signal, ...query } = options;
+  return put(orbPath(id), document, { query: { dryRun: true, ...query }, revision, signal });
 };
 
 /** Publishes the newest revision as it is. */
@@ -45,9 +48,17 @@ export const checkRestore = (id: string, revision: number, newest: number): Prom
 export const restoreRevision = (id: string, revision: number, newest: number): Promise<OrbDocument> =>
   post(restorePath(id, revision), undefined, { revision: newest });
 
+/** Makes a new signing secret for a webhook. Only this response contains it. */
+export const renewSecret = (id: string, hook: string): Promise<{ secret: string }> =>
+  post(`${orbPath(id)}${pathOf("hooks", hook, "secret")}`);
+
 const TEMPLATES = "/api/admin/definitions/modules";
 
 export const listTemplates = (signal?: AbortSignal): Promise<Template[]> => get(TEMPLATES, { signal });
+
+/** Stores a module as a template, or as the next version of one. */
+export const saveTemplate = (id: string, template: { description: string; module: unknown }): Promise<void> =>
+  put(`${TEMPLATES}${pathOf(id)}`, template);
 
 /** Returns a module from a template, with references that point into the orb. */
 export const moduleFromTemplate = (template: string, orb: string, module: string): Promise<unknown> =>

@@ -26,7 +26,9 @@ import { Form } from "./form/forms.tsx";
 import { JsonPane } from "./json-pane.tsx";
 import { NewModule } from "./new-module.tsx";
 import { Review } from "./review.tsx";
+import { SaveTemplate } from "./save-template.tsx";
 import { Tree } from "./tree.tsx";
+import { WebhookSecret } from "./webhook-secret.tsx";
 
 type Opened = "review" | "conflict" | "module" | undefined;
 
@@ -55,6 +57,10 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
   );
   const [view, setView] = useView();
   const [opened, setOpened] = useState<Opened>();
+  /** Pointer to the module that becomes a template. */
+  const [template, setTemplate] = useState<string>();
+  /** Id of the webhook that gets a secret. */
+  const [hook, setHook] = useState<string>();
   const [saving, setSaving] = useState(false);
   const names = useLoad("admins/names", adminNames).data;
   const dirty = editor.dirty.value;
@@ -223,13 +229,24 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
             <fieldset class="schema-form" disabled={broken}>
               <legend class="sr-only">{t("schema.view_form")}</legend>
               {broken ? <p class="schema-notice">{t("schema.brokenForm")}</p> : null}
-              <Form editor={editor} onNew={() => setOpened("module")} />
+              <Form
+                editor={editor}
+                onNew={() => setOpened("module")}
+                onTemplate={setTemplate}
+                onSecret={setHook}
+              />
             </fieldset>
           </>
         )}
         {view === "form" ? null : <JsonPane editor={editor} />}
       </div>
       {opened === "module" ? <NewModule editor={editor} onClose={() => setOpened(undefined)} /> : null}
+      {template === undefined ? null : (
+        <SaveTemplate editor={editor} path={template} onClose={() => setTemplate(undefined)} />
+      )}
+      {hook === undefined ? null : (
+        <WebhookSecret orb={editor.orb} hook={hook} onClose={() => setHook(undefined)} />
+      )}
       {opened === "review" ? <Review editor={editor} onClose={() => setOpened(undefined)} /> : null}
       {opened === "conflict" && theirs !== undefined ? (
         <ConflictDialog editor={editor} theirs={theirs} name={by} onClose={() => setOpened(undefined)} />

@@ -7,7 +7,7 @@ import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Checkbox } from "../ui/form.tsx";
-import { ProblemBox } from "../ui/problem.tsx";
+import { faultsOf, ProblemBox } from "../ui/problem.tsx";
 import { Loading } from "../ui/states.tsx";
 import { say } from "../ui/toast.tsx";
 import { baseOf, type Editor, printed } from "./document/editor.ts";
@@ -26,10 +26,14 @@ function useEffects(editor: Editor, force: boolean): Result {
     const abort = new AbortController();
     const { revision } = editor.base.value.state;
     setResult(undefined);
-    checkOrb(editor.orb, editor.document.value, { revision, force, signal: abort.signal }).then(
+    const options = { revision, publish: true, force, signal: abort.signal };
+    checkOrb(editor.orb, editor.document.value, options).then(
       (effects) => setResult({ effects }),
       (error: unknown) => {
-        if (!abort.signal.aborted) setResult({ error });
+        if (abort.signal.aborted) return;
+        setResult({ error });
+        // Marks the fields behind the dialog.
+        editor.faults.value = faultsOf(error);
       },
     );
     return () => abort.abort();

@@ -37,12 +37,15 @@ export function ProblemBox({
   children?: ComponentChildren;
 }) {
   const faults = faultsOf(error);
+  const words = wordsOf(error);
+  /** Whether the words only join the faults, which the list shows with their places. */
+  const repeats = faults.length > 0 && words === faults.map(({ message }) => message).join(" ");
   const request = isProblem(error) ? error.requestId : null;
   return (
     <div class="problem" role="alert">
       <Icon name="circleAlert" size={20} />
       <div>
-        <p>{wordsOf(error)}</p>
+        {repeats ? null : <p>{words}</p>}
         {faults.length === 0 ? null : (
           <ul>
             {faults.map(({ path, message }) => (

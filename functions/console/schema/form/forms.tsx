@@ -132,13 +132,20 @@ function SchemaForm({ editor, path }: FormProps) {
   );
 }
 
-function ModuleForm({ editor, path }: FormProps) {
+function ModuleForm({ editor, path, onTemplate }: FormProps) {
   const module = objectOf(valueAt(editor.document.value, path));
   return (
     <Panel
       title={textOf(module.name) || textOf(module.id) || t("schema.unnamed")}
       about={t("schema.moduleAbout")}
-      actions={<Remove editor={editor} path={path} />}
+      actions={
+        <span class="actions">
+          <Button kind="quiet" icon="boxes" onClick={() => onTemplate(path)}>
+            {t("schema.saveTemplate")}
+          </Button>
+          <Remove editor={editor} path={path} />
+        </span>
+      }
     >
       <AttributeForm editor={editor} kind="module" path={path} />
       <ItemList
@@ -168,7 +175,7 @@ export function Form(props: Omit<FormProps, "path">) {
   if (schema !== undefined) return <SchemaForm key={schema} {...props} path={schema} />;
   if (module !== undefined) return <ModuleForm key={module} {...props} path={module} />;
   if (first === "roles" || first === "uses" || first === "hooks" || first === "schedules")
-    return <ListForm key={first} editor={editor} list={first} />;
+    return <ListForm key={first} editor={editor} list={first} onSecret={props.onSecret} />;
   if (first === "access" || first === "session" || first === "branding")
     return <Accounts {...props} path="" />;
   return <General {...props} path="" />;

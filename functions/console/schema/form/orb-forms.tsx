@@ -2,7 +2,7 @@
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import type { Editor } from "../document/editor.ts";
-import { type JsonObject, listOf, objectOf, textOf, withItem } from "../document/pointer.ts";
+import { type JsonObject, listOf, objectOf, textOf, valueAt, withItem } from "../document/pointer.ts";
 import { AttributeForm } from "./attribute-form.tsx";
 import { freeName, ItemList } from "./item-list.tsx";
 import { type FormProps, Panel } from "./panel.tsx";
@@ -104,7 +104,30 @@ const aboutItem = ({ handlers, handler, url, name, cron }: JsonObject) =>
     .filter(Boolean)
     .join(" · ");
 
-export function ListForm({ editor, list }: { editor: Editor; list: keyof typeof LISTS }) {
+export function ListForm({
+  editor,
+  list,
+  onSecret,
+}: {
+  editor: Editor;
+  list: keyof typeof LISTS;
+  onSecret: FormProps["onSecret"];
+}) {
+  /** Webhooks are signed, so each needs a secret. The platform makes it for a hook that it knows. */
+  const secretOf = (path: string) => {
+    const { id, url } = objectOf(valueAt(editor.document.value, path));
+    if (textOf(url) === "") return null;
+    const isStored = listOf(editor.base.value.document.hooks).some((hook) => objectOf(hook).id === id);
+    return (
+      <p class="webhook-secret">
+        <Button icon="keyRound" disabled={!isStored} onClick={() => onSecret(textOf(id))}>
+          {t("schema.secret")}
+        </Button>{" "}
+        <span class="hint">{t(isStored ? "schema.secretHint" : "schema.secretUnsaved")}</span>
+      </p>
+    );
+  };
+
   return (
     <Panel title={t(`schema.${list}`)} about={t(`schema.${list}About`)}>
       <ItemList
@@ -115,6 +138,7 @@ export function ListForm({ editor, list }: { editor: Editor; list: keyof typeof 
         add={t(`schema.${list}Add`)}
         empty={t(`schema.${list}None`)}
         about={aboutItem}
+        {...(list === "hooks" ? { more: secretOf } : {})}
       />
     </Panel>
   );

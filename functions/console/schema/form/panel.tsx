@@ -1,7 +1,15 @@
 import type { ComponentChildren } from "preact";
 import type { Editor } from "../document/editor.ts";
 
-export type FormProps = { editor: Editor; path: string; onNew: () => void };
+export type FormProps = {
+  editor: Editor;
+  path: string;
+  onNew: () => void;
+  /** Saves the module at a pointer as a template. */
+  onTemplate: (path: string) => void;
+  /** Makes a signing secret for the webhook with an id. */
+  onSecret: (hook: string) => void;
+};
 
 /** A part of the form with its heading. */
 export function Panel({
