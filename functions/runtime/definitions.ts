@@ -29,6 +29,7 @@ import {
   Replayed,
   WriteHeaders,
 } from "../http/schemas.ts";
+import { LastEventId, Live, LiveRedirect } from "./live-definition.ts";
 
 const flag = z.enum(["true", "false"]).optional();
 const moment = z.unknown().openapi(MOMENT);
@@ -166,10 +167,15 @@ export const definitions = {
         }),
         ...Showing,
         ...Reading,
+        ...Live,
       }),
+      headers: LastEventId,
     },
-    responses: { 200: json("A page", entryListOf(RuntimeEntry).openapi("RuntimeEntryList"), languages) },
-    problems: [400, 401, 403, 404, 422],
+    responses: {
+      200: json("A page", entryListOf(RuntimeEntry).openapi("RuntimeEntryList"), languages),
+      307: LiveRedirect,
+    },
+    problems: [400, 401, 403, 404, 422, 429],
   }),
   get: defineRoute({
     method: "get",

@@ -52,6 +52,8 @@ interface SpeculativeRead {
 function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
   if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
+  // A live list stays open, so do not begin one that may be dropped.
+  if (c.req.query("live") !== undefined) return undefined;
   // A call may have side effects, so never call a handler before the definition is confirmed.
   if (live === undefined || isHandler(live.compiled, segmentsOf(c))) return undefined;
   const answer = answerBy(c, live, async () => anonymous, lookAhead(c, orb));

@@ -2,45 +2,29 @@ import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import { principalIn, requireMay } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { comparableBy, readableBy } from "../../shared/entry/model/fields.ts";
+import { readableBy } from "../../shared/entry/model/fields.ts";
 import { type Choice, choose } from "../../shared/entry/model/localize.ts";
-import { parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
-import { getEntry, requireReader } from "../../shared/entry/read/get.ts";
+import { parseOneQuery } from "../../shared/entry/query/query.ts";
+import { getEntry } from "../../shared/entry/read/get.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { matchesTag } from "../http/etag.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import { definitions, furtherNames } from "./definitions.ts";
+import { isLive, latestOf, listInputOf, type Reader } from "./list-input.ts";
+import { liveList } from "./live.ts";
 
-const LIST_EXTRA = furtherNames(definitions.list);
 const GET_EXTRA = furtherNames(definitions.get);
 
-export interface Reading {
+export interface Reading extends Reader {
   c: Context<AppEnv>;
-  live: LiveOrb;
-  schema: CompiledSchema;
-  actor: Actor;
 }
 
 export function parametersOf(c: Context<AppEnv>): URLSearchParams {
   const { url } = c.req;
   const at = url.indexOf("?");
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
-}
-
-/** Returns whether the request asks for the newest revision, not the published one. Only writers may do so. */
-function latestOf({ c, live, schema, actor }: Reading): boolean {
-  const revision = c.req.query("revision");
-  const latest = revision === "latest";
-  requireReader(actor, live, schema, latest);
-  if (revision !== undefined && !latest && revision !== "published") {
-    throw invalidParameters([
-      { path: "/revision", code: "invalid_value", message: "must be published or latest" },
-    ]);
-  }
-  return latest;
 }
 
 /**
@@ -98,17 +82,12 @@ export async function list(
   reading: Reading,
   last: Promise<number | undefined> | undefined,
 ): Promise<Response> {
-  const { c, live, schema, actor } = reading;
-  const latest = latestOf(reading);
-  const caller = principalIn(actor, live.orb, live.compiled);
-  const query = parseListQuery(
-    parametersOf(c),
-    readableBy(schema, caller, true),
-    LIST_EXTRA,
-    comparableBy(schema, caller),
-  );
-  const choice = choiceOf(c, schema, query.extra);
-  const page = await listEntries(c.get("deps"), actor, { orb: live, schema, choice, query, latest, last });
+  const { c, schema, actor } = reading;
+  const params = parametersOf(c);
+  const input = listInputOf(reading, params, c.req.header("accept-language"));
+  if (isLive(params)) return liveList(c, actor, input);
+  const { query, choice, latest } = input;
+  const page = await listEntries(c.get("deps"), actor, { ...input, last });
   const { languages, ...body } = page;
   const expanded = query.expand.length > 0;
   return completeResponse(c, JSON.stringify(body), 200, {
@@ -119,7 +98,7 @@ export async function list(
 
 export async function get(reading: Reading, id: string): Promise<Response> {
   const { c, live, schema, actor } = reading;
-  const latest = latestOf(reading);
+  const latest = latestOf(reading, c.req.query("revision"));
   const readable = readableBy(schema, principalIn(actor, live.orb, live.compiled), true);
   const query = parseOneQuery(parametersOf(c), readable, GET_EXTRA);
   const choice = choiceOf(c, schema, query.extra);

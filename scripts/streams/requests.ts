@@ -1,23 +1,27 @@
 /** Serves the requests of the streams process, and keeps track of responses in progress. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { noRouteDetail, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
-import { bearerOf, cookieOf } from "../../functions/middleware/session.ts";
+import { cookieOf } from "../../functions/middleware/session.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { newId, randomToken, sameSecret } from "../../shared/kernel/ids.ts";
 import { METRICS_TYPE, renderMetrics } from "../../shared/kernel/metrics.ts";
-import { type Store, StreamMissing } from "../../shared/store/types.ts";
+import type { Store } from "../../shared/store/types.ts";
 import { type Caller, listerOf, readerOf } from "../../shared/streams/caller.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
+import { LiveLists } from "../../shared/streams/live/serve.ts";
 import { requireKnownParameters, single } from "../../shared/streams/protocol/query.ts";
 import type { Hub } from "../../shared/streams/read/hub.ts";
-import type { Reader } from "../../shared/streams/read/reader.ts";
-import { listStreams, serveStream } from "../../shared/streams/serve.ts";
+import type { OpenReader } from "../../shared/streams/read/reader.ts";
+import { type Answer, listStreams, serveStream } from "../../shared/streams/serve.ts";
 import { redeemTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { forwardedAddress } from "../process/forwarded.ts";
+import { asAppError } from "./errors.ts";
 import { commonHeaders, isPreflight, preflightHeaders } from "./headers.ts";
+import { decoded, headerOf, tokenOf } from "./incoming.ts";
+import { isLivePath, liveAnswer } from "./live.ts";
 import { type HttpCounts, streamsMetrics } from "./metrics.ts";
 import { beginStream, socketSink } from "./socket.ts";
 
@@ -36,41 +40,6 @@ const PROBLEM = { "content-type": "application/problem+json", "cache-control": "
 const ALLOW = "GET, HEAD";
 const FAMILIES: readonly (string | undefined)[] = ["streams", "health", "metrics"];
 
-/** Returns the bearer token. Ignores several Authorization headers, because it would not be clear which one counts. */
-const tokenOf = (request: IncomingMessage) => bearerOf(request.headersDistinct.authorization?.join(", "));
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
-}
-
-const headerOf = (request: IncomingMessage) => (name: string) => {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(", ") : value;
-};
-
-function asAppError(error: unknown): AppError {
-  if (error instanceof AppError) return error;
-  if (error instanceof StreamMissing) {
-    return new AppError(
-      "unavailable",
-      "storage_not_ready",
-      "The platform's storage is not ready yet. Try again in a few seconds.",
-      {
-        retryAfter: 1,
-      },
-    );
-  }
-  return new AppError(
-    "internal",
-    "internal_error",
-    "Internal error. Try again; if it persists, report the X-Request-Id.",
-  );
-}
-
 function count<K>(map: Map<K, number>, key: K): void {
   map.set(key, (map.get(key) ?? 0) + 1);
 }
@@ -80,9 +49,10 @@ export class Requests {
   readonly #log: Log;
   readonly #store: Store;
   readonly #hub: Hub;
+  readonly #lists: LiveLists;
   readonly #behindProxy: boolean;
   readonly #counts: HttpCounts = { statuses: new Map(), ends: new Map() };
-  readonly #readers = new Set<Reader>();
+  readonly #readers = new Set<OpenReader>();
   /** Requests that wait for messages. When the process stops, they get an answer at once. */
   readonly #waiting = new Set<AbortController>();
   #stopping = false;
@@ -92,6 +62,7 @@ export class Requests {
     this.#log = log;
     this.#store = store;
     this.#hub = hub;
+    this.#lists = new LiveLists(hub);
     this.#behindProxy = behindProxy;
   }
 
@@ -234,6 +205,17 @@ export class Requests {
     const method = request.method === "HEAD" ? "HEAD" : "GET";
     const asked = { method, name, params, header: headerOf(request), signal: gone.signal } as const;
     const answer = await serveStream(this.#hub, asked, caller);
+    await this.#send(request, response, common, answer, name);
+  }
+
+  /** @param name of the stream or list, for the log */
+  async #send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    common: Headers,
+    answer: Answer,
+    name: string,
+  ): Promise<void> {
     const headers = { ...common, ...answer.headers };
     if (answer.kind === "whole") {
       response.once("close", () => answer.sent?.());
@@ -243,7 +225,7 @@ export class Requests {
     count(this.#counts.statuses, 200);
     const socket = await beginStream(request, response, headers);
     const started = Date.now();
-    const reader: Reader = answer.start(socketSink(socket), (reason) => {
+    const reader: OpenReader = answer.start(socketSink(socket), (reason) => {
       this.#readers.delete(reader);
       count(this.#counts.ends, reason);
       const requestId = common["x-request-id"];
@@ -252,7 +234,29 @@ export class Requests {
     this.#readers.add(reader);
     socket.once("close", () => reader.abandon());
     if (this.#stopping) reader.end("shutdown");
-    else if (gone.signal.aborted) reader.abandon();
+    else if (socket.destroyed) reader.abandon();
+  }
+
+  /** Answers requests for live lists: `/api/{orb}/{module}/{schema}?live=sse`. */
+  async #live(
+    request: IncomingMessage,
+    response: ServerResponse,
+    common: Headers,
+    { pathname, searchParams }: URL,
+  ): Promise<void> {
+    const deps = this.#depsOf(request, common);
+    const answer = await liveAnswer(this.#lists, deps, {
+      method: request.method === "HEAD" ? "HEAD" : "GET",
+      pathname,
+      params: searchParams,
+      header: headerOf(request),
+      credentials: {
+        bearer: tokenOf(request),
+        cookies: (wanted) => cookieOf(request.headers.cookie, wanted),
+      },
+    });
+    const vary = `Accept-Language, ${common.vary ?? ""}`;
+    await this.#send(request, response, { ...common, vary }, answer, pathname);
   }
 
   async #route(request: IncomingMessage, response: ServerResponse, common: Headers): Promise<void> {
@@ -261,9 +265,7 @@ export class Requests {
         "unavailable",
         "stopping",
         "The streams process is shutting down. Try again in a second.",
-        {
-          retryAfter: 1,
-        },
+        { retryAfter: 1 },
       );
     const target = URL.parse(request.url ?? "/", "http://streams");
     if (target === null)
@@ -271,6 +273,10 @@ export class Requests {
     const { pathname, searchParams } = target;
     const [, api, family, ...rest] = pathname.split("/").map(decoded);
     const [name = "", ...more] = rest;
+    if (searchParams.has("live") && isLivePath(pathname)) {
+      if (request.method === "GET" || request.method === "HEAD")
+        return this.#live(request, response, common, target);
+    }
     const known = family === "streams" ? more.length === 0 : rest.length === 0;
     if (api !== "api" || !FAMILIES.includes(family) || !known)
       throw new AppError("not_found", "route_not_found", noRouteDetail(pathname));

@@ -53,6 +53,14 @@ export interface Bounded {
   maxBytes: number;
 }
 
+export interface ReadManyOptions extends ReadOptions, Bounded {
+  /**
+   * Reads the state at an earlier sequence: the last message of each subject up to it. A replica that does not have
+   * this sequence yet returns nothing.
+   */
+  upTo?: number;
+}
+
 export interface Page {
   messages: StoredMessage[];
   /** Number of matching messages that follow the page. */
@@ -138,7 +146,7 @@ export interface Store {
   getMany(
     stream: string,
     subjects: readonly string[],
-    options: ReadOptions & Bounded,
+    options: ReadManyOptions,
   ): Promise<Map<string, StoredMessage>>;
   /** Reads messages that match a filter. The first one is returned even if it alone exceeds `maxBytes`. */
   scan(stream: string, filter: string, options: { fromSeq: number; limit: number } & Bounded): Promise<Page>;

@@ -11,7 +11,7 @@ import { parseQuery, type Query } from "./protocol/query.ts";
 import type { Hub } from "./read/hub.ts";
 import { waitFor } from "./read/long-poll.ts";
 import type { StreamPage } from "./read/page.ts";
-import { Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
+import { type OpenReader, Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
 import { beginningOf, checkRetained, type PageStart } from "./read/source.ts";
 
 export interface StreamRequest {
@@ -34,7 +34,7 @@ export type Answer =
       /** The host must call this after it has sent or cancelled the body. */
       sent?: () => void;
     }
-  | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => Reader };
+  | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => OpenReader };
 
 /** The content of every stream response depends on the caller. */
 export const STREAM_VARY = "Authorization, Cookie";

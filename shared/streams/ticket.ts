@@ -6,8 +6,8 @@
  * reconnects to the redirected URL.
  */
 import { jwtVerify, SignJWT } from "jose";
-import { type Actor, credentialOf } from "../access/actor.ts";
-import { lastingCredential } from "../access/authenticate.ts";
+import { type Actor, anonymous, credentialOf, type DirectActor } from "../access/actor.ts";
+import { accountWith, lastingCredential } from "../access/authenticate.ts";
 import { orbOfRealm, PLATFORM_REALM } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -99,6 +99,25 @@ export async function readTicket(
     credential: String(payload.sid),
     ...(payload.realm === ANONYMOUS ? { anonymous: true } : {}),
   };
+}
+
+/** Verifies the ticket of a request whose answer depends on the caller's rights. Returns the caller. */
+export async function redeemForActor(
+  deps: Deps,
+  ticket: string,
+  name: string,
+  resumes: boolean,
+): Promise<DirectActor> {
+  const { realm, credential, userId, expiresAt, ...caller } = await readTicket(
+    deps.config,
+    ticket,
+    name,
+    deps.clock.now(),
+    resumes,
+  );
+  if (caller.anonymous === true) return anonymous;
+  const holder = { realm, sub: userId, sid: credential, exp: Math.floor(expiresAt / 1000) };
+  return accountWith(deps, holder, "cached");
 }
 
 export async function redeemTicket(

@@ -116,11 +116,9 @@ function requestFor(path: string, method: string, operation: Operation, manner: 
   if (wild && next() < 0.2)
     query.append(`filter[${pick(["title", "nothing", "createdAt"])}][${pick(["eq", "gt", "no"])}]`, "x");
   if (wild && next() < 0.1) query.append("unknown", "1");
-  // Without these parameters the response never ends.
-  if (path === "/api/streams/{name}") {
-    query.set("offset", "-1");
-    query.delete("live");
-  }
+  // Otherwise the response never ends.
+  if (path === "/api/streams/{name}") query.set("offset", "-1");
+  query.delete("live");
   const content = Reflect.get(Object(operation.requestBody), "content") as Record<string, Node> | undefined;
   const type = content === undefined ? undefined : Object.keys(content)[0];
   let body: string | undefined;

@@ -33,6 +33,7 @@ const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: string }> = {
   locale: { test: isLocale, message: "must be a language tag such as en or de-CH, or *" },
   market: { test: isMarket, message: "must be the name of a market" },
+  live: { test: (text) => text === "sse", message: "must be sse" },
 };
 
 /** Collects the errors of all parameters. {@link Reader.finish} throws them together. */

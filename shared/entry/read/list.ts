@@ -1,18 +1,11 @@
 import type { Actor } from "../../access/actor.ts";
-import { may, mayWith, principalIn, requireMay } from "../../access/authorize.ts";
+import { may, principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
-import {
-  type ListedEntry,
-  newestRevision,
-  presentEntry,
-  type RuntimeEntry,
-  readLive,
-  seenBy,
-} from "../index/visible.ts";
+import { type ListedEntry, presentEntry, type RuntimeEntry, readLive } from "../index/visible.ts";
 import { comparableBy } from "../model/fields.ts";
 import type { Choice } from "../model/localize.ts";
 import { addressOf, nullIfMissing, type OrbContext } from "../model/resolve.ts";
@@ -25,6 +18,7 @@ import type { ListQuery } from "../query/query.ts";
 import { Tally } from "../query/tally.ts";
 import { expandAll } from "./expand.ts";
 import { requireReader } from "./get.ts";
+import { newestFor, shownTo } from "./shown.ts";
 
 export interface ListInput {
   orb: OrbContext;
@@ -82,15 +76,12 @@ async function readLatest(
     ),
   ]);
   const now = deps.clock.now();
-  return ids.map((id, i) => {
+  return ids.map((_, i) => {
     const message = heads.get(logs[i] ?? "");
     const head = snapshotOf(message);
     if (head === null || head.status === "DELETED") return undefined;
-    const { createdBy } = head;
-    if (mayWith(actor, orb.compiled, "readDraft", { access: schema.access, createdBy })) {
-      return { ...newestRevision(schema, addressOf(schema, id), head, now), bytes: message?.size ?? 0 };
-    }
-    return live[i];
+    const newest = newestFor(actor, orb, schema, head, now);
+    return newest === undefined ? live[i] : { ...newest, bytes: message?.size ?? 0 };
   });
 }
 
@@ -124,12 +115,7 @@ function collectionOf(
               "stale",
               maxBytes,
             );
-      return found.map((seen) => {
-        if (seen === undefined) return undefined;
-        const { createdBy } = seen.head;
-        const on = { access: schema.access, createdBy };
-        return mayWith(actor, orb.compiled, "read", on) ? seenBy(caller, seen) : undefined;
-      });
+      return found.map((seen) => (seen === undefined ? undefined : shownTo(actor, orb, schema, seen)));
     },
     judged: ({ shown }) => shown,
     bytes: ({ bytes }) => bytes,
@@ -147,14 +133,23 @@ function collectionOf(
   };
 }
 
+/** Returns a page of entries as the caller may see them, without choosing a language or fields. */
+export async function listVisible(
+  deps: Deps,
+  actor: Actor,
+  input: ListInput,
+): Promise<ListPage<ListedEntry>> {
+  requireReader(actor, input.orb, input.schema, input.latest === true);
+  const open = (budget: ReadBudget) => collectionOf(deps, budget, actor, input);
+  return readListPage(deps, open, input.query, input.budget);
+}
+
 export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {
   const { orb, schema, query, choice } = input;
-  requireReader(actor, orb, schema, input.latest === true);
   // The explanation counts entries that only callers who may read every draft can see.
   if (query.explain)
     requireMay(principalIn(actor, orb.orb, orb.compiled), "readDraft", { access: schema.access, own: false });
-  const open = (budget: ReadBudget) => collectionOf(deps, budget, actor, input);
-  const page = await readListPage(deps, open, query, input.budget);
+  const page = await listVisible(deps, actor, input);
   const languages = new Set<string>();
   const items = page.items.map((seen) => presentEntry(seen, { choice, fields: query.fields }, languages));
   if (query.expand.length > 0) {

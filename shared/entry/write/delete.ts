@@ -5,6 +5,7 @@ import { next } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
+import { liveTombstone } from "../index/schedules.ts";
 import { loadEntry } from "../model/resolve.ts";
 import { tombstone } from "../model/snapshot.ts";
 import { changeEntry, type Target } from "./change.ts";
@@ -74,6 +75,9 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
     // A settings entry that is deleted and created again has the same id. Do not erase the new one.
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
     const at = new Date(deps.clock.now()).toISOString();
+    // Clients that follow a list of drafts may still have the entry. Without this message, they could not learn that
+    // its history is gone.
+    await deps.store.append(streams.orb(orb), liveTombstone(entry.address, "admin", entry.head, at));
     await deps.store.append(streams.orb(orb), {
       subject: subjects.entryLog(entry.address),
       data: JSON.stringify(tombstone(entry.head, entry.head.revision + 1, at)),

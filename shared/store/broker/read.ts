@@ -141,9 +141,10 @@ export async function directLatest(
   stream: string,
   subjects: readonly string[],
   maxBytes: number,
+  upTo?: number,
 ): Promise<Page> {
   const ask = (wanted: readonly string[]) => {
-    const body = { multi_last: wanted, batch: MULTI_LAST_LIMIT, max_bytes: maxBytes };
+    const body = { multi_last: wanted, batch: MULTI_LAST_LIMIT, max_bytes: maxBytes, up_to_seq: upTo };
     return heard(connection, stream, collect(connection, stream, JSON.stringify(body)));
   };
   const first = await ask(subjects);
@@ -191,10 +192,11 @@ export async function directMany(
   stream: string,
   subjects: readonly string[],
   maxBytes: number,
+  upTo?: number,
 ): Promise<Map<string, StoredMessage>> {
   const found = new MessageMap(maxBytes, subjects.length);
   const pages = await Promise.all(
-    partsOf(subjects, MULTI_LAST_LIMIT).map((part) => directLatest(connection, stream, part, maxBytes)),
+    partsOf(subjects, MULTI_LAST_LIMIT).map((part) => directLatest(connection, stream, part, maxBytes, upTo)),
   );
   for (const page of pages) for (const message of page.messages) found.add(message);
   return found;

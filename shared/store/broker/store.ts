@@ -11,6 +11,7 @@ import {
   type KvEntry,
   type KvWrite,
   type Page,
+  type ReadManyOptions,
   type ReadOptions,
   type Reply,
   type Store,
@@ -109,15 +110,15 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   async function getMany(
     stream: string,
     subjects: readonly string[],
-    read: ReadOptions & Bounded,
+    read: ReadManyOptions,
   ): Promise<Map<string, StoredMessage>> {
     if (subjects.length === 0) return new Map();
     const literal = subjects.every((subject) => !subject.includes("*") && !subject.endsWith(">"));
-    const { maxBytes } = read;
+    const { maxBytes, upTo } = read;
     return inTurn(maxBytes, () =>
-      askLeader(read) && literal
+      askLeader(read) && literal && upTo === undefined
         ? leaderMany(connection, stream, subjects, maxBytes)
-        : directMany(connection, stream, subjects, maxBytes),
+        : directMany(connection, stream, subjects, maxBytes, upTo),
     );
   }
 

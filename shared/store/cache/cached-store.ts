@@ -68,7 +68,8 @@ export function cachedStore(
       get,
       getMany(stream, subjects, read) {
         const states = subjects.length <= MULTI_LAST_LIMIT && subjects.every(isStateSubject);
-        const known = may(read) && states ? cache.read(stream, subjects, read, tracker) : undefined;
+        const present = may(read) && read.upTo === undefined;
+        const known = present && states ? cache.read(stream, subjects, read, tracker) : undefined;
         if (known !== undefined) return known;
         cache.uncached(stream, tracker);
         return store.getMany(stream, subjects, read);

@@ -19,6 +19,11 @@ export class Batch {
     this.cursor = cursor;
   }
 
+  /** Number of messages. */
+  get size(): number {
+    return this.messages.seqs.length;
+  }
+
   /**
    * Returns the batch as server-sent events, without messages that the client already has.
    * @param cursor minimum cursor that the response may contain

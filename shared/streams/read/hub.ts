@@ -2,17 +2,19 @@
  * Serves all clients of this process that read streams. They share one broker connection, and one subscription for
  * each filter.
  */
-import { AppError, unavailable } from "../../kernel/errors.ts";
+import { unavailable } from "../../kernel/errors.ts";
 import { Histogram } from "../../kernel/metrics.ts";
 import { orbOf } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import { isServed } from "../mappings/served.ts";
-import { FairSemaphore } from "./fair-semaphore.ts";
+import { Batch } from "../protocol/batch.ts";
+import { currentCursor } from "../protocol/offset.ts";
+import { Admission } from "./admission.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES, type HubLimits, type HubTimes } from "./limits.ts";
 import type { StreamState } from "./page.ts";
 import { PageCache } from "./page-cache.ts";
 import { Source } from "./source.ts";
-import { type Listener, Tail } from "./tail.ts";
+import { type Listener, type MakeStep, type Step, Tail } from "./tail.ts";
 
 /** A listener that is called about once a second. */
 export interface TimerListener {
@@ -32,6 +34,9 @@ export interface Figures {
   failures: number;
   lag: Histogram;
 }
+
+/** The parts of a tail that do not depend on what it delivers. */
+type AnyTail = Pick<Tail, "stream" | "pollAt" | "idleSince" | "wake" | "poll" | "end" | "close">;
 
 export interface HubOptions {
   limits?: Partial<HubLimits>;
@@ -68,15 +73,11 @@ export class Hub {
     lag: new Histogram(LAG_BUCKETS),
   };
   readonly #onFailure: (error: unknown) => void;
-  readonly #tails = new Map<string, Tail>();
+  readonly #tails = new Map<string, AnyTail>();
   readonly #states = new Map<string, { at: number; state: Promise<StreamState> }>();
-  readonly #readers = new Map<string, number>();
-  readonly #orbReaders = new Map<string, number>();
-  readonly #admitToOrb: HubOptions["admitToOrb"];
-  readonly #pages: FairSemaphore;
+  readonly #admission: Admission;
   readonly #ticking = new Set<TimerListener>();
   #orbsAt = 0;
-  #total = 0;
   #connected = true;
   #lost = false;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -87,8 +88,13 @@ export class Hub {
     this.now = options.now ?? Date.now;
     this.random = options.random ?? Math.random;
     this.#onFailure = options.onFailure ?? (() => undefined);
-    this.#admitToOrb = options.admitToOrb;
-    this.#pages = new FairSemaphore(this.limits.pages, this.limits.pagesPerUser);
+    this.#admission = new Admission({
+      limits: this.limits,
+      admitToOrb: options.admitToOrb,
+      refused: () => {
+        this.figures.refused++;
+      },
+    });
     this.source = new Source(
       store,
       this.limits.cacheBytes > 0 ? new PageCache(this.limits.cacheBytes) : undefined,
@@ -97,7 +103,7 @@ export class Hub {
   }
 
   get readers(): number {
-    return this.#total;
+    return this.#admission.readers;
   }
 
   get tails(): number {
@@ -127,73 +133,48 @@ export class Hub {
     if (!this.#connected) throw unavailable("not connected");
   }
 
-  /**
-   * Counts a new reader of a stream.
-   * @returns a function that removes the reader; repeated calls have no effect
-   * @throws AppError too_many if the user or the application has too many readers; unavailable if the server has
-   */
-  async admit(user: string, admin: boolean, stream: string): Promise<() => void> {
-    const mine = this.#readers.get(user) ?? 0;
-    if (mine >= this.#most(admin))
-      this.#refuse(`You already read ${mine} streams, which is the limit. Close one and try again.`);
-    const orb = orbOf(stream);
-    if (orb !== undefined && (this.#orbReaders.get(orb) ?? 0) >= this.limits.perOrb)
-      this.#refuse(`The orb has ${this.limits.perOrb} live readers, which is the limit. Try again later.`);
-    if (this.#total >= this.limits.total) {
-      this.figures.refused++;
-      const detail = "This server is at its limit of stream readers. Try again in a few seconds.";
-      throw new AppError("unavailable", "streams_full", detail, { retryAfter: 5 });
-    }
-    // Without this call, nothing between the checks and the counting is asynchronous, so no other reader comes in
-    // between.
-    if (orb !== undefined && this.#admitToOrb !== undefined) await this.#admitToOrb(orb);
-    add(this.#readers, user, 1);
-    if (orb !== undefined) add(this.#orbReaders, orb, 1);
-    this.#total++;
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      this.#total--;
-      add(this.#readers, user, -1);
-      if (orb !== undefined) add(this.#orbReaders, orb, -1);
-    };
+  /** Counts a new reader of a stream. See {@link Admission.admit}. */
+  admit(user: string, admin: boolean, stream: string): Promise<() => void> {
+    return this.#admission.admit(user, admin, stream);
   }
 
-  /**
-   * Waits until the user may load another page: pages take memory until they are sent.
-   * @returns a function that ends the use of that memory; repeated calls have no effect
-   */
+  /** Waits until the user may load another page. See {@link Admission.pageTurn}. */
   pageTurn(user: string, admin: boolean): Promise<() => void> {
-    const waiting = this.#pages.waitingOf(user);
-    if (waiting >= this.#most(admin))
-      this.#refuse(
-        `You already have ${waiting} stream requests waiting, which is the limit. Wait for their responses and try again.`,
-      );
-    return this.#pages.take(user);
-  }
-
-  #most(admin: boolean): number {
-    return admin ? this.limits.perAdmin : this.limits.perUser;
-  }
-
-  #refuse(detail: string): never {
-    this.figures.refused++;
-    throw new AppError("too_many", "too_many_streams", detail, { retryAfter: 10 });
+    return this.#admission.pageTurn(user, admin);
   }
 
   /** Returns the object that delivers new messages of a filter. The reader must release it. */
-  async tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
-    const key = `${stream} ${filter}`;
-    let tail = this.#tails.get(key);
-    if (tail === undefined) {
-      tail = new Tail(this.source, stream, filter, {
+  tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
+    return this.tailOf("messages", stream, filter, holder, async (stored, { from, to, upToDate }) => {
+      const { messages } = await this.source.present(stream, stored);
+      return new Batch(from, to, messages, upToDate, currentCursor(this.now()));
+    });
+  }
+
+  /**
+   * Returns the object that delivers what `make` returns for new messages of a filter. The reader must release it.
+   * @param kind tells apart tails of one filter that deliver different things
+   */
+  async tailOf<S extends Step>(
+    kind: string,
+    stream: string,
+    filter: string,
+    holder: Listener<S>,
+    make: MakeStep<S>,
+  ): Promise<Tail<S>> {
+    const key = `${kind} ${stream} ${filter}`;
+    const known = this.#tails.get(key) as Tail<S> | undefined;
+    const tail =
+      known ??
+      new Tail<S>(this.source, stream, filter, {
         now: this.now,
+        make,
         recentState: (name) => this.#recentState(name),
         delivered: (messages, listeners, ageMs) => this.#delivered(messages, listeners, ageMs),
-        ended: (ended) => this.#forget(key, ended),
+        ended: () => this.#forget(key, tail),
         failed: (error) => this.#failed(error),
       });
+    if (known === undefined) {
       // Choose a random time for the next poll. Otherwise thousands of subscriptions might poll in the same second.
       tail.pollAt = this.now() + this.times.pollMs * (0.5 + this.random() / 2);
       this.#tails.set(key, tail);
@@ -226,7 +207,7 @@ export class Hub {
     this.#tails.clear();
   }
 
-  #forget(key: string, tail: Tail): void {
+  #forget(key: string, tail: AnyTail): void {
     if (this.#tails.get(key) === tail) this.#tails.delete(key);
   }
 
@@ -287,10 +268,4 @@ export class Hub {
       this.#timer = undefined;
     }
   }
-}
-
-function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + change;
-  if (count <= 0) counts.delete(key);
-  else counts.set(key, count);
 }

@@ -1,6 +1,8 @@
 import type { Messages } from "../protocol/messages.ts";
 
 export interface StreamState {
+  /** Time when the stream was created, as RFC 3339 text. It changes when the stream is restored from a backup. */
+  created: string;
   /** Sequence number of the oldest stored message. */
   first: number;
   /** Sequence number of the newest message when the state was read. */

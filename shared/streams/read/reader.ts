@@ -21,7 +21,21 @@ export interface Sink {
   end(): void;
 }
 
-export type ReaderEnd = TailEnd | "rotated" | "expired" | "slow" | "client_gone" | "shutdown" | "failed";
+export type ReaderEnd =
+  | TailEnd
+  | "rotated"
+  | "expired"
+  | "slow"
+  | "client_gone"
+  | "shutdown"
+  | "failed"
+  /** Only live lists end for these reasons, and tell them to the client. */
+  | "definition_changed"
+  | "access_changed"
+  | "history_lost";
+
+/** A response that is open. */
+export type OpenReader = Pick<Reader, "end" | "abandon">;
 
 export interface ReaderOptions {
   hub: Hub;

@@ -26,6 +26,7 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
   const { num_deleted: deleted = 0 } = state;
   const fed = republishedFilter(config) !== undefined;
   return {
+    created,
     first: state.first_seq,
     last: state.last_seq,
     signature: `${created}|${state.first_seq}|${deleted}`,

@@ -5,26 +5,40 @@
  * is lost, repeated or out of order. A slow poll finds messages whose notification was lost.
  */
 import { AppError } from "../../kernel/errors.ts";
-import { StreamMissing } from "../../store/types.ts";
-import { Batch } from "../protocol/batch.ts";
-import { noMessages } from "../protocol/messages.ts";
-import { currentCursor } from "../protocol/offset.ts";
+import { type StoredMessage, StreamMissing } from "../../store/types.ts";
+import type { Batch } from "../protocol/batch.ts";
 import type { StreamState } from "./page.ts";
 import type { PageLimit, Source } from "./source.ts";
 
 export type TailEnd = "broker_lost" | "stream_gone";
 
-export interface Listener {
-  deliver(batch: Batch): void;
+/** What happened in a stream between two positions. */
+export interface Step {
+  readonly from: number;
+  readonly to: number;
+  readonly upToDate: boolean;
+  /** Number of messages that readers get. */
+  readonly size: number;
+}
+
+export interface Listener<S extends Step = Batch> {
+  deliver(step: S): void;
   end(reason: TailEnd): void;
 }
 
-export interface TailHooks {
+/** Returns what readers get of consecutive messages of a stream. */
+export type MakeStep<S extends Step> = (
+  messages: readonly StoredMessage[],
+  between: Pick<Step, "from" | "to" | "upToDate">,
+) => Promise<S>;
+
+export interface TailHooks<S extends Step> {
   now: () => number;
+  make: MakeStep<S>;
   recentState: (stream: string) => Promise<StreamState>;
   /** @param ageMs age of the newest message in milliseconds */
   delivered: (messages: number, listeners: number, ageMs: number) => void;
-  ended: (tail: Tail) => void;
+  ended: () => void;
   failed: (error: unknown) => void;
 }
 
@@ -34,7 +48,7 @@ const LOOK_AGAIN = [1, 3, 10, 30, 100, 300];
 /** Milliseconds before the next attempt after a broker error. */
 const RETRY_MS = 500;
 
-export class Tail {
+export class Tail<S extends Step = Batch> {
   readonly stream: string;
   readonly filter: string;
   /** Time of the next poll, in milliseconds since the epoch. */
@@ -43,10 +57,10 @@ export class Tail {
   idleSince: number | undefined;
   readonly ready: Promise<void>;
   readonly #source: Source;
-  readonly #hooks: TailHooks;
-  readonly #holders = new Set<Listener>();
+  readonly #hooks: TailHooks<S>;
+  readonly #holders = new Set<Listener<S>>();
   /** Readers that have all stored messages and wait for new ones. */
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Set<Listener<S>>();
   #subscriptions: { unsubscribe(): void }[] = [];
   #position = 0;
   #closed = false;
@@ -59,7 +73,7 @@ export class Tail {
   #kick: (() => void) | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(source: Source, stream: string, filter: string, hooks: TailHooks) {
+  constructor(source: Source, stream: string, filter: string, hooks: TailHooks<S>) {
     this.#source = source;
     this.stream = stream;
     this.filter = filter;
@@ -97,7 +111,7 @@ export class Tail {
   }
 
   /** Keeps the subscription open for a reader that is still reading stored messages. */
-  hold(holder: Listener): void {
+  hold(holder: Listener<S>): void {
     this.#holders.add(holder);
     this.idleSince = undefined;
   }
@@ -106,13 +120,13 @@ export class Tail {
    * Starts to deliver new messages to a reader. Returns false if the reader must read another page of stored ones
    * first.
    */
-  attach(holder: Listener, position: number): boolean {
+  attach(holder: Listener<S>, position: number): boolean {
     if (this.#closed || position < this.#position) return false;
     this.#listeners.add(holder);
     return true;
   }
 
-  release(holder: Listener): void {
+  release(holder: Listener<S>): void {
     this.#listeners.delete(holder);
     if (this.#holders.delete(holder) && this.#holders.size === 0) this.idleSince = this.#hooks.now();
   }
@@ -141,11 +155,12 @@ export class Tail {
         if (this.#closed) return;
         const last = page.messages.at(-1);
         if (last !== undefined) {
-          const { messages } = await this.#source.present(this.stream, page.messages);
+          const between = { from: this.#position, to: last.seq, upToDate: page.pending === 0 };
+          const step = await this.#hooks.make(page.messages, between);
           if (this.#closed) return;
           look = 0;
           this.#owed = Math.max(0, this.#owed - page.messages.length);
-          this.#advance(last.seq, messages, page.pending === 0, last.time);
+          this.#advance(step, last.time);
         }
         if (this.#again || page.pending > 0) continue;
         const missing = this.#wanted > this.#position || this.#owed > 0;
@@ -177,12 +192,10 @@ export class Tail {
     });
   }
 
-  #advance(to: number, messages: Batch["messages"], upToDate: boolean, time: number): void {
-    const now = this.#hooks.now();
-    const batch = new Batch(this.#position, to, messages, upToDate, currentCursor(now));
-    this.#position = to;
-    this.#hooks.delivered(messages.seqs.length, this.#listeners.size, Math.max(0, now - time));
-    for (const listener of this.#listeners) listener.deliver(batch);
+  #advance(step: S, time: number): void {
+    this.#position = step.to;
+    this.#hooks.delivered(step.size, this.#listeners.size, Math.max(0, this.#hooks.now() - time));
+    for (const listener of this.#listeners) listener.deliver(step);
   }
 
   /**
@@ -204,8 +217,10 @@ export class Tail {
           page.pending === 0 &&
           (await this.#source.nothingLeft(this.stream, this.filter, this.#position, state)) &&
           state.last > this.#position
-        )
-          this.#advance(state.last, noMessages, true, this.#hooks.now());
+        ) {
+          const between = { from: this.#position, to: state.last, upToDate: true };
+          this.#advance(await this.#hooks.make([], between), this.#hooks.now());
+        }
       } finally {
         this.#pumping = false;
       }
@@ -248,7 +263,7 @@ export class Tail {
     for (const holder of [...this.#holders]) holder.end(reason);
     this.#holders.clear();
     this.#listeners.clear();
-    this.#hooks.ended(this);
+    this.#hooks.ended();
   }
 
   close(): void {

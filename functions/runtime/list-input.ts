@@ -1,0 +1,50 @@
+/** Parses the query of a list. The streams process uses this too, for live lists. */
+import type { Actor } from "../../shared/access/actor.ts";
+import { principalIn } from "../../shared/access/authorize.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { comparableBy, readableBy } from "../../shared/entry/model/fields.ts";
+import { choose } from "../../shared/entry/model/localize.ts";
+import { parseListQuery } from "../../shared/entry/query/query.ts";
+import { requireReader } from "../../shared/entry/read/get.ts";
+import type { ListInput } from "../../shared/entry/read/list.ts";
+import { invalidParameters } from "../../shared/kernel/errors.ts";
+import { definitions, furtherNames } from "./definitions.ts";
+
+const LIST_EXTRA = furtherNames(definitions.list);
+
+/** The schema that a request reads, and the caller. */
+export interface Reader {
+  live: LiveOrb;
+  schema: CompiledSchema;
+  actor: Actor;
+}
+
+/** Returns whether the request asks for the newest revision, not the published one. Only writers may do so. */
+export function latestOf({ live, schema, actor }: Reader, revision: string | undefined): boolean {
+  const latest = revision === "latest";
+  requireReader(actor, live, schema, latest);
+  if (revision !== undefined && !latest && revision !== "published") {
+    throw invalidParameters([
+      { path: "/revision", code: "invalid_value", message: "must be published or latest" },
+    ]);
+  }
+  return latest;
+}
+
+/** Returns whether a request asks for a live list. */
+export const isLive = (params: URLSearchParams) => params.has("live");
+
+/** Returns the list that a request asks for. */
+export function listInputOf(
+  reader: Reader,
+  params: URLSearchParams,
+  acceptLanguage: string | undefined,
+): ListInput & { latest: boolean } {
+  const { live, schema, actor } = reader;
+  const latest = latestOf(reader, params.get("revision") ?? undefined);
+  const caller = principalIn(actor, live.orb, live.compiled);
+  const compared = comparableBy(schema, caller);
+  const query = parseListQuery(params, readableBy(schema, caller, true), LIST_EXTRA, compared);
+  return { orb: live, schema, choice: choose(schema, { ...query.extra, acceptLanguage }), query, latest };
+}

@@ -1,0 +1,175 @@
+/** Reads what a part of an orb's stream changed in the entries of one schema. */
+import { pause } from "../../kernel/pause.ts";
+import { REQUEST_BYTES } from "../../store/budget.ts";
+import { type Home, streams, subjects } from "../../store/subjects.ts";
+import { type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
+import { type EntrySnapshot, type LiveCopy, snapshotOf, type Tombstone } from "../model/snapshot.ts";
+
+/** An entry after one message of its stream. */
+export interface EntryState {
+  head: EntrySnapshot;
+  /** Reads the published revision. Returns null if there is none. */
+  published: () => Promise<EntrySnapshot | null>;
+}
+
+/**
+ * What one message changed.
+ * - `write`: the log has a new revision.
+ * - `open`, `close`: the broker's scheduler showed or hid the published revision. The log did not change.
+ * - `lost`: the entry's history was erased, so its earlier state is unknown.
+ */
+export interface Change {
+  seq: number;
+  id: string;
+  kind: "write" | "open" | "close" | "lost";
+  /** Undefined if there was no entry. */
+  before: EntryState | undefined;
+  after: EntryState | undefined;
+  /** Time of the message, in milliseconds since the epoch. */
+  time: number;
+}
+
+export interface ChangesOptions {
+  orb: string;
+  home: Home;
+  /** The messages follow this sequence. */
+  from: number;
+  /** Whether a replica may not have the messages before `from` yet. */
+  replicated: boolean;
+}
+
+/** Matches the logs of a schema's entries, and their published copies for all groups of readers. */
+export function changesFilter(orb: string, home: Home): string {
+  return subjects.schemaLogs({ orb, ...home }).replace(".owner.", ".*.");
+}
+
+/** Milliseconds before each retry, while a replica does not have the revision before the first one that was read. */
+const LOOK_AGAIN = [5, 20, 100, 400];
+/** Entries whose earlier state is read at once. */
+const AT_ONCE = 200;
+
+interface Read {
+  message: StoredMessage;
+  id: string;
+  role: string;
+}
+
+function readOf(message: StoredMessage): Read {
+  const [, , role = "", , id = ""] = message.subject.split(".");
+  return { message, id, role };
+}
+
+/** Returns the changes that consecutive messages of a schema made, in order of the stream. */
+export async function changesIn(
+  store: Store,
+  messages: readonly StoredMessage[],
+  options: ChangesOptions,
+): Promise<Change[]> {
+  const read = messages.map(readOf);
+  const heads = await headsBefore(store, read, options);
+  const stored = new Map(messages.map((message) => [message.seq, message]));
+  const stateOf = (head: EntrySnapshot) => entryState(store, options.orb, head, stored);
+  const states = new Map([...heads].map(([id, head]) => [id, stateOf(head)]));
+  const changes: Change[] = [];
+  for (const { message, id, role } of read) {
+    const before = states.get(id);
+    const at = { seq: message.seq, id, time: message.time, before };
+    if (role === "owner") {
+      const head = snapshotOf(message);
+      const after = head === null ? undefined : stateOf(head);
+      if (after === undefined) states.delete(id);
+      else states.set(id, after);
+      changes.push({ ...at, kind: "write", after });
+    } else {
+      const kind = kindOf(message, before?.head);
+      if (kind !== undefined) changes.push({ ...at, kind, after: before });
+    }
+  }
+  return changes;
+}
+
+/** Returns what a message in place of the published copy means. Undefined if a revision in the log means the same. */
+function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change["kind"] | undefined {
+  if (message.size === 0) return undefined;
+  const body = message.json<LiveCopy | Tombstone>();
+  if ("tombstone" in body) {
+    if (head === undefined) return "lost";
+    return head.liveTo === null ? undefined : "close";
+  }
+  return head?.liveFrom != null && head.publishedRevision === body.revision ? "open" : undefined;
+}
+
+/** Reads the newest revisions before the messages, for entries that existed then. */
+async function headsBefore(
+  store: Store,
+  read: readonly Read[],
+  { orb, home, from, replicated }: ChangesOptions,
+): Promise<Map<string, EntrySnapshot>> {
+  /** Number of the first revision that was read; undefined if none was. */
+  const first = new Map<string, number | undefined>();
+  for (const { id, role, message } of read) {
+    if (first.get(id) === undefined)
+      first.set(id, role === "owner" ? snapshotOf(message)?.revision : undefined);
+  }
+  const heads = new Map<string, EntrySnapshot>();
+  if (from === 0) return heads;
+  const older = [...first].filter(([, revision]) => revision !== 1).map(([id]) => id);
+  const logOf = (id: string) => subjects.entryLog({ orb, ...home, id });
+  const fetch = async (ids: readonly string[]) => {
+    const found = await getAt(store, streams.orb(orb), ids.map(logOf), from);
+    for (const id of ids) {
+      const head = snapshotOf(found.get(logOf(id)));
+      if (head !== null) heads.set(id, head);
+    }
+  };
+  for (let at = 0; at < older.length; at += AT_ONCE) await fetch(older.slice(at, at + AT_ONCE));
+  if (!replicated) return heads;
+  for (const ms of LOOK_AGAIN) {
+    const late = older.filter((id) => (heads.get(id)?.revision ?? 0) < (first.get(id) ?? 1) - 1);
+    if (late.length === 0) break;
+    await pause(ms);
+    for (let at = 0; at < late.length; at += AT_ONCE) await fetch(late.slice(at, at + AT_ONCE));
+  }
+  return heads;
+}
+
+async function getAt(
+  store: Store,
+  stream: string,
+  logs: readonly string[],
+  upTo: number,
+): Promise<Map<string, StoredMessage>> {
+  try {
+    return await store.getMany(stream, logs, { consistency: "stale", maxBytes: REQUEST_BYTES, upTo });
+  } catch (error) {
+    if (!(error instanceof TooMuch) || logs.length === 1) throw error;
+    const half = logs.length >> 1;
+    const first = await getAt(store, stream, logs.slice(0, half), upTo);
+    return new Map([...first, ...(await getAt(store, stream, logs.slice(half), upTo))]);
+  }
+}
+
+function entryState(
+  store: Store,
+  orb: string,
+  head: EntrySnapshot,
+  stored: ReadonlyMap<number, StoredMessage>,
+): EntryState {
+  let published: Promise<EntrySnapshot | null> | undefined;
+  const read = async () => {
+    if (head.publishedRevision === null || head.revision === head.publishedRevision)
+      return head.publishedRevision === null ? null : head;
+    if (head.publishedSeq === null) return null;
+    const message =
+      stored.get(head.publishedSeq) ??
+      (await store.getSeq(streams.orb(orb), head.publishedSeq, { consistency: "leader" }));
+    return snapshotOf(message);
+  };
+  return {
+    head,
+    published() {
+      published ??= read();
+      return published;
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/** Decides what a change of an entry means for a list: the entry is in it now, or it has left it, or nothing. */
+import type { Actor } from "../../access/actor.ts";
+import { maskedRevision, presentEntry, type RuntimeEntry, type VisibleEntry } from "../index/visible.ts";
+import { addressOf } from "../model/resolve.ts";
+import { type EntrySnapshot, visible } from "../model/snapshot.ts";
+import { matches, type SortValue, sortValues } from "../query/filter.ts";
+import type { ListInput } from "../read/list.ts";
+import { newestFor, shownTo } from "../read/shown.ts";
+import type { Change, EntryState } from "./changes.ts";
+
+/** A list as one caller sees it. */
+export interface ListView extends Omit<ListInput, "last"> {
+  actor: Actor;
+}
+
+/** An entry of a live list. */
+export interface LiveEntry extends RuntimeEntry {
+  /** Values of the sort fields. Only in lists with a sort order. */
+  rank?: SortValue[];
+}
+
+/** What followers of a list are told about a change. */
+export type ListEvent = { type: "upsert"; entry: LiveEntry } | { type: "leave"; id: string };
+
+/**
+ * Returns an entry as it is in the list, or undefined if it is not in the list.
+ * @param when `now`: while its window is open; `ever`: also after its window has closed
+ */
+async function seenIn(
+  { orb, schema, actor, query, choice, latest }: ListView,
+  { head, published }: EntryState,
+  now: number,
+  when: "now" | "ever",
+): Promise<VisibleEntry | undefined> {
+  if (head.status === "DELETED") return undefined;
+  const newest = latest === true ? newestFor(actor, orb, schema, head, now) : undefined;
+  let found = newest;
+  if (found === undefined) {
+    // Whether the window has closed does not matter for an entry that may be in the list of a follower.
+    const open = when === "now" ? visible(head, now) : visible({ ...head, liveTo: null }, now);
+    const live = open ? await published() : null;
+    if (live === null) return undefined;
+    const address = addressOf(schema, head.id);
+    found = { schema, address, head, newest: head.revision, shown: maskedRevision(schema, live) };
+  }
+  const seen = shownTo(actor, orb, schema, found);
+  return seen !== undefined && matches(query.conditions, seen.shown, choice) ? seen : undefined;
+}
+
+/** Returns an entry of a list as its followers get it. */
+export function liveEntry({ query, choice }: ListView, seen: VisibleEntry): LiveEntry {
+  const entry = presentEntry(seen, { choice, fields: query.fields }, new Set());
+  return query.sort.length === 0 ? entry : { ...entry, rank: sortValues(query.sort, seen.shown, choice) };
+}
+
+/** Returns whether two revisions show the same published revision in the same window. */
+function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
+  return (
+    a.status === b.status &&
+    a.publishedRevision === b.publishedRevision &&
+    a.liveFrom === b.liveFrom &&
+    a.liveTo === b.liveTo
+  );
+}
+
+/**
+ * Returns what followers are told about a change. They are told that an entry leaves only if it was in the list before,
+ * so nothing is told about entries that the caller could not see.
+ * @param now milliseconds since the epoch
+ */
+export async function eventOf(view: ListView, change: Change, now: number): Promise<ListEvent | undefined> {
+  const { before, after, kind, id } = change;
+  const drafts = view.latest === true;
+  if (kind === "write" && !drafts && before !== undefined && after !== undefined) {
+    if (sameLive(before.head, after.head)) return undefined;
+  }
+  // The broker's clock may be ahead of this host's.
+  const at = Math.max(now, change.time);
+  const seen = after === undefined ? undefined : await seenIn(view, after, at, "now");
+  if (seen !== undefined) {
+    // A published copy was removed before its window closes. The revision that follows in the log says why.
+    if (kind === "close" && !drafts) return undefined;
+    return { type: "upsert", entry: liveEntry(view, seen) };
+  }
+  const was = before === undefined ? undefined : await seenIn(view, before, at, "ever");
+  return was === undefined ? undefined : { type: "leave", id };
+}

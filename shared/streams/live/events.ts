@@ -1,0 +1,31 @@
+/** Server-sent events of live lists. */
+import type { ListEvent } from "../../entry/live/judge.ts";
+
+const encoder = new TextEncoder();
+
+/** Why the platform ended a live list. The client asks again, and gets a new snapshot or the reason as an error. */
+export type EndReason = "definition_changed" | "access_changed" | "history_lost";
+
+function sent(name: string, data: unknown, id: string | undefined): Uint8Array {
+  const line = id === undefined ? "" : `id:${id}\n`;
+  return encoder.encode(`event: ${name}\ndata:${JSON.stringify(data)}\n${line}\n`);
+}
+
+/** @param id undefined in a snapshot, from which no client can resume */
+export function listEvent(event: ListEvent, id: string | undefined): Uint8Array {
+  return event.type === "upsert" ? sent("upsert", event.entry, id) : sent("leave", { id: event.id }, id);
+}
+
+/** Begins a snapshot. The empty id makes an EventSource forget its position. */
+export const RESET = sent("reset", {}, "");
+
+/** The client has the whole list. */
+export const readyEvent = (id: string) => sent("ready", {}, id);
+
+export const endEvent = (reason: EndReason) => sent("end", { reason }, "");
+
+/** Moves the position of the client without an event, and keeps a quiet connection open. */
+export const positionLine = (id: string) => encoder.encode(`: heartbeat\nid:${id}\n\n`);
+
+/** @param ms milliseconds after which an EventSource reconnects */
+export const retryLine = (ms: number) => encoder.encode(`retry:${Math.round(ms)}\n\n`);

@@ -1,0 +1,90 @@
+/** Reads the changes of one schema's entries, for all live lists of the schema. */
+import type { LiveOrb } from "../../definition/live-orb.ts";
+import { liveOrb } from "../../definition/stored/live.ts";
+import { type Change, changesFilter, changesIn } from "../../entry/live/changes.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import { type Home, streams } from "../../store/subjects.ts";
+import type { StoredMessage } from "../../store/types.ts";
+import type { Hub } from "../read/hub.ts";
+import { checkRetained, type PageLimit } from "../read/source.ts";
+import type { Listener, Step, Tail } from "../read/tail.ts";
+
+/** The changes between two positions of the stream. */
+export interface ChangeStep extends Step {
+  changes: readonly Change[];
+  /** The definition when the changes were read. Null if the orb was not published. */
+  live: LiveOrb | null;
+}
+
+const LIMIT: PageLimit = { messages: 500, bytes: 2_000_000 };
+/**
+ * Pages are shared for this many milliseconds. After an interruption, many clients resume from the same few positions.
+ */
+const SHARED_MS = 1_000;
+const SHARED_PAGES = 64;
+
+export class ChangeFeed {
+  readonly stream: string;
+  readonly #hub: Hub;
+  readonly #orb: string;
+  readonly #home: Home;
+  readonly #filter: string;
+  readonly #pages = new BoundedMap<number, { at: number; page: Promise<ChangeStep> }>(SHARED_PAGES);
+  #replicated = true;
+
+  constructor(hub: Hub, orb: string, home: Home) {
+    this.#hub = hub;
+    this.#orb = orb;
+    this.#home = home;
+    this.stream = streams.orb(orb);
+    this.#filter = changesFilter(orb, home);
+  }
+
+  /** Returns the object that delivers new changes. The listener must be released. */
+  tail(listener: Listener<ChangeStep>): Promise<Tail<ChangeStep>> {
+    return this.#hub.tailOf("changes", this.stream, this.#filter, listener, (messages, between) =>
+      this.#step(messages, between),
+    );
+  }
+
+  /** Returns the changes after a position. */
+  page(from: number): Promise<ChangeStep> {
+    const now = this.#hub.now();
+    const known = this.#pages.get(from);
+    if (known !== undefined && now - known.at < SHARED_MS) return known.page;
+    const page = this.#read(from);
+    page.catch(() => this.#pages.delete(from));
+    this.#pages.set(from, { at: now, page });
+    return page;
+  }
+
+  async #read(from: number): Promise<ChangeStep> {
+    const { source } = this.#hub;
+    const state = await source.state(this.stream);
+    this.#replicated = state.replicas > 1;
+    checkRetained({ ...state, first: 0 }, from);
+    if (from >= state.last) return this.#step([], { from, to: from, upToDate: true });
+    const page = await source.scan(this.stream, this.#filter, from, LIMIT);
+    const seen = page.messages.at(-1)?.seq ?? from;
+    const whole =
+      page.pending === 0 &&
+      (seen >= state.last || (await source.nothingLeft(this.stream, this.#filter, seen, state)));
+    const to = whole ? Math.max(seen, state.last) : seen;
+    return this.#step(page.messages, { from, to, upToDate: whole });
+  }
+
+  async #step(
+    messages: readonly StoredMessage[],
+    between: Pick<Step, "from" | "to" | "upToDate">,
+  ): Promise<ChangeStep> {
+    const { store } = this.#hub.source;
+    const [orb, home, replicated] = [this.#orb, this.#home, this.#replicated];
+    const options = { orb, home, from: between.from, replicated };
+    // Read the definition after the messages: an older one might allow what a newer one forbids.
+    const [changes, live] = await Promise.all([
+      changesIn(store, messages, options),
+      liveOrb({ store }, orb, "cached"),
+    ]);
+    return { ...between, size: changes.length, changes, live };
+  }
+}

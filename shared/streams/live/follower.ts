@@ -1,0 +1,212 @@
+/** One client that follows a list: first a snapshot or the changes since its last event, then new changes. */
+import { AppError } from "../../kernel/errors.ts";
+import type { Hub, TimerListener } from "../read/hub.ts";
+import type { ReaderEnd, Sink } from "../read/reader.ts";
+import { type EndReason, endEvent, listEvent, positionLine, RESET, readyEvent, retryLine } from "./events.ts";
+import type { ListFollower, ListSnapshot, ListStep, LiveList, Piece } from "./live-list.ts";
+
+/** Where a follower begins. */
+export type Beginning = { snapshot: ListSnapshot } | { after: number };
+
+export interface FollowerOptions {
+  hub: Hub;
+  list: LiveList;
+  sink: Sink;
+  beginning: Beginning;
+  /** Time at which the client's token expires, in milliseconds since the epoch. */
+  expiresAt: number;
+  /** Returns whether the caller has the same rights as when it began. */
+  stillAllowed: () => Promise<boolean>;
+  /** Called when the snapshot was sent. */
+  begun: () => void;
+  ended: (reason: ReaderEnd) => void;
+}
+
+/** Milliseconds between two checks whether the caller's session still exists. */
+const ACCESS_MS = 3_000;
+/** Milliseconds after which an EventSource reconnects. Chosen at random, so that not all clients come at once. */
+const RETRY_MS = { from: 500, to: 1_500 };
+
+export class Follower implements ListFollower, TimerListener {
+  readonly #o: FollowerOptions;
+  readonly #endAt: number;
+  readonly #expires: boolean;
+  #position: number;
+  /** Sequence up to which the snapshot may already contain the changes. */
+  #snapshotLast: number;
+  /**
+   * The revisions that the client has, until the changes that the snapshot may already contain were told. Then the
+   * client gets none of them twice.
+   */
+  #told: Map<string, number> | undefined;
+  #ended = false;
+  #attached = false;
+  #quietSince: number;
+  #checkAt: number;
+  #stalledSince = 0;
+
+  constructor(options: FollowerOptions) {
+    this.#o = options;
+    const { hub, beginning } = options;
+    const begins = "snapshot" in beginning ? beginning.snapshot : undefined;
+    this.#position = "snapshot" in beginning ? beginning.snapshot.from : beginning.after;
+    this.#snapshotLast = begins?.last ?? 0;
+    this.#told = begins === undefined ? undefined : new Map(begins.revisions);
+    const now = hub.now();
+    this.#quietSince = now - hub.random() * hub.times.keepAliveMs * 0.2;
+    this.#checkAt = now + ACCESS_MS * (0.5 + hub.random() / 2);
+    const rotateAt = now + hub.times.rotateMs * (0.9 + hub.random() * 0.1);
+    this.#endAt = Math.min(rotateAt, options.expiresAt);
+    this.#expires = options.expiresAt <= rotateAt;
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+
+  async run(): Promise<void> {
+    const { hub, list, beginning } = this.#o;
+    try {
+      hub.watch(this);
+      this.#write(retryLine(RETRY_MS.from + hub.random() * (RETRY_MS.to - RETRY_MS.from)));
+      await list.hold(this);
+      if (this.#ended) return list.release(this);
+      if ("snapshot" in beginning) await this.#writeSnapshot(beginning.snapshot);
+      this.#o.begun();
+      while (!this.#ended) {
+        const step = await list.page(this.#position);
+        if (this.#ended) return;
+        this.#take(step);
+        if (this.#o.sink.queued() > 0) await this.#drained();
+        if (this.#ended) return;
+        if (!step.upToDate) continue;
+        const ready = readyEvent(await list.signer.idAt(this.#position, hub.now()));
+        if (this.#ended || !list.attach(this)) continue;
+        this.#attached = true;
+        this.#told = undefined;
+        this.#write(ready);
+        return;
+      }
+    } catch (error) {
+      // End the response without an error. The client reconnects with its last position, and then gets the error.
+      this.end(error instanceof AppError && error.kind === "not_found" ? "stream_gone" : "failed");
+    }
+  }
+
+  async #writeSnapshot({ pieces }: ListSnapshot): Promise<void> {
+    this.#write(RESET);
+    for (const piece of pieces) {
+      if (this.#ended) return;
+      this.#write(piece);
+      if (this.#o.sink.queued() > 0) await this.#drained();
+    }
+  }
+
+  async #drained(): Promise<void> {
+    this.#stalledSince = this.#o.hub.now();
+    await this.#o.sink.drained();
+    this.#stalledSince = 0;
+  }
+
+  #write(piece: Uint8Array): void {
+    this.#quietSince = this.#o.hub.now();
+    this.#o.sink.write(piece);
+  }
+
+  #take(step: ListStep): void {
+    if (step.end !== undefined) {
+      this.#endBecause(step.end);
+      return;
+    }
+    const lost = step.lost.filter(({ seq }) => seq > this.#position);
+    // What was erased before the snapshot can only be in it if the snapshot came from a replica that lagged.
+    if (lost.some(({ seq }) => seq > this.#snapshotLast)) {
+      this.#endBecause("history_lost");
+      return;
+    }
+    for (const { seq, id } of lost)
+      this.#tell({ seq, id, revision: undefined, bytes: listEvent({ type: "leave", id }, undefined) });
+    for (const piece of step.pieces) if (piece.seq > this.#position) this.#tell(piece);
+    this.#position = step.to;
+  }
+
+  #tell({ id, revision, bytes }: Piece): void {
+    if (this.#told !== undefined) {
+      if (this.#told.get(id) === revision) return;
+      if (revision === undefined) this.#told.delete(id);
+      else this.#told.set(id, revision);
+    }
+    this.#write(bytes);
+  }
+
+  deliver(step: ListStep): void {
+    if (this.#ended || step.to <= this.#position) return;
+    this.#take(step);
+    if (!this.#ended && this.#o.sink.queued() > this.#o.hub.limits.queueBytes) this.#slow();
+  }
+
+  #slow(): void {
+    this.#o.hub.figures.slowReaders++;
+    this.end("slow");
+  }
+
+  tick(now: number): void {
+    if (this.#ended) return;
+    if (now >= this.#endAt) {
+      this.end(this.#expires ? "expired" : "rotated");
+      return;
+    }
+    const { times } = this.#o.hub;
+    if (now >= this.#checkAt) {
+      this.#checkAt = now + ACCESS_MS;
+      void this.#checkAccess();
+    }
+    if (this.#stalledSince > 0) {
+      if (now - this.#stalledSince > times.stallMs) this.#slow();
+      return;
+    }
+    if (this.#attached && now - this.#quietSince >= times.keepAliveMs) {
+      this.#quietSince = now;
+      void this.#tellPosition();
+    }
+  }
+
+  async #checkAccess(): Promise<void> {
+    // A broker that does not answer says nothing about the session. The next request is refused if it has ended.
+    const allowed = await this.#o.stillAllowed().catch(() => true);
+    if (!allowed) this.#endBecause("access_changed");
+  }
+
+  /** Old positions expire, so a client of a quiet list gets new ones. */
+  async #tellPosition(): Promise<void> {
+    const { list, hub, sink } = this.#o;
+    const at = this.#position;
+    const id = await list.signer.idAt(at, hub.now());
+    if (!this.#ended && at === this.#position) sink.write(positionLine(id));
+  }
+
+  #endBecause(reason: EndReason): void {
+    if (this.#ended) return;
+    this.#o.sink.write(endEvent(reason));
+    this.end(reason);
+  }
+
+  end(reason: ReaderEnd): void {
+    if (this.#ended) return;
+    this.#finish(reason);
+    this.#o.sink.end();
+  }
+
+  /** Stops because the client has disconnected. Writes nothing more. */
+  abandon(): void {
+    if (!this.#ended) this.#finish("client_gone");
+  }
+
+  #finish(reason: ReaderEnd): void {
+    this.#ended = true;
+    this.#o.list.release(this);
+    this.#o.hub.unwatch(this);
+    this.#told = undefined;
+    this.#o.ended(reason);
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * One list that clients follow. All followers with the same filter, order, language and rights share it: their events
+ * are decided and encoded once.
+ */
+import type { Deps } from "../../deps.ts";
+import { eventOf, type ListView } from "../../entry/live/judge.ts";
+import { LIVE_LIMITS, snapshotOfList, tooLarge } from "../../entry/live/snapshot.ts";
+import { unavailable } from "../../kernel/errors.ts";
+import { concatBytes } from "../../kernel/ids.ts";
+import type { Hub } from "../read/hub.ts";
+import type { Listener, Tail, TailEnd } from "../read/tail.ts";
+import { type EndReason, listEvent } from "./events.ts";
+import type { ChangeFeed, ChangeStep } from "./feed.ts";
+import type { PositionSigner } from "./position.ts";
+import { definitionKey } from "./rights.ts";
+
+/** An encoded event. */
+export interface Piece {
+  seq: number;
+  id: string;
+  /** The revision that is shown; undefined if the entry leaves. */
+  revision: number | undefined;
+  bytes: Uint8Array;
+}
+
+/** What the followers of a list are told about the changes between two positions. */
+export interface ListStep {
+  from: number;
+  to: number;
+  upToDate: boolean;
+  pieces: readonly Piece[];
+  /** Entries whose history was erased, with the sequence of the message that says so. */
+  lost: readonly { seq: number; id: string }[];
+  /** Set if the followers must begin again, because the definition changed. */
+  end: EndReason | undefined;
+}
+
+export interface ListSnapshot {
+  /** Changes after this sequence must be read. They may already be part of the snapshot. */
+  from: number;
+  /** Last sequence of the stream when the snapshot was begun. */
+  last: number;
+  /** The revision of each entry in the snapshot. */
+  revisions: ReadonlyMap<string, number>;
+  pieces: readonly Uint8Array[];
+}
+
+export interface ListFollower {
+  readonly position: number;
+  deliver(step: ListStep): void;
+  end(reason: TailEnd): void;
+}
+
+export interface LiveListOptions {
+  deps: Deps;
+  hub: Hub;
+  view: ListView;
+  feed: ChangeFeed;
+  signer: PositionSigner;
+  /** Called when the list has no followers any more. */
+  unused: () => void;
+}
+
+/** A snapshot is shared by followers that begin within this many milliseconds. */
+const SHARED_MS = 1_000;
+/** A cache or a replica may lag behind the leader for this many milliseconds. */
+const LAG_MS = 10_000;
+/** Bytes of a piece of a snapshot, so that a slow client does not need the memory for all of it at once. */
+const PIECE_BYTES = 64_000;
+
+export class LiveList implements Listener<ChangeStep> {
+  readonly view: ListView;
+  readonly signer: PositionSigner;
+  readonly feed: ChangeFeed;
+  readonly #o: LiveListOptions;
+  readonly #followers = new Set<ListFollower>();
+  readonly #attached = new Set<ListFollower>();
+  readonly #steps = new WeakMap<ChangeStep, Promise<ListStep>>();
+  #snapshot: { at: number; read: Promise<ListSnapshot> } | undefined;
+  #tail: Promise<Tail<ChangeStep>> | undefined;
+  /** Everything up to this sequence was delivered to the attached followers. */
+  #position = 0;
+  #delivering = Promise.resolve();
+
+  constructor(options: LiveListOptions) {
+    this.#o = options;
+    this.view = options.view;
+    this.feed = options.feed;
+    this.signer = options.signer;
+  }
+
+  /** Adds a follower, which must be released. Resolves when no further change can be missed. */
+  async hold(follower: ListFollower): Promise<void> {
+    this.#followers.add(follower);
+    this.#tail ??= this.#listen();
+    await this.#tail;
+  }
+
+  async #listen(): Promise<Tail<ChangeStep>> {
+    try {
+      const tail = await this.feed.tail(this);
+      this.#position = tail.position;
+      if (!tail.attach(this, this.#position)) throw unavailable("the tail has ended");
+      return tail;
+    } catch (error) {
+      this.#tail = undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Starts to deliver new changes to a follower. Returns false if the follower must read another page of changes first.
+   */
+  attach(follower: ListFollower): boolean {
+    if (!this.#followers.has(follower) || follower.position < this.#position) return false;
+    this.#attached.add(follower);
+    return true;
+  }
+
+  release(follower: ListFollower): void {
+    this.#attached.delete(follower);
+    if (!this.#followers.delete(follower) || this.#followers.size > 0) return;
+    const tail = this.#tail;
+    this.#tail = undefined;
+    tail?.then(
+      (held) => {
+        if (this.#followers.size === 0) held.release(this);
+      },
+      () => undefined,
+    );
+    this.#o.unused();
+  }
+
+  deliver(step: ChangeStep): void {
+    this.#delivering = this.#delivering.then(async () => {
+      try {
+        const made = await this.stepOf(step);
+        this.#position = made.to;
+        for (const follower of this.#attached) follower.deliver(made);
+      } catch {
+        // The followers resume from their positions, and get the error if it persists.
+        this.end("broker_lost");
+      }
+    });
+  }
+
+  end(reason: TailEnd): void {
+    this.#tail = undefined;
+    for (const follower of [...this.#followers]) follower.end(reason);
+  }
+
+  async page(from: number): Promise<ListStep> {
+    return this.stepOf(await this.feed.page(from));
+  }
+
+  stepOf(step: ChangeStep): Promise<ListStep> {
+    let made = this.#steps.get(step);
+    if (made === undefined) {
+      made = this.#make(step);
+      this.#steps.set(step, made);
+    }
+    return made;
+  }
+
+  async #make({ from, to, upToDate, changes, live }: ChangeStep): Promise<ListStep> {
+    const { view } = this;
+    const now = this.#o.hub.now();
+    const pieces: Piece[] = [];
+    const lost: ListStep["lost"][number][] = [];
+    const same =
+      live !== null &&
+      (await definitionKey(live, view.schema)) === (await definitionKey(view.orb, view.schema));
+    if (!same) return { from, to, upToDate, pieces, lost, end: "definition_changed" };
+    for (const change of changes) {
+      if (change.kind === "lost") lost.push({ seq: change.seq, id: change.id });
+      const event = await eventOf(view, change, now);
+      if (event === undefined) continue;
+      const { seq, id } = change;
+      const revision = event.type === "upsert" ? event.entry.revision : undefined;
+      pieces.push({ seq, id, revision, bytes: listEvent(event, await this.signer.idAt(seq, now)) });
+    }
+    return { from, to, upToDate, pieces, lost, end: undefined };
+  }
+
+  /** @throws AppError invalid `live_too_large` */
+  snapshot(): Promise<ListSnapshot> {
+    const now = this.#o.hub.now();
+    if (this.#snapshot !== undefined && now - this.#snapshot.at < SHARED_MS) return this.#snapshot.read;
+    const read = this.#readSnapshot();
+    const mine = { at: now, read };
+    this.#snapshot = mine;
+    const forget = () => {
+      if (this.#snapshot === mine) this.#snapshot = undefined;
+    };
+    read.then(() => setTimeout(forget, SHARED_MS), forget);
+    return read;
+  }
+
+  async #readSnapshot(): Promise<ListSnapshot> {
+    const { hub, deps } = this.#o;
+    const state = await hub.source.state(this.feed.stream);
+    const lags = state.replicas > 1 || deps.store.isCached === true;
+    const from = lags ? await this.#before(state.last, hub.now() - LAG_MS) : state.last;
+    const revisions = new Map<string, number>();
+    const pieces: Uint8Array[] = [];
+    let open: Uint8Array[] = [];
+    let held = 0;
+    let bytes = 0;
+    const close = () => {
+      if (open.length > 0) pieces.push(concatBytes(open));
+      open = [];
+      held = 0;
+    };
+    for await (const entries of snapshotOfList(deps, this.view)) {
+      for (const entry of entries) {
+        const piece = listEvent({ type: "upsert", entry }, undefined);
+        revisions.set(entry.id, entry.revision);
+        open.push(piece);
+        held += piece.length;
+        bytes += piece.length;
+        if (bytes > LIVE_LIMITS.bytes) throw tooLarge();
+        if (held > PIECE_BYTES) close();
+      }
+    }
+    close();
+    return { from, last: state.last, revisions, pieces };
+  }
+
+  /** Returns a sequence of the stream from before a time. */
+  async #before(last: number, time: number): Promise<number> {
+    for (let back = 16; back < last; back *= 4) {
+      const message = await this.#o.deps.store.nextMessage(this.feed.stream, ">", last - back);
+      if (message === null || message.time < time) return last - back;
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * Ids of the events of a live list. An id says up to where its client knows the list. It is signed together with
+ * everything that decides what the client was told. So a client that changes an id, or that sends it with another
+ * filter or after a change of its rights, begins again, and learns nothing about the time before.
+ */
+import { base64url } from "jose";
+
+/** How long after an event its client can resume from it, in milliseconds: an hour less than tombstones are kept. */
+const RESUMABLE_MS = 23 * 3_600_000;
+const MAC_CHARACTERS = 22;
+const ID = /^(\d{1,15})-([0-9a-z]{1,10})-([A-Za-z0-9_-]{22})$/;
+
+const encoder = new TextEncoder();
+
+export class PositionSigner {
+  readonly #key: Promise<CryptoKey>;
+  readonly #list: string;
+
+  /**
+   * @param secret separate from other uses of the platform's keys by a prefix
+   * @param list everything that decides what clients are told
+   */
+  constructor(secret: string, list: readonly unknown[]) {
+    this.#key = keyOf(secret);
+    this.#key.catch(() => undefined);
+    this.#list = JSON.stringify(list);
+  }
+
+  /** @param now milliseconds since the epoch */
+  async idAt(seq: number, now: number): Promise<string> {
+    const time = Math.floor(now / 1000).toString(36);
+    return `${seq}-${time}-${await this.#mac(seq, time)}`;
+  }
+
+  /** Returns the sequence in an id, or undefined if the client must begin again. */
+  async seqIn(id: string, now: number): Promise<number | undefined> {
+    const [, seq = "", time = "", mac = ""] = ID.exec(id) ?? [];
+    if (seq === "" || mac !== (await this.#mac(Number(seq), time))) return undefined;
+    return now - Number.parseInt(time, 36) * 1000 < RESUMABLE_MS ? Number(seq) : undefined;
+  }
+
+  async #mac(seq: number, time: string): Promise<string> {
+    const data = encoder.encode(`${seq} ${time} ${this.#list}`);
+    const mac = await crypto.subtle.sign("HMAC", await this.#key, data);
+    return base64url.encode(new Uint8Array(mac)).slice(0, MAC_CHARACTERS);
+  }
+}
+
+async function keyOf(secret: string): Promise<CryptoKey> {
+  const raw = await crypto.subtle.digest("SHA-256", encoder.encode(`live list ${secret}`));
+  return crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+}

@@ -1,0 +1,31 @@
+/** Identifies what a live list depends on beside its entries: the definition, and the rights of the caller. */
+import { accountOf } from "../../access/actor.ts";
+import { may, principalIn } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import { homeKey } from "../../definition/document/home.ts";
+import type { ListView } from "../../entry/live/judge.ts";
+import type { OrbContext } from "../../entry/model/resolve.ts";
+import { sha256 } from "../../kernel/ids.ts";
+
+const keys = new WeakMap<CompiledSchema, Promise<string>>();
+
+/** Returns a text that changes with everything in the definition that a list of the schema depends on. */
+export function definitionKey({ compiled }: OrbContext, { home }: CompiledSchema): Promise<string> {
+  const schema = compiled.byHome.get(homeKey(home));
+  if (schema === undefined) return Promise.resolve("");
+  const known = keys.get(schema);
+  if (known !== undefined) return known;
+  const { modules: _, ...document } = compiled.document;
+  const made = sha256(JSON.stringify([document, schema.module, schema.moduleType, schema.definition]));
+  keys.set(schema, made);
+  return made;
+}
+
+/** Returns a text that is equal for callers who see the same in a list. */
+export function rightsKey({ orb, schema, actor, latest }: ListView): string {
+  const caller = principalIn(actor, orb.orb, orb.compiled);
+  const everybody = may(caller, "read", { access: schema.access, own: false });
+  if (everybody && latest !== true && !schema.narrowed.read) return "all";
+  const { role, orbRole, scope } = caller;
+  return JSON.stringify([accountOf(actor), role, orbRole, scope]);
+}

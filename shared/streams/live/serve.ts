@@ -1,0 +1,197 @@
+/** Answers requests for live lists. The caller must already be authenticated, and the host sends the answer. */
+import { type Actor, type ActorToken, credentialOf } from "../../access/actor.ts";
+import { accountWith } from "../../access/authenticate.ts";
+import { PLATFORM_REALM } from "../../access/authorize.ts";
+import type { Deps } from "../../deps.ts";
+import type { ListView } from "../../entry/live/judge.ts";
+import { requireReader } from "../../entry/read/get.ts";
+import { AppError, type Fault, invalidParameters } from "../../kernel/errors.ts";
+import { streams } from "../../store/subjects.ts";
+import { readerOf } from "../caller.ts";
+import type { Hub } from "../read/hub.ts";
+import type { Answer } from "../serve.ts";
+import { ChangeFeed } from "./feed.ts";
+import { type Beginning, Follower } from "./follower.ts";
+import { LiveList } from "./live-list.ts";
+import { PositionSigner } from "./position.ts";
+import { definitionKey, rightsKey } from "./rights.ts";
+
+/** Parameters of lists that a live list cannot have. */
+const PAGING = ["limit", "cursor", "count", "expand", "explain"] as const;
+
+export interface LiveRequest {
+  method: "GET" | "HEAD";
+  params: URLSearchParams;
+  lastEventId: string | undefined;
+}
+
+/** All live lists of a host, and what they share. */
+export class LiveLists {
+  readonly hub: Hub;
+  readonly #feeds = new Map<string, ChangeFeed>();
+  readonly #lists = new Map<string, LiveList>();
+
+  constructor(hub: Hub) {
+    this.hub = hub;
+  }
+
+  /** Number of different lists that clients follow. */
+  get size(): number {
+    return this.#lists.size;
+  }
+
+  #feedOf({ orb, schema }: ListView): ChangeFeed {
+    const key = `${orb.orb}.${schema.home.type}.${schema.home.schema}`;
+    let feed = this.#feeds.get(key);
+    if (feed === undefined) {
+      feed = new ChangeFeed(this.hub, orb.orb, schema.home);
+      this.#feeds.set(key, feed);
+    }
+    return feed;
+  }
+
+  async listOf(deps: Deps, view: ListView, params: URLSearchParams, created: string): Promise<LiveList> {
+    const { choice, latest, orb, schema } = view;
+    const signed = [
+      created,
+      orb.orb,
+      schema.home,
+      queryOf(params),
+      choice,
+      latest === true,
+      rightsKey(view),
+      await definitionKey(orb, schema),
+    ];
+    const key = JSON.stringify(signed);
+    let list = this.#lists.get(key);
+    if (list === undefined) {
+      const signer = new PositionSigner(deps.config.jwtSigningKeys, signed);
+      list = new LiveList({
+        deps,
+        hub: this.hub,
+        view,
+        feed: this.#feedOf(view),
+        signer,
+        unused: () => this.#remove(key, view),
+      });
+      this.#lists.set(key, list);
+    }
+    return list;
+  }
+
+  #remove(key: string, { orb, schema }: ListView): void {
+    this.#lists.delete(key);
+    const feed = `${orb.orb}.${schema.home.type}.${schema.home.schema}`;
+    const used = [...this.#lists.values()].some((list) => list.feed === this.#feeds.get(feed));
+    if (!used) this.#feeds.delete(feed);
+  }
+}
+
+/** Returns the parameters that decide what the list contains, in a fixed order. */
+function queryOf(params: URLSearchParams): [string, string][] {
+  const own = ["live", "realm", "ticket"];
+  return [...params].filter(([name]) => !own.includes(name)).sort((a, b) => (a.join() < b.join() ? -1 : 1));
+}
+
+function requireWhole(params: URLSearchParams): void {
+  const errors: Fault[] = PAGING.filter((name) => params.has(name)).map((name) => ({
+    path: `/${name}`,
+    code: "not_live",
+    message: "must not be given with live=sse: a live list has all entries that match, without references",
+  }));
+  if (errors.length > 0) throw invalidParameters(errors);
+}
+
+/** Returns a function that tells whether the caller still has the rights with which it began. */
+function stillAllowed(deps: Deps, actor: Actor): () => Promise<boolean> {
+  if (actor.kind !== "platform" && actor.kind !== "orb") return async () => true;
+  const realm = actor.kind === "platform" ? PLATFORM_REALM : actor.realm;
+  const holder = { realm, sub: actor.sub, sid: credentialOf(actor), exp: actor.exp };
+  const before = rightsOf(actor);
+  return async () => {
+    try {
+      return rightsOf(await accountWith(deps, holder, "cached")) === before;
+    } catch (error) {
+      if (error instanceof AppError && error.kind === "unauthenticated") return false;
+      throw error;
+    }
+  };
+}
+
+function rightsOf(actor: Actor & { token?: ActorToken }): string {
+  return JSON.stringify([actor.kind, "role" in actor ? actor.role : "", actor.token?.scopes]);
+}
+
+const HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "private, no-cache, no-transform",
+  "x-accel-buffering": "no",
+} as const;
+
+/** Returns where a client begins: after its last event, or with a snapshot. */
+async function beginningOf(
+  list: LiveList,
+  hub: Hub,
+  last: number,
+  lastEventId: string | undefined,
+): Promise<Beginning> {
+  const after = lastEventId === undefined ? undefined : await list.signer.seqIn(lastEventId, hub.now());
+  return after === undefined || after > last ? { snapshot: await list.snapshot() } : { after };
+}
+
+/**
+ * Answers with the events of a list.
+ * @throws AppError malformed if the list cannot be followed; invalid `live_too_large`; too_many, unavailable
+ */
+export async function serveLiveList(
+  lists: LiveLists,
+  deps: Deps,
+  view: ListView,
+  request: LiveRequest,
+): Promise<Answer> {
+  const { actor, orb, schema } = view;
+  const { hub } = lists;
+  requireReader(actor, orb, schema, view.latest === true);
+  requireWhole(request.params);
+  hub.requireConnection();
+  if (request.method === "HEAD") return { kind: "whole", status: 200, headers: HEADERS, body: null };
+  const { userId, admin, expiresAt } = await readerOf(deps, actor);
+  const stream = streams.orb(orb.orb);
+  const release = await hub.admit(userId, admin, stream);
+  let sent: (() => void) | undefined;
+  try {
+    const { last, created } = await hub.source.state(stream);
+    const list = await lists.listOf(deps, view, request.params, created);
+    // Snapshots take memory until they are sent.
+    sent = await hub.pageTurn(userId, admin);
+    const beginning = await beginningOf(list, hub, last, request.lastEventId);
+    if (!("snapshot" in beginning)) sent();
+    const done = sent;
+    return {
+      kind: "live",
+      headers: HEADERS,
+      start(sink, ended) {
+        const follower = new Follower({
+          hub,
+          list,
+          sink,
+          beginning,
+          expiresAt,
+          stillAllowed: stillAllowed(deps, actor),
+          begun: done,
+          ended: (reason) => {
+            done();
+            release();
+            ended(reason);
+          },
+        });
+        void follower.run();
+        return follower;
+      },
+    };
+  } catch (error) {
+    sent?.();
+    release();
+    throw error;
+  }
+}
