@@ -89,9 +89,9 @@ const entryListMembers = {
     .openapi({ description: "Only if the page ended early, because it read as much as it may" }),
   explain: z
     .object({
-      index: z.enum(["none", "id", "unique", "reference", "equality"]),
+      index: z.enum(["none", "id", "unique", "reference", "equality", "ordered"]),
       fields: z.array(z.string()).openapi({ description: "Fields whose index was used" }),
-      order: z.enum(["creation", "memory"]),
+      order: z.enum(["creation", "memory", "index"]),
       candidates: z
         .int()
         .nullable()

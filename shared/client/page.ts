@@ -14,10 +14,10 @@ export interface Page<T> {
 
 /** How a list was read. */
 export interface Explanation {
-  index: "none" | "id" | "unique" | "reference" | "equality";
+  index: "none" | "id" | "unique" | "reference" | "equality" | "ordered";
   /** Fields whose index was used. */
   fields: string[];
-  order: "creation" | "memory";
+  order: "creation" | "memory" | "index";
   /** Entries that the index named, if it was read as a whole. */
   candidates: number | null;
   read: number;

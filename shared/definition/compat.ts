@@ -173,7 +173,7 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
       message: `Field ${field} is no longer unique.`,
     });
   }
-  if ((before.enum === undefined) !== (after.enum === undefined)) {
+  if ((before.enum === undefined) !== (after.enum === undefined) || before.index !== after.index) {
     changes.push({
       severity: "index",
       code: "changed_index",

@@ -46,6 +46,8 @@ export interface CompiledField {
   readonly equality: FieldType["token"];
   /** Whether equality filters can use an index. Lists, maps and sensitive fields have none. */
   readonly indexed: boolean;
+  /** Whether the field has an ordered index, which answers sorts and ranges. */
+  readonly ordered: boolean;
   readonly sortable: boolean;
   readonly operators: readonly FilterOperator[];
   /**
@@ -81,6 +83,7 @@ export interface CompiledSchema {
   readonly narrowed: { readonly read: boolean; readonly any: boolean };
   readonly unique: readonly CompiledField[];
   readonly indexed: readonly CompiledField[];
+  readonly ordered: readonly CompiledField[];
   readonly sensitive: readonly CompiledField[];
   readonly translatable: readonly CompiledField[];
   readonly marketSpecific: readonly CompiledField[];
@@ -230,6 +233,7 @@ function partsOf(fields: ReadonlyMap<string, CompiledField>) {
     narrowed: { read, any: read || all.some(({ access }) => access.write !== undefined) },
     unique: all.filter((field) => field.unique),
     indexed: all.filter((field) => field.indexed),
+    ordered: all.filter((field) => field.ordered),
     sensitive: all.filter((field) => field.sensitive),
     translatable: all.filter((field) => field.translatable),
     marketSpecific: all.filter((field) => field.marketSpecific),
@@ -269,6 +273,7 @@ function compileField(definition: FieldDefinition, roles: OrbRoles): CompiledFie
         unique ||
         definition.type === "boolean" ||
         definition.type === "reference"),
+    ordered: single && definition.index === "ordered" && type.orderable,
     sortable: !list && !sensitive && type.sortable,
     operators: sensitive ? [] : list ? listOperators(type) : type.operators,
     target:

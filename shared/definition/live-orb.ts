@@ -1,5 +1,6 @@
 import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document/document.ts";
+import type { Home } from "./document/home.ts";
 
 /** Fencing token of an orb (application). The broker rejects writes with an outdated token: see `stored/fence.ts`. */
 export interface Fence {
@@ -17,4 +18,6 @@ export interface LiveOrb {
   compiled: CompiledOrb;
   /** Fencing token of the definition. The broker rejects writes if the stored token has changed. */
   fence?: Fence | undefined;
+  /** Schemas whose entries still wait for index keys of this definition. */
+  pending?: readonly Home[] | undefined;
 }

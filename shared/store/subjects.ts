@@ -166,6 +166,15 @@ export const subjects = {
   referencesBy: (target: string, source: Omit<EntryAddress, "id">, field: string) =>
     `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.*`,
   referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
+  /** Changes of an ordered index that its pages do not contain yet. */
+  orderedLog: (a: Omit<EntryAddress, "id">, field: string) =>
+    `${token(a.orb, "orb")}._ol.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}`,
+  /** The list of an ordered index's pages. */
+  orderedRoot: (a: Omit<EntryAddress, "id">, field: string) =>
+    `${token(a.orb, "orb")}._om.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}`,
+  /** A page of an ordered index. It never changes, and a later page has another name. */
+  orderedPage: (a: Omit<EntryAddress, "id">, field: string, page: string) =>
+    `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(page, "page")}`,
   /** Written with each new reference to `target`, so that deleting `target` at the same time conflicts. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
   /** Subject of messages that only make a batch fail if another subject has changed. They expire after a second. */
@@ -258,7 +267,20 @@ export function definedStream(subject: string): string | undefined {
 }
 
 const STATE =
-  /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._def\.\d+\.0|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
+  /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._(def\.\d+\.0|o[ms](\.[^.*>]+){3,4})|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
+
+/** Header of an ordered index's root: readers of the root need the log from this sequence on. */
+export const LOG_START = "Log-Start";
+
+/** Returns the log that belongs to the root of an ordered index. */
+export function logOfRoot(subject: string): string | undefined {
+  const [, space] = subject.split(".", 2);
+  return space === "_om" ? subject.replace("._om.", "._ol.") : undefined;
+}
+
+export function isOrderedLog(filter: string): boolean {
+  return filter.split(".", 2)[1] === "_ol";
+}
 
 /** Returns whether only the last message of a subject matters, as for entries and key-value pairs. */
 export function isStateSubject(subject: string): boolean {
@@ -266,5 +288,7 @@ export function isStateSubject(subject: string): boolean {
 }
 
 export function isIndexFilter(filter: string): boolean {
-  return /^[^.*>]+\.(_(ix|eq|late)\.[^*>]*\*|_or\.[^.*>]+\.[^.*>]+)$/.test(filter);
+  return /^[^.*>]+\.(_(ix|eq|late)\.[^*>]*\*|_or\.[^.*>]+\.[^.*>]+|_ol\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/.test(
+    filter,
+  );
 }

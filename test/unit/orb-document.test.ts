@@ -368,6 +368,11 @@ describe("attributes", () => {
     [{ type: "integer", list: true, default: [1, "2"] }, ["/default/1 type"]],
     [{ type: "string", list: true, unique: true }, ["/unique not_applicable"]],
     [{ type: "text", unique: true }, ["/unique not_applicable"]],
+    [{ type: "text", index: "ordered" }, ["/index not_applicable"]],
+    [{ type: "boolean", index: "ordered" }, ["/index not_applicable"]],
+    [{ type: "number", index: "ordered", sensitive: true }, ["/index not_applicable"]],
+    [{ type: "date", index: "ordered", list: true }, ["/index not_applicable"]],
+    [{ type: "string", index: "ordered", translatable: true }, ["/index not_applicable"]],
     [
       { type: "string", sensitive: true, default: "a", enum: ["a"] },
       ["/default not_applicable", "/enum not_applicable"],

@@ -7,6 +7,8 @@ export interface FieldRules {
   pattern: boolean;
   enumerable: boolean;
   unique: boolean;
+  /** Whether an ordered index can list the values. */
+  orderable: boolean;
   default: boolean;
   sensitive: boolean;
 }
@@ -16,6 +18,7 @@ const ordered: FieldRules = {
   pattern: false,
   enumerable: true,
   unique: true,
+  orderable: true,
   default: true,
   sensitive: true,
 };
@@ -23,14 +26,21 @@ const text: FieldRules = { ...ordered, bounds: "length", pattern: true };
 
 export const FIELD_RULES: Readonly<Record<FieldType, FieldRules>> = {
   string: text,
-  text: { ...text, unique: false },
+  text: { ...text, unique: false, orderable: false },
   number: ordered,
   integer: ordered,
-  boolean: { ...ordered, bounds: "none" },
+  boolean: { ...ordered, bounds: "none", orderable: false },
   date: ordered,
   datetime: ordered,
-  json: { ...ordered, bounds: "none", enumerable: false, unique: false },
-  reference: { ...ordered, bounds: "none", enumerable: false, default: false, sensitive: false },
+  json: { ...ordered, bounds: "none", enumerable: false, unique: false, orderable: false },
+  reference: {
+    ...ordered,
+    bounds: "none",
+    enumerable: false,
+    orderable: false,
+    default: false,
+    sensitive: false,
+  },
 };
 
 export const FIELD_TYPES = Object.keys(FIELD_RULES) as readonly FieldType[];

@@ -123,6 +123,10 @@ export const fieldSchema = z
     unique: flag(
       "No two entries have the same value (per language and market, if the field has one for each). Texts are compared in Unicode NFC, without invisible characters and outer white space; case counts.",
     ),
+    index: z.enum(["ordered"]).optional().meta({
+      description:
+        "ordered: lists of any size can be sorted by the field, and filtered by ranges of its values. Not for lists, and not for values that are translatable, market-specific or sensitive.",
+    }),
     ref: z.string().regex(REF, "must have the form orbId/moduleId/schemaId").optional().meta({
       description: "The schema that a field of type reference refers to: orbId/moduleId/schemaId.",
       example: "shop/catalog/category",

@@ -9,6 +9,7 @@ export const booleanType: FieldType = {
   default: true,
   sensitive: true,
   sortable: true,
+  orderable: false,
   operators: ["eq", "ne", "in", "null"],
   parse(value, report) {
     if (typeof value === "boolean") return value;

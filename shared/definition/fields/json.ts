@@ -17,6 +17,7 @@ export const jsonType: FieldType = {
   default: true,
   sensitive: true,
   sortable: false,
+  orderable: false,
   operators: ["null"],
   parse(value, report) {
     const count: NodeCount = { nodes: 0, faults: 0 };

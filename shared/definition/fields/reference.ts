@@ -11,6 +11,7 @@ export const referenceType: FieldType = {
   default: false,
   sensitive: false,
   sortable: true,
+  orderable: false,
   operators: ["eq", "ne", "in", "null"],
   parse(value, report) {
     if (typeof value !== "string") {

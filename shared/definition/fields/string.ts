@@ -15,6 +15,7 @@ export const stringType: FieldType = {
   default: true,
   sensitive: true,
   sortable: true,
+  orderable: true,
   operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "startsWith", "null"],
   parse: (value, report) => parseCharacters(value, MAX_STRING, report),
   fromText: (text) => text,

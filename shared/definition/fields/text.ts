@@ -14,6 +14,7 @@ export const textType: FieldType = {
   default: true,
   sensitive: true,
   sortable: false,
+  orderable: false,
   operators: ["eq", "ne", "in", "contains", "startsWith", "null"],
   parse: (value, report) => parseCharacters(value, MAX_TEXT, report),
   fromText: (text) => text,

@@ -32,6 +32,8 @@ export interface FieldType {
   readonly default: boolean;
   readonly sensitive: boolean;
   readonly sortable: boolean;
+  /** Whether an ordered index can list the values. */
+  readonly orderable: boolean;
   readonly operators: readonly FilterOperator[];
   /** Converts a JSON value to its stored form, or reports an error and returns undefined. */
   parse(value: unknown, report: Report): Json | undefined;
@@ -62,6 +64,7 @@ export const ordered = {
   default: true,
   sensitive: true,
   sortable: true,
+  orderable: true,
   operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "null"],
   compare: compareScalars,
 } satisfies Partial<FieldType>;

@@ -2,7 +2,7 @@ import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { BUCKET_BYTES } from "../../store/budget.ts";
-import { buckets } from "../../store/subjects.ts";
+import { buckets, type Home } from "../../store/subjects.ts";
 import type { Consistency, KvEntry } from "../../store/types.ts";
 import type { OrbDocument } from "../document/document.ts";
 import { isOrbId } from "../document/ids.ts";
@@ -46,6 +46,7 @@ interface Recent {
   time: number;
   live: LiveOrb | null;
   fence: Fence | undefined;
+  pending: readonly Home[] | undefined;
 }
 
 /** Returns the definition of the last read, for speculative reads while the current one is read. */
@@ -83,7 +84,8 @@ async function readLive(
   if (known !== undefined && known.revision === revision && known.time === time) return known;
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
-  const read = { revision, time, live, fence: live?.fence ?? entry.json<LiveRecord>().fence };
+  const { fence, work } = entry.json<LiveRecord>();
+  const read = { revision, time, live, fence, pending: work?.claims };
   recent.set(orb, read);
   return read;
 }
@@ -186,11 +188,13 @@ export async function definitionFor(
   const head = await orbHead(deps, orb);
   if (!exists(head)) return null;
   const { revision, document } = await basisFor(deps, orb, head);
-  return { orb, revision, document, compiled: compiled(orb, revision, document), fence: read?.fence };
+  const waiting = { fence: read?.fence, pending: read?.pending };
+  return { orb, revision, document, compiled: compiled(orb, revision, document), ...waiting };
 }
 
 function liveFrom(record: LiveRecord): LiveOrb | null {
-  const { orb, revision, document, fence } = record;
+  const { orb, revision, document, fence, work } = record;
   if (document === null) return null;
-  return { orb, revision, document, compiled: compiled(orb, revision, document), fence };
+  const pending = work?.claims;
+  return { orb, revision, document, compiled: compiled(orb, revision, document), fence, pending };
 }

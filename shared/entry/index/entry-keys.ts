@@ -105,7 +105,8 @@ function holdsAll({ head }: LoadedEntry, keys: readonly string[] | undefined): b
   return keys?.every((key) => head.claims.includes(key) || head.liveClaims?.includes(key) === true) === true;
 }
 
-const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.join() === b?.join();
+/** Keys contain no line breaks. */
+const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.join("\n") === b?.join("\n");
 
 export interface ReservationState {
   known: Map<string, number>;

@@ -4,6 +4,7 @@
  * - `u.<field>.<token>`: the entry owns a unique value
  * - `e.<field>.<token>`: a field has a value
  * - `r.<field>.<target id>`: a field refers to another entry
+ * - `o.<field>.<value as JSON>`: a field with an ordered index has a value, or none (`null`)
  */
 import { base64url } from "jose";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
@@ -15,6 +16,7 @@ import type { Config } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
+import { type OrderedValue, orderedValue } from "./ordered-value.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
 const encoder = new TextEncoder();
@@ -159,6 +161,19 @@ export function isEqualityKey(key: string): boolean {
   return key.startsWith("e.");
 }
 
+export function isOrderedKey(key: string): boolean {
+  return key.startsWith("o.");
+}
+
+/** Returns whether readers check every message of the key's index, so that it may be written without the entry. */
+export function isHintKey(key: string): boolean {
+  return isEqualityKey(key) || isOrderedKey(key);
+}
+
+export function orderedKey(field: string, value: OrderedValue): string {
+  return `o.${field}.${JSON.stringify(value)}`;
+}
+
 export function referenceKey(field: string, target: string): string {
   return `r.${field}.${target}`;
 }
@@ -186,19 +201,22 @@ export async function indexKeysOf(
   for (const field of schema.references) {
     for (const target of referenceTargets(field, plain)) keys.add(referenceKey(field.name, target));
   }
+  for (const field of schema.ordered) keys.add(orderedKey(field.name, orderedValue(field, plain)));
   return [...keys].sort();
 }
 
 export interface IndexKey {
-  kind: "u" | "e" | "r";
+  kind: "u" | "e" | "r" | "o";
   field: string;
-  /** Hash of the value, or the id of the referenced entry. */
+  /** Hash of the value, the id of the referenced entry, or the value as JSON. */
   token: string;
 }
 
 export function parseKey(key: string): IndexKey {
-  const [kind, field = "", token = ""] = key.split(".");
-  return { kind: kind === "u" || kind === "e" ? kind : "r", field, token };
+  const kind = key.slice(0, 1);
+  const dot = key.indexOf(".", 2);
+  const [field, token] = dot < 0 ? [key.slice(2), ""] : [key.slice(2, dot), key.slice(dot + 1)];
+  return { kind: kind === "u" || kind === "e" || kind === "o" ? kind : "r", field, token };
 }
 
 export function keySubject(address: EntryAddress, key: string): string {
@@ -208,6 +226,8 @@ export function keySubject(address: EntryAddress, key: string): string {
       return subjects.unique(address, field, token);
     case "e":
       return subjects.equality(address, field, token);
+    case "o":
+      return subjects.orderedLog(address, field);
     default:
       return subjects.reference(token, address, field);
   }

@@ -1,6 +1,7 @@
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
-import { keySubject, parseKey } from "./index-keys.ts";
+import { isOrderedKey, keySubject, parseKey } from "./index-keys.ts";
+import { changeBody, type OrderedChange, type OrderedValue } from "./ordered-value.ts";
 
 const FREED_SECONDS = 1;
 
@@ -28,6 +29,7 @@ export function keyMessages(
   const messages: Append[] = [];
   const touched = new Set<string>();
   for (const key of change.adds) {
+    if (isOrderedKey(key)) continue;
     const subject = keySubject(address, key);
     const { kind, token } = parseKey(key);
     if (kind === "u") {
@@ -41,6 +43,7 @@ export function keyMessages(
     }
   }
   for (const key of change.frees) {
+    if (isOrderedKey(key)) continue;
     const seq = known.get(key);
     messages.push({
       subject: keySubject(address, key),
@@ -50,7 +53,25 @@ export function keyMessages(
       ...(seq === undefined ? {} : { expect: { seq } }),
     });
   }
-  return messages;
+  return [...messages, ...orderedMessages(address, change)];
+}
+
+/** Returns the changes of ordered indexes, one message for each field. */
+function orderedMessages(address: EntryAddress, change: KeyChange): Append[] {
+  const changes = new Map<string, OrderedChange>();
+  for (const part of ["adds", "frees"] as const) {
+    for (const key of change[part]) {
+      if (!isOrderedKey(key)) continue;
+      const { field, token } = parseKey(key);
+      const known = changes.get(field) ?? { id: address.id, adds: [], drops: [] };
+      changes.set(field, known);
+      (part === "adds" ? known.adds : known.drops).push(JSON.parse(token) as OrderedValue);
+    }
+  }
+  return [...changes].map(([field, one]) => ({
+    subject: subjects.orderedLog(address, field),
+    data: changeBody(one),
+  }));
 }
 
 /**
@@ -61,7 +82,7 @@ export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>
     keys
       .map(parseKey)
-      .filter(({ kind }) => kind !== "u")
+      .filter(({ kind }) => kind !== "u" && kind !== "o")
       .map(({ field, token }) => ({ ...message, subject: subjects.late(address, field, token) }));
   return [
     ...marks(change.adds, { data: PRESENT, rollup: true }),

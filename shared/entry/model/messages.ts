@@ -1,7 +1,7 @@
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
-import { isEqualityKey } from "./index-keys.ts";
+import { isHintKey, isOrderedKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
@@ -104,6 +104,20 @@ export function onlyHints(write: EntryWrite): boolean {
     write.idempotency === undefined &&
     (write.guards ?? []).length === 0 &&
     (write.live ?? []).length === 0 &&
-    write.claims.adds.every(isEqualityKey)
+    write.claims.adds.every(isHintKey)
+  );
+}
+
+/** Returns whether a write of an existing entry changes no index but ordered ones, and nothing that is live. */
+export function onlyOrdered(write: EntryWrite): boolean {
+  return (
+    write.headSeq > 0 &&
+    write.snapshots.length === 1 &&
+    write.idempotency === undefined &&
+    write.index === undefined &&
+    (write.guards ?? []).length === 0 &&
+    (write.live ?? []).length === 0 &&
+    (write.hints ?? []).length === 0 &&
+    [...write.claims.adds, ...write.claims.frees].every(isOrderedKey)
   );
 }

@@ -18,6 +18,8 @@ export interface OrbContext {
   revision: number;
   compiled: CompiledOrb;
   fence?: Fence | undefined;
+  /** Schemas whose entries still wait for index keys of this definition. Their indexes may be incomplete. */
+  pending?: readonly Home[] | undefined;
 }
 
 /** An entry's newest revision, and where it is stored. */

@@ -8,6 +8,7 @@ import { type IndexEntry, readPlaces } from "../index/scan.ts";
 import { equalityToken, indexKind, uniqueTokens } from "../model/index-keys.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import { type Condition, isGroup, type Where } from "./parameters.ts";
+import { type OrderedContext, placesInRange } from "./ranges.ts";
 
 export const READ_LIMIT = REQUEST_ENTRIES;
 const WINDOW = 2000;
@@ -16,7 +17,7 @@ const MAX_INDEXED_VALUES = 20;
 
 /** How the candidates of a query were found: with which index, and by which fields. */
 export interface Found {
-  index: "none" | "id" | "unique" | "reference" | "equality";
+  index: "none" | "id" | "unique" | "reference" | "equality" | "ordered";
   fields: string[];
 }
 
@@ -110,6 +111,11 @@ function best(conditions: readonly Where[]): Cover | undefined {
     .sort((a, b) => a.rank - b.rank || a.conditions.length - b.conditions.length)[0];
 }
 
+/** Returns whether an index other than an ordered one may find the entries of a query. */
+export function hasIndex(conditions: readonly Where[]): boolean {
+  return best(conditions) !== undefined;
+}
+
 async function indexOf(
   schema: CompiledSchema,
   condition: Condition,
@@ -156,19 +162,31 @@ export async function readIndexes(
   return complete ? places : undefined;
 }
 
+interface CandidateOptions {
+  walking?: boolean;
+  most?: number;
+  context?: OrderedContext | undefined;
+}
+
 /**
  * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
  * @param walking whether the entries of a single value may be read in order of creation
  * @param most maximum number of candidates; with more, the plan is to read all entries
+ * @param context the definition, if ordered indexes may be used
  */
 export async function candidatesOf(
   deps: Deps,
   schema: CompiledSchema,
   wanted: readonly Where[],
-  { walking = false, most = READ_LIMIT }: { walking?: boolean; most?: number } = {},
+  { walking = false, most = READ_LIMIT, context }: CandidateOptions = {},
 ): Promise<Candidates> {
   const cover = best(wanted);
-  if (cover === undefined) return { kind: "all", by: EVERYTHING };
+  const inRange = async (): Promise<Candidates> => {
+    const found = await placesInRange(deps, schema, context, wanted, most);
+    if (found === undefined) return { kind: "all", by: EVERYTHING };
+    return { kind: "set", by: { index: "ordered", fields: [found.field] }, places: inOrder(found.places) };
+  };
+  if (cover === undefined) return inRange();
   const { conditions, rank } = cover;
   const names = new Set(conditions.map(({ subject }) => subject.name));
   const by: Found = { index: KINDS[rank] ?? "none", fields: [...names] };
@@ -184,7 +202,7 @@ export async function candidatesOf(
     Promise.all(byIndex("unique").map((one) => holders(deps, schema, one))),
     readIndexes(deps, schema, [...new Set(indexes.map(({ filter }) => filter))], most),
   ]);
-  if (places === undefined) return { kind: "all", by: EVERYTHING };
+  if (places === undefined) return inRange();
   const named = byIndex("id").flatMap(({ values }) => values.map((id) => placeOf(schema, String(id), 0)));
   return { kind: "set", by, places: inOrder([...named, ...owned.flat(), ...places]) };
 }

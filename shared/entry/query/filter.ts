@@ -4,6 +4,7 @@ import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/values.ts";
 import { containsText } from "../../kernel/search.ts";
 import { type Choice, resolveField } from "../model/localize.ts";
+import { sortedText } from "../model/ordered-value.ts";
 import {
   type Condition,
   isGroup,
@@ -137,13 +138,10 @@ function holds(where: Where, entry: FilterInput, choice: Choice | undefined): bo
 
 export type SortValue = string | number | boolean | null;
 
-/** Sorting compares only this many characters, because cursors contain the sort values of the last entry. */
-const SORTED_CHARACTERS = 200;
-
 function sortValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {
   const value =
     subject.kind === "property" ? entry[subject.name] : (candidates(subject.field, entry, choice)[0] ?? null);
-  if (typeof value === "string") return value.slice(0, SORTED_CHARACTERS);
+  if (typeof value === "string") return sortedText(value);
   return typeof value === "number" || typeof value === "boolean" ? value : null;
 }
 

@@ -7,6 +7,7 @@ import type { Choice } from "../model/localize.ts";
 import { candidatesOf } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
+import type { OrderedContext } from "./ranges.ts";
 import type { Tally } from "./tally.ts";
 
 /** Describes a list of entries: which index it uses, and how entries are read and shown. */
@@ -21,6 +22,8 @@ export interface Collection<T> {
   places?: readonly IndexEntry[];
   /** Undefined if the list has several schemas. */
   schema: CompiledSchema | undefined;
+  /** The definition, if ordered indexes may be used. */
+  context?: OrderedContext;
   /**
    * Reads entries. The result contains undefined for each entry that the caller may not see or that is not part of the
    * list.
@@ -114,7 +117,9 @@ async function placesFor<T>(deps: Deps, list: Collection<T>, query: ListQuery): 
   const most = list.budget.entries;
   if (list.places !== undefined) return { places: list.places, complete: true };
   const plan =
-    schema === undefined ? undefined : await candidatesOf(deps, schema, query.conditions, { most });
+    schema === undefined
+      ? undefined
+      : await candidatesOf(deps, schema, query.conditions, { most, context: list.context });
   if (plan !== undefined) tally.by = plan.by;
   if (plan?.kind === "set") return { places: plan.places, complete: true };
   const { places, complete } = await readPlaces(deps.store, [{ orb, filter: index, first: most + 1 }], most);

@@ -6,21 +6,30 @@ import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
 import { type Position, positionAt, refusedCursor } from "../model/cursor.ts";
-import { type Candidates, candidatesOf, idsTellTime, tooBroad } from "./candidates.ts";
+import { type Candidates, candidatesOf, hasIndex, idsTellTime, tooBroad } from "./candidates.ts";
 import { cut, endedEarly, fitting, type ListPage, positionIn, signatureOf } from "./cut.ts";
 import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
 import { type ListStep, scanAll, scanByValue, scanKnown } from "./list-scan.ts";
 import { CHUNK, type Collection, eachMatch, type Match, readAll, readMatching } from "./matching.ts";
+import { orderedPlan } from "./ordered.ts";
 import { BY_CREATION } from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
+import { hasOtherRange } from "./ranges.ts";
 
 const PASSED = 2000;
+
+interface StepLimits {
+  most?: number;
+  known?: boolean;
+  repeats?: boolean;
+}
 
 /**
  * Reads entries in order of creation until the page is full. Ends the page early after as many entries as the budget
  * allows.
  * @param options.most the result is undefined if reading this many entries does not fill the page
  * @param options.known whether the scan yields all entries at once
+ * @param options.repeats whether the list itself drops entries that the scan yields twice
  */
 async function pageOfSteps<T>(
   deps: Pick<Deps, "config">,
@@ -28,7 +37,7 @@ async function pageOfSteps<T>(
   query: ListQuery,
   scan: AsyncGenerator<ListStep[]>,
   signed: string,
-  { most = Number.POSITIVE_INFINITY, known = false }: { most?: number; known?: boolean } = {},
+  { most = Number.POSITIVE_INFINITY, known = false, repeats = false }: StepLimits = {},
 ): Promise<ListPage<T> | undefined> {
   const found: Match<T>[] = [];
   const positions = new Map<IndexEntry, Position>();
@@ -41,7 +50,7 @@ async function pageOfSteps<T>(
   // An entry that was purged and created again with the same id is in the list twice.
   const seen = new Set<string>();
   for await (const steps of scan) {
-    const window = steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
+    const window = repeats ? steps : steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
     for (let at = 0; at < window.length && !full(); size = CHUNK) {
       if (read >= limit && reached !== undefined) {
         if (!known && most <= limit) return undefined;
@@ -114,6 +123,43 @@ async function pageOfSorted<T>(
 }
 
 /**
+ * Maximum number of entries to read in the order of an ordered index, if another index may leave fewer entries to sort.
+ */
+const TRIED = 500;
+
+/** Reads a page in a sort order other than by creation, from an ordered index if there is one. */
+async function pageInSortOrder<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  after: Position | undefined,
+  signed: string,
+): Promise<ListPage<T>> {
+  const { schema, context, tally } = list;
+  const walk = async (most?: number) => {
+    const plan = await orderedPlan(deps, list, query, after);
+    if (plan === undefined) return undefined;
+    tally.by = { index: "ordered", fields: query.sort.map(({ subject }) => subject.name) };
+    tally.order = "index";
+    const limits = { repeats: true, ...(most === undefined ? {} : { most }) };
+    return pageOfSteps(deps, plan.list, plan.query, plan.steps, signed, limits);
+  };
+  const narrows = schema !== undefined && (hasIndex(query.conditions) || hasOtherRange(query));
+  const page = await walk(narrows ? TRIED : undefined);
+  if (page !== undefined) return page;
+  tally.visible = 0;
+  const most = list.budget.entries;
+  const plan = narrows ? await candidatesOf(deps, schema, query.conditions, { most, context }) : undefined;
+  if (plan?.kind !== "set") {
+    const all = narrows ? await walk() : undefined;
+    return all ?? pageOfSorted(deps, list, query, after, signed);
+  }
+  tally.by = plan.by;
+  tally.candidates = plan.places.length;
+  return pageOfSorted(deps, list, query, after, signed, plan.places);
+}
+
+/**
  * Returns the total number of entries. Without filters, the index tells it; otherwise they are counted one by one, as
  * many as the budget allows.
  */
@@ -161,7 +207,11 @@ async function pageInOrder<T>(
   const plan: Candidates | undefined =
     schema === undefined || after?.kind === "index" || after?.kind === "order"
       ? undefined
-      : await candidatesOf(deps, schema, query.conditions, { walking: !ofSet, most });
+      : await candidatesOf(deps, schema, query.conditions, {
+          walking: !ofSet,
+          most,
+          context: list.context,
+        });
   if (plan?.kind === "set" && schema !== undefined) {
     tally.by = plan.by;
     tally.candidates = plan.places.length;
@@ -205,12 +255,13 @@ export async function readListPage<T>(
   const signed = signatureOf(list, query);
   const after = query.cursor === undefined ? undefined : await positionIn(deps, query.cursor, signed);
   const read = async (): Promise<ListPage<T>> => {
-    if (creationOrder(query) === undefined) return pageOfSorted(deps, list, query, after, signed);
-    const [page, total] = await Promise.all([
-      pageInOrder(deps, list, query, after, signed),
-      query.count ? countOf(deps, listWith(budget()), query) : {},
-    ]);
-    return { ...page, ...total };
+    const total = () => (query.count ? countOf(deps, listWith(budget()), query) : {});
+    if (creationOrder(query) === undefined) {
+      const page = await pageInSortOrder(deps, list, query, after, signed);
+      return page.total === undefined ? { ...page, ...(await total()) } : page;
+    }
+    const [page, counted] = await Promise.all([pageInOrder(deps, list, query, after, signed), total()]);
+    return { ...page, ...counted };
   };
   const page = await read();
   return query.explain ? { ...page, explain: list.tally.explain() } : page;

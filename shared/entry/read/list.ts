@@ -103,6 +103,7 @@ function collectionOf(
     scope: `live/${schema.module}/${schema.home.schema}/${input.latest === true ? "latest" : ""}`,
     index: subjects.schemaIndex(address),
     schema: comparableBy(schema, caller),
+    context: orb,
     async read(places, maxBytes) {
       const ids = places.map(({ id }) => id);
       const found =

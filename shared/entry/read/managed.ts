@@ -92,6 +92,7 @@ function collectionOf(
     scope: scopeOf(schemas, status),
     index,
     schema: one,
+    context,
     async read(places, maxBytes) {
       const logs = places.map((place) =>
         homes !== undefined && !homes.has(homeKey(place)) ? undefined : subjects.entryLog({ orb, ...place }),

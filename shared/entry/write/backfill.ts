@@ -3,7 +3,7 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
-import { Conflict } from "../../store/types.ts";
+import { type Append, Conflict } from "../../store/types.ts";
 import { inBatches } from "../index/batches.ts";
 import { entryKeys, readReservations } from "../index/entry-keys.ts";
 import { isUniqueKey } from "../model/index-keys.ts";
@@ -130,6 +130,13 @@ async function readMissing(
   return missingNow;
 }
 
+/** Keeps only one message of each subject that a message replaces or reserves. A batch may do that only once. */
+function distinct(messages: readonly Append[]): Append[] {
+  const appended = ({ rollup, expect }: Append) => rollup !== true && expect === undefined;
+  const once = new Map(messages.filter((m) => !appended(m)).map((message) => [message.subject, message]));
+  return [...once.values(), ...messages.filter(appended)];
+}
+
 /**
  * Writes a group of index keys. Returns those to try again, because another entry seems to have the same unique value.
  * @throws Conflict if one of the entries changed; nothing was written
@@ -169,8 +176,7 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
     const change = { adds: [key], frees: [] };
     return [...keyMessages(address, change, known), ...lateMarks(address, change)];
   });
-  // A batch may write each subject only once.
-  const once = [...new Map(messages.map((message) => [message.subject, message])).values()];
+  const once = distinct(messages);
   const [first] = free;
   if (first === undefined || once.length === 0) return doubtful;
   // For unique values, the write must fail if the entry has changed. Readers check all other index keys against the

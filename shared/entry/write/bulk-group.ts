@@ -5,6 +5,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
+import { tendIndexes } from "../ordered/upkeep.ts";
 import type { NewEntry } from "./create.ts";
 
 export interface Item {
@@ -50,6 +51,7 @@ export async function writeTogether(
   const stream = streams.orb(orb);
   try {
     await deps.store.batch(stream, merged(orb, items));
+    for (const { by, write } of items) tendIndexes(deps, by, write.address, write.claims.adds);
     return true;
   } catch (error) {
     if (error instanceof Conflict || error instanceof StreamMissing) return false;

@@ -4,8 +4,9 @@ import { streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
 import { isUniqueKey } from "../model/index-keys.ts";
 import { keyMessages, lateMarks } from "../model/key-messages.ts";
-import { type EntryWrite, messagesOf, onlyHints } from "../model/messages.ts";
+import { type EntryWrite, messagesOf, onlyHints, onlyOrdered } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
+import { tendIndexes } from "../ordered/upkeep.ts";
 import { appendFenced } from "./fenced.ts";
 
 /**
@@ -22,11 +23,25 @@ export async function commit(
   write: EntryWrite,
   options: { atomic?: boolean } = {},
 ): Promise<number> {
+  const seq = await send(deps, by, write, options);
+  tendIndexes(deps, by, write.address, write.claims.adds);
+  return seq;
+}
+
+async function send(
+  deps: Deps,
+  by: OrbContext,
+  write: EntryWrite,
+  options: { atomic?: boolean },
+): Promise<number> {
   const stream = streams.orb(write.address.orb);
   const fence = fenceGuard(by.orb, by.fence);
   const alone = messagesOf(write);
   const [only] = alone;
   if (alone.length === 1 && only !== undefined) return appendFenced(deps, by, write, [only]);
+  // Readers of ordered indexes check every change, so the changes may precede the revision without being atomic.
+  if (options.atomic !== true && deps.config.replicas === 1 && onlyOrdered(write))
+    return appendFenced(deps, by, write, alone);
   // With replicas, an atomic batch costs little more than separate messages, and leaves no messages behind if it fails.
   if (options.atomic !== true && deps.config.replicas === 1 && onlyHints(write)) {
     // The entry is new, so no other process writes to its log. Expect an unchanged definition instead of an empty log.

@@ -11,6 +11,8 @@ import type { Deps } from "../../deps.ts";
 import { nullOnConflict } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
+import { isOrderedKey } from "../model/index-keys.ts";
+import { keyMessages } from "../model/key-messages.ts";
 import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
@@ -73,8 +75,12 @@ async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, 
     updatedBy: PLATFORM,
     through: undefined,
     values: before.values,
+    claims: before.claims,
     defRevision: before.defRevision,
   };
   const message = { subject: subjects.entryLog(address), data: JSON.stringify(restored), expect: { seq } };
-  await nullOnConflict(deps.store.append(streams.orb(address.orb), message));
+  // A compaction may have dropped the previous values from the ordered indexes already, so add them again.
+  const adds = before.claims.filter((key) => isOrderedKey(key) && !made.claims.includes(key));
+  const messages = [...keyMessages(address, { adds, frees: [] }), message];
+  await nullOnConflict(deps.store.pipeline(streams.orb(address.orb), messages));
 }

@@ -9,7 +9,7 @@ import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { withReservations } from "../../entry/index/entry-keys.ts";
 import { readableIn } from "../../entry/model/fields.ts";
-import { isEqualityKey } from "../../entry/model/index-keys.ts";
+import { isHintKey, isOrderedKey } from "../../entry/model/index-keys.ts";
 import { keyChange } from "../../entry/model/key-messages.ts";
 import { storedInput } from "../../entry/model/known.ts";
 import { maskValues } from "../../entry/model/masking.ts";
@@ -22,6 +22,7 @@ import {
   parseEntry,
 } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, effective, type StoredValue } from "../../entry/model/snapshot.ts";
+import { tendIndexes } from "../../entry/ordered/upkeep.ts";
 import { admitted } from "../../entry/write/admitted.ts";
 import { commit } from "../../entry/write/commit.ts";
 import { planNew } from "../../entry/write/create.ts";
@@ -255,12 +256,14 @@ async function change(
   // The deletion also removed the entry from lists, so add it again.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};
-  const hintsOnly = [...claims.adds, ...claims.frees].every(isEqualityKey);
+  const hintsOnly = [...claims.adds, ...claims.frees].every(isHintKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
     // Append messages one by one, because atomic batches are slow and many callers may write the same entry. Keep old
-    // index keys, because removing them could remove keys that the next writer adds.
-    const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees: [] } });
+    // index keys, because removing them could remove keys that the next writer adds. Ordered indexes can tell.
+    const frees = claims.frees.filter(isOrderedKey);
+    const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees } });
     await appendFenced(deps, live, write, messages);
+    tendIndexes(deps, live, address, claims.adds);
     return snapshot;
   }
   const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);

@@ -224,8 +224,9 @@ function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
     const old = before.byHome.get(homeKey(schema.home));
     const changed = [...schema.fields.values()].some((field) => {
       const was = old?.fields.get(field.name);
-      const special = field.indexed || field.unique || field.target !== undefined;
-      return special && (was === undefined || was.indexed !== field.indexed || was.unique !== field.unique);
+      const special = field.indexed || field.ordered || field.unique || field.target !== undefined;
+      if (!special || was === undefined) return special;
+      return was.indexed !== field.indexed || was.ordered !== field.ordered || was.unique !== field.unique;
     });
     return changed;
   });

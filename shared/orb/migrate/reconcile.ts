@@ -31,6 +31,7 @@ import {
 import type { Deps } from "../../deps.ts";
 import { inBatches } from "../../entry/index/batches.ts";
 import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate/publishing.ts";
+import { compactSchemas } from "../../entry/ordered/upkeep.ts";
 import { warnOfShared } from "../../entry/write/backfill.ts";
 import { orbStreamConfig } from "../../store/broker/provision.ts";
 import { BUCKET_BYTES, indexBytes, ReadBudget } from "../../store/budget.ts";
@@ -88,6 +89,7 @@ async function doWork(
       schema,
     );
     if (duplicates.length > 0) warnOfShared(deps, schema);
+    await compactSchemas(deps, current.record, [schema]);
   }
 }
 

@@ -8,7 +8,9 @@ import { compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
 import type { ExistingOrb, OrbHead } from "../../definition/stored/history.ts";
 import { startHeartbeat } from "../../definition/stored/importing.ts";
+import { definitionFor } from "../../definition/stored/live.ts";
 import type { Deps } from "../../deps.ts";
+import { compactSchemas } from "../../entry/ordered/upkeep.ts";
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { Conflict } from "../../store/types.ts";
@@ -64,6 +66,7 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
     for (const move of movesTo(line.status, published === null ? null : document)) {
       own = await move(deps, actor, { orb, ifMatch: own.revision });
     }
+    await compactImported(deps, orb);
     return { orb: await readOrb(deps, orb), entries };
   } catch (error) {
     const ours = await giveUp(deps, actor, orb, own);
@@ -78,6 +81,16 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
     );
   } finally {
     await stopSigns();
+  }
+}
+
+/** Brings the ordered indexes into the form that readers use. If this fails, the next readers do it. */
+async function compactImported(deps: Deps, orb: string): Promise<void> {
+  try {
+    const definition = await definitionFor(deps, orb);
+    if (definition !== null) await compactSchemas(deps, definition, definition.compiled.byHome.values());
+  } catch (error) {
+    deps.log.warn("ordered indexes of an import are compacted later", { orb, error: String(error) });
   }
 }
 

@@ -96,6 +96,12 @@ export class CachedIndex {
     this.#bodies.splice(at, 1);
   }
 
+  /** Removes the messages before a sequence, which no reader needs any more. */
+  trim(before: number): void {
+    const count = this.#at(before);
+    for (const list of [this.#seqs, this.#times, this.#names, this.#bodies]) list.splice(0, count);
+  }
+
   apply(message: Message): void {
     const replaced = Number(message.headers.last("Nats-Last-Sequence") ?? 0);
     if (message.header("Nats-Rollup") !== undefined && replaced > 0) this.#remove(replaced);

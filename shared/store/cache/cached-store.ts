@@ -25,7 +25,7 @@ import { withGroupCommit } from "../broker/group-commit.ts";
 import { MULTI_LAST_LIMIT } from "../broker/read.ts";
 import { isMarker, kvEntry, type OpenStore, openStore } from "../broker/store.ts";
 import type { ConnectOptions } from "../client/connection.ts";
-import { FOLLOWED, isIndexFilter, isStateSubject, kvSubject, streams } from "../subjects.ts";
+import { FOLLOWED, isIndexFilter, isOrderedLog, isStateSubject, kvSubject, streams } from "../subjects.ts";
 import type { ReadOptions, Store } from "../types.ts";
 import type { DependencyTracker } from "./dependencies.ts";
 import type { CacheOptions, CacheStats } from "./options.ts";
@@ -136,7 +136,8 @@ export function cachedStore(
       try {
         return await store.purge(stream, filter, purge);
       } finally {
-        cache.invalidate(stream);
+        // Nothing reads the removed part of the log of an ordered index any more.
+        if (!isOrderedLog(filter)) cache.invalidate(stream);
       }
     },
     async close() {

@@ -4,6 +4,7 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
 import { indexBytes } from "../budget.ts";
 import type { Message } from "../client/message.ts";
+import { LOG_START, logOfRoot } from "../subjects.ts";
 import { CachedIndex } from "./cached-index.ts";
 import type { Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
@@ -84,6 +85,7 @@ export class IndexCache {
   apply(message: Message): void {
     if (this.#known.size === 0) return;
     const { subject } = message;
+    this.#trim(message);
     for (const filter of [subject, `${subject.slice(0, subject.lastIndexOf(".") + 1)}*`]) {
       const known = this.#known.get(filter);
       if (known?.state === "loading") known.queued.push(message);
@@ -92,6 +94,14 @@ export class IndexCache {
         if (!fits) this.#known.delete(filter);
       }
     }
+  }
+
+  /** After a new root of an ordered index, removes the part of its log that the root includes. */
+  #trim(message: Message): void {
+    const log = logOfRoot(message.subject);
+    const known = log === undefined ? undefined : this.#known.get(log);
+    if (known?.state !== "known") return;
+    this.#modify(known, () => known.index.trim(Number(message.header(LOG_START) ?? 0)));
   }
 
   invalidate(feed: Feed): void {

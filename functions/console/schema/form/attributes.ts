@@ -221,6 +221,16 @@ export const ATTRIBUTES = {
       when: (owner) => rules(owner)?.unique === true && owner.object.list !== true,
     },
     { name: "sensitive", control: "flag", half: true, when: (owner) => rules(owner)?.sensitive === true },
+    {
+      name: "index",
+      control: "choice",
+      options: ["ordered"],
+      none: "noIndex",
+      half: true,
+      when: (owner) =>
+        rules(owner)?.orderable === true &&
+        ["list", "translatable", "marketSpecific", "sensitive"].every((flag) => owner.object[flag] !== true),
+    },
     limit("min", "value"),
     limit("max", "value"),
     limit("min", "length", "minLength"),

@@ -1,0 +1,39 @@
+/** Values of fields with an ordered index, in the form in which the index compares them. */
+import type { CompiledField } from "../../definition/compile.ts";
+
+/** Null means that the entry has no value. */
+export type OrderedValue = string | number | null;
+
+/** Sorting compares only this many characters, because cursors and indexes contain the values. */
+export const SORTED_CHARACTERS = 200;
+
+export function sortedText(text: string): string {
+  return text.length > SORTED_CHARACTERS ? text.slice(0, SORTED_CHARACTERS) : text;
+}
+
+/** Returns the value under which an ordered index lists an entry. */
+export function orderedValue(field: CompiledField, values: Readonly<Record<string, unknown>>): OrderedValue {
+  const value = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
+  if (typeof value === "string") return sortedText(value);
+  return typeof value === "number" ? value : null;
+}
+
+/** A change of an ordered index: an entry got some values, and perhaps lost others. */
+export interface OrderedChange {
+  id: string;
+  adds: OrderedValue[];
+  /** Values that the entry has no longer, if its next revision was stored. Readers and compactions check that. */
+  drops: OrderedValue[];
+}
+
+/** Stored body of a change. */
+type StoredChange = [id: string, adds: OrderedValue[], drops?: OrderedValue[]];
+
+export function changeBody({ id, adds, drops }: OrderedChange): string {
+  const body: StoredChange = drops.length === 0 ? [id, adds] : [id, adds, drops];
+  return JSON.stringify(body);
+}
+
+export function changeIn([id, adds, drops = []]: StoredChange): OrderedChange {
+  return { id, adds, drops };
+}

@@ -1,0 +1,273 @@
+/**
+ * Compaction of an ordered index: takes changes from the log into the root, and pairs from the root into pages.
+ *
+ * Each step writes new pages and the root in one atomic batch, which expects the root that the step has read. So of two
+ * compactions at the same time, one has no effect, and a compaction that breaks off leaves nothing behind.
+ */
+import type { Fence } from "../../definition/live-orb.ts";
+import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { Deps } from "../../deps.ts";
+import { LOG_START, streams, subjects } from "../../store/subjects.ts";
+import { type Append, Conflict, type Store } from "../../store/types.ts";
+import { readPage } from "../index/scan.ts";
+import { GONE_SECONDS } from "../model/messages.ts";
+import { changeIn } from "../model/ordered-value.ts";
+import { nullIfMissing } from "../model/resolve.ts";
+import { lost } from "./lost.ts";
+import { parsedRoot } from "./open.ts";
+import {
+  comparePairs,
+  countBefore,
+  type OrderedField,
+  type PagePlace,
+  type Pair,
+  pageBody,
+  pairKey,
+  type Root,
+  rootBody,
+} from "./pages.ts";
+import { PageGone, readPages } from "./scan.ts";
+
+export interface CompactionLimits {
+  /** Changes that one compaction takes from the log. */
+  changes: number;
+  /** Pairs that the root keeps outside of pages. */
+  recent: number;
+  /** Pairs of a page. */
+  page: number;
+  /** Included changes that stay in the log, before it is shortened. */
+  dead: number;
+}
+
+export const LIMITS: CompactionLimits = { changes: 8_000, recent: 1_000, page: 1_000, dead: 1_000 };
+
+/** Maximum size of a page and of the recent pairs in the root, in characters. */
+const PAGE_SIZE = 96 * 1024;
+/** Pages that one step reads and replaces. */
+const PAGES_PER_STEP = 24;
+/** Approximate characters that each pair needs beside its value. */
+const PAIR_SIZE = 40;
+
+/** A pair that a compaction adds, or a pair that it removes because the entry has another value. */
+interface Item {
+  pair: Pair;
+  added: boolean;
+}
+
+export interface Compaction {
+  deps: Pick<Deps, "store">;
+  index: OrderedField;
+  fence: Fence | undefined;
+  limits: CompactionLimits;
+}
+
+/** A root with the sequence of its message. */
+interface CurrentRoot {
+  root: Root;
+  seq: number;
+}
+
+function sizeOf(pairs: readonly Pair[]): number {
+  return pairs.reduce(
+    (sum, { value }) => sum + PAIR_SIZE + (typeof value === "string" ? value.length : 0),
+    0,
+  );
+}
+
+/**
+ * Takes changes from the log into the index.
+ * @returns the number of changes that it took, 0 if the log has fewer than `least`
+ * @throws Conflict if another compaction or another definition came first
+ */
+export async function compact(compaction: Compaction, least: number): Promise<number> {
+  const { deps, index, limits } = compaction;
+  const { store } = deps;
+  const stream = streams.orb(index.orb);
+  const log = subjects.orderedLog(index, index.field);
+  const message = await nullIfMissing(store.get(stream, subjects.orderedRoot(index, index.field)));
+  const current: CurrentRoot = { root: parsedRoot(message), seq: message?.seq ?? 0 };
+  const { root } = current;
+  const page = await readPage(store, index.orb, log, { fromSeq: root.upTo + 1, limit: limits.changes });
+  const last = page.messages.at(-1);
+  if (last === undefined || page.messages.length < least) return 0;
+
+  const items = new Map<string, Item>();
+  for (const pair of root.gone) items.set(pairKey(pair), { pair, added: false });
+  for (const pair of root.recent) items.set(pairKey(pair), { pair, added: true });
+  const added = new Map<string, number>();
+  const dropped = new Map<string, { pair: Pair; seq: number }>();
+  for (const change of page.messages) {
+    const { id, adds, drops } = changeIn(change.json());
+    for (const value of drops) dropped.set(pairKey({ value, id }), { pair: { value, id }, seq: change.seq });
+    for (const value of adds) {
+      const key = pairKey({ value, id });
+      added.set(key, change.seq);
+      items.set(key, { pair: { value, id }, added: true });
+    }
+  }
+  const drops = [...dropped].map(([key, drop]) => ({ ...drop, since: added.get(key) ?? root.upTo }));
+  for (const pair of await lost(store, index, drops)) items.set(pairKey(pair), { pair, added: false });
+
+  const shortens = root.dead >= limits.dead;
+  const rest = await moveToPages(compaction, current, [...items.values()]);
+  const sorted = rest.sort((a, b) => comparePairs(a.pair, b.pair));
+  await replaceRoot(compaction, current, [], {
+    upTo: last.seq,
+    dead: (shortens ? 0 : root.dead) + page.messages.length,
+    pages: current.root.pages,
+    recent: sorted.filter((item) => item.added).map(({ pair }) => pair),
+    gone: current.root.pages.length === 0 ? [] : sorted.filter((item) => !item.added).map(({ pair }) => pair),
+  });
+  // Readers of the root check that the log still has the last change that the root includes. So keep that one.
+  if (shortens) await store.purge(stream, log, { beforeSeq: last.seq });
+  return page.messages.length;
+}
+
+/**
+ * Moves items into pages until few enough remain for the root. First moves those that share pages with many others.
+ * Updates `current`.
+ * @returns the remaining items
+ */
+async function moveToPages(
+  compaction: Compaction,
+  current: CurrentRoot,
+  items: readonly Item[],
+): Promise<Item[]> {
+  const { limits } = compaction;
+  let rest = [...items];
+  const isFew = () => rest.length <= limits.recent && sizeOf(rest.map(({ pair }) => pair)) <= PAGE_SIZE;
+  while (!isFew()) {
+    const { pages } = current.root;
+    const byPage = Map.groupBy(rest, ({ pair }) =>
+      Math.max(0, countBefore(pages, ({ first }) => comparePairs(first, pair) <= 0) - 1),
+    );
+    const chosen = [...byPage].sort((a, b) => b[1].length - a[1].length).slice(0, PAGES_PER_STEP);
+    await replacePages(compaction, current, new Map(chosen));
+    const moved = new Set(chosen.flatMap(([, some]) => some));
+    rest = rest.filter((item) => !moved.has(item));
+  }
+  return rest;
+}
+
+/** Writes new pages with the given items in place of the old ones. The root keeps its position in the log. */
+async function replacePages(
+  compaction: Compaction,
+  current: CurrentRoot,
+  items: ReadonlyMap<number, readonly Item[]>,
+): Promise<void> {
+  const { deps, index, limits } = compaction;
+  const { root } = current;
+  const old = root.pages.filter((_, number) => items.has(number));
+  const read = await readMany(
+    deps.store,
+    index,
+    old.map(({ name }) => name),
+  );
+  const most = Math.max(
+    limits.page,
+    Math.ceil(Math.sqrt(root.pages.reduce((sum, { pairs }) => sum + pairs, 0))),
+  );
+  const messages: Append[] = [];
+  const written = new Map<number, PagePlace[]>();
+  for (const [number, some] of items) {
+    const pairs = merged(read.get(root.pages[number]?.name ?? "") ?? [], some);
+    written.set(
+      number,
+      splitPairs(pairs, most).map((part) => {
+        const name = crypto.randomUUID();
+        messages.push({ subject: subjects.orderedPage(index, index.field, name), data: pageBody(part) });
+        return { name, pairs: part.length, first: part[0] ?? { value: null, id: "" } };
+      }),
+    );
+  }
+  for (const { name } of old) {
+    const subject = subjects.orderedPage(index, index.field, name);
+    messages.push({ subject, data: "", rollup: true, ttl: GONE_SECONDS });
+  }
+  const pages = root.pages.flatMap((place, number) => written.get(number) ?? [place]);
+  const next = root.pages.length === 0 ? (written.get(0) ?? []) : pages;
+  await replaceRoot(compaction, current, messages, { ...root, pages: next });
+}
+
+/** Reads pages in parts that are small reads. */
+async function readMany(
+  store: Store,
+  index: OrderedField,
+  names: readonly string[],
+): Promise<Map<string, Pair[]>> {
+  const all = new Map<string, Pair[]>();
+  for (let at = 0; at < names.length; at += 4) {
+    const some = await pagesOf(store, index, names.slice(at, at + 4));
+    for (const [name, pairs] of some) all.set(name, pairs);
+  }
+  return all;
+}
+
+async function pagesOf(
+  store: Store,
+  index: OrderedField,
+  names: readonly string[],
+): Promise<Map<string, Pair[]>> {
+  try {
+    return await readPages(store, index, names, "leader");
+  } catch (error) {
+    // Another compaction has replaced the page.
+    throw error instanceof PageGone ? new Conflict() : error;
+  }
+}
+
+function merged(pairs: readonly Pair[], items: readonly Item[]): Pair[] {
+  const all = new Map(pairs.map((pair) => [pairKey(pair), pair]));
+  for (const { pair, added } of items) {
+    if (added) all.set(pairKey(pair), pair);
+    else all.delete(pairKey(pair));
+  }
+  return [...all.values()].sort(comparePairs);
+}
+
+/** Splits pairs evenly into as many pages as they need. */
+function splitPairs(pairs: readonly Pair[], most: number): Pair[][] {
+  const count = Math.max(Math.ceil(pairs.length / most), Math.ceil(sizeOf(pairs) / PAGE_SIZE));
+  const parts: Pair[][] = [];
+  for (let part = 0; part < count; part++) {
+    const from = Math.round((part * pairs.length) / count);
+    parts.push(pairs.slice(from, Math.round(((part + 1) * pairs.length) / count)));
+  }
+  return parts.filter((part) => part.length > 0);
+}
+
+/** Writes a root and pages in one batch. Updates `current`. @throws Conflict if the root or the definition changed */
+async function replaceRoot(
+  { deps, index, fence }: Compaction,
+  current: CurrentRoot,
+  messages: readonly Append[],
+  root: Root,
+): Promise<void> {
+  const { orb } = index;
+  const guard: Append = {
+    subject: subjects.guard(orb, "order", 0),
+    data: "",
+    ttl: GONE_SECONDS,
+    expect: fenceGuard(orb, fence),
+  };
+  const next: Append = {
+    subject: subjects.orderedRoot(index, index.field),
+    data: rootBody(root),
+    rollup: true,
+    expect: { seq: current.seq },
+    headers: { [LOG_START]: String(root.upTo) },
+  };
+  current.seq = await deps.store.batch(streams.orb(orb), [guard, ...messages, next]);
+  current.root = root;
+}
+
+/** Compacts an index until its log is short. Returns false if another compaction is under way. */
+export async function compactFully(compaction: Compaction): Promise<boolean> {
+  try {
+    while ((await compact(compaction, 1)) > 0);
+    return true;
+  } catch (error) {
+    if (error instanceof Conflict) return false;
+    throw error;
+  }
+}

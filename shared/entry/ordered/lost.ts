@@ -1,0 +1,40 @@
+import { ReadBudget } from "../../store/budget.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import type { Store } from "../../store/types.ts";
+import { inBatches } from "../index/batches.ts";
+import { orderedKey } from "../model/index-keys.ts";
+import { parseEntry } from "../model/resolve.ts";
+import type { OrderedField, Pair } from "./pages.ts";
+
+/**
+ * Returns which pairs their entries have no longer. A pair may be older than its entry's revision, because writers add
+ * the pair first. So an entry has lost a pair only if a later revision does not have it.
+ * @param drops pairs that a write removed, and the sequence up to which they were added
+ */
+export async function lost(
+  plain: Store,
+  index: OrderedField,
+  drops: readonly { pair: Pair; seq: number; since: number }[],
+): Promise<Pair[]> {
+  const doubtful = drops.filter(({ seq, since }) => seq > since);
+  if (doubtful.length === 0) return [];
+  const logOf = ({ id }: Pair) => subjects.entryLog({ ...index, id });
+  const byLog = Map.groupBy(doubtful, ({ pair }) => logOf(pair));
+  const budget = new ReadBudget(Number.POSITIVE_INFINITY);
+  const store = budget.charging(plain);
+  const read = (logs: readonly string[], maxBytes: number) =>
+    store.getMany(streams.orb(index.orb), logs, { maxBytes });
+  const gone: Pair[] = [];
+  for await (const { wanted, result } of inBatches(budget, [...byLog.keys()], read)) {
+    for (const log of wanted) {
+      const entry = parseEntry(result.get(log));
+      for (const { pair, since } of byLog.get(log) ?? []) {
+        const key = orderedKey(index.field, pair.value);
+        const has = (keys: readonly string[] | null | undefined) => keys?.includes(key) === true;
+        const kept = entry !== null && (has(entry.head.claims) || has(entry.head.liveClaims));
+        if (!kept && (entry === null || entry.seq > since)) gone.push(pair);
+      }
+    }
+  }
+  return gone;
+}

@@ -1,0 +1,138 @@
+/**
+ * An ordered index lists the entries of a schema in the order of one field. Its parts are messages in the orb's stream:
+ * - the log: each write that gives an entry another value appends a change here
+ * - pages: sorted pairs of value and id, at most about a thousand. A page never changes.
+ * - the root: the list of pages, pairs that are in no page yet, and the position up to which the log is included
+ *
+ * Pairs are hints. An entry may have another value by now, so readers compare each pair with the entry. But an entry's
+ * pair is always there: in a page, in the root or in the log.
+ */
+import type { Home } from "../../store/subjects.ts";
+import type { OrderedValue } from "../model/ordered-value.ts";
+
+/** Identifies an ordered index. */
+export interface OrderedField extends Home {
+  orb: string;
+  field: string;
+}
+
+export interface Pair {
+  value: OrderedValue;
+  id: string;
+}
+
+/** Stored form of several pairs. */
+export interface Pairs {
+  values: OrderedValue[];
+  ids: string[];
+}
+
+export interface StoredPage extends Pairs {
+  v: 1;
+}
+
+/** A page in the list of pages. It has the pairs from its first one to the first one of the next page. */
+export interface PagePlace {
+  name: string;
+  pairs: number;
+  first: Pair;
+}
+
+export interface Root {
+  /** Sequence of the last change in the log that is included. 0 if there is no root yet. */
+  upTo: number;
+  /** Number of included changes that are still in the log. */
+  dead: number;
+  pages: PagePlace[];
+  /** Pairs that are in no page yet, in order. */
+  recent: Pair[];
+  /** Pairs that are still in a page, although their entries have another value. */
+  gone: Pair[];
+}
+
+export interface StoredRoot {
+  v: 1;
+  upTo: number;
+  dead: number;
+  pages: [name: string, pairs: number, value: OrderedValue, id: string][];
+  recent: Pairs;
+  gone: Pairs;
+}
+
+export const EMPTY: Root = { upTo: 0, dead: 0, pages: [], recent: [], gone: [] };
+
+export function rootOf(stored: StoredRoot): Root {
+  const { upTo, dead, pages, recent, gone } = stored;
+  return {
+    upTo,
+    dead,
+    pages: pages.map(([name, pairs, value, id]) => ({ name, pairs, first: { value, id } })),
+    recent: pairsOf(recent),
+    gone: pairsOf(gone),
+  };
+}
+
+export function rootBody({ upTo, dead, pages, recent, gone }: Root): string {
+  const stored: StoredRoot = {
+    v: 1,
+    upTo,
+    dead,
+    pages: pages.map(({ name, pairs, first }) => [name, pairs, first.value, first.id]),
+    recent: storedPairs(recent),
+    gone: storedPairs(gone),
+  };
+  return JSON.stringify(stored);
+}
+
+export function pageBody(pairs: readonly Pair[]): string {
+  const stored: StoredPage = { v: 1, ...storedPairs(pairs) };
+  return JSON.stringify(stored);
+}
+
+export function pairsOf({ values, ids }: Pairs): Pair[] {
+  return ids.map((id, at) => ({ value: values[at] ?? null, id }));
+}
+
+function storedPairs(pairs: readonly Pair[]): Pairs {
+  return { values: pairs.map(({ value }) => value), ids: pairs.map(({ id }) => id) };
+}
+
+/** Compares like the sort orders of lists. No value comes first, and numbers come before texts. */
+export function compareValues(a: OrderedValue, b: OrderedValue): number {
+  if (a === b) return 0;
+  if (a === null) return -1;
+  if (b === null) return 1;
+  if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+  return a < b ? -1 : 1;
+}
+
+export function comparePairs(a: Pair, b: Pair): number {
+  return compareValues(a.value, b.value) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+}
+
+/** Returns a text that is equal for equal pairs. */
+export function pairKey({ value, id }: Pair): string {
+  return `${id} ${JSON.stringify(value)}`;
+}
+
+/** Sorts pairs and removes duplicates. */
+export function sortedPairs(pairs: Iterable<Pair>): Pair[] {
+  const sorted = [...pairs].sort(comparePairs);
+  return sorted.filter((pair, at) => {
+    const before = sorted[at - 1];
+    return before === undefined || comparePairs(before, pair) !== 0;
+  });
+}
+
+/** Returns the number of items at the start of a sorted list that are before a position. */
+export function countBefore<T>(items: readonly T[], isBefore: (item: T) => boolean): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const item = items[middle];
+    if (item !== undefined && isBefore(item)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,82 @@
+/** Decides when ordered indexes are compacted: after reads that met a long log, and after some writes. */
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Deps } from "../../deps.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import { nullOnConflict } from "../../store/pages.ts";
+import { type EntryAddress, subjects } from "../../store/subjects.ts";
+import { isOrderedKey, parseKey } from "../model/index-keys.ts";
+import type { OrbContext } from "../model/resolve.ts";
+import { compact, compactFully, LIMITS } from "./compact.ts";
+import type { OrderedField } from "./pages.ts";
+
+/** A log of this many changes is compacted. */
+const LONG_LOG = 64;
+/** A compaction that takes longer than this many milliseconds counts as dead. */
+const PATIENCE_MS = 30_000;
+
+/** When the compaction of each index began that this process runs. */
+const running = new BoundedMap<string, number>(10_000);
+/** Changes that this process has written since its last compaction of each index. */
+const written = new BoundedMap<string, number>(10_000);
+
+type Definition = Pick<OrbContext, "orb" | "fence">;
+
+/**
+ * Compacts an index after the response if its log is long.
+ * @param logged number of changes in the log; undefined if they are too many to be read
+ */
+export function tendIndex(
+  deps: Deps,
+  { fence }: Definition,
+  index: OrderedField,
+  logged = Number.POSITIVE_INFINITY,
+): void {
+  if (logged < LONG_LOG || deps.readOnly === true) return;
+  const name = subjects.orderedLog(index, index.field);
+  const now = Date.now();
+  if (now - (running.get(name) ?? 0) < PATIENCE_MS) return;
+  running.set(name, now);
+  const compaction = { deps, index, fence, limits: LIMITS };
+  const work = async () => {
+    try {
+      await nullOnConflict(compact(compaction, LONG_LOG));
+    } finally {
+      running.delete(name);
+    }
+  };
+  deps.afterwards(
+    work().catch((error) => {
+      deps.log.warn("an ordered index was not compacted", { orb: index.orb, error: String(error) });
+    }),
+  );
+}
+
+/** Counts the changes of a write, and compacts the indexes that this process has changed often. */
+export function tendIndexes(
+  deps: Deps,
+  context: Definition,
+  { orb, type, schema }: EntryAddress,
+  keys: readonly string[],
+): void {
+  for (const key of keys) {
+    if (!isOrderedKey(key)) continue;
+    const index = { orb, type, schema, field: parseKey(key).field };
+    const name = subjects.orderedLog(index, index.field);
+    const count = (written.get(name) ?? 0) + 1;
+    written.set(name, count < LONG_LOG ? count : 0);
+    if (count >= LONG_LOG) tendIndex(deps, context, index);
+  }
+}
+
+/** Compacts the ordered indexes of some schemas until their logs are short. */
+export async function compactSchemas(
+  deps: Pick<Deps, "store">,
+  { fence }: Definition,
+  schemas: Iterable<CompiledSchema>,
+): Promise<void> {
+  for (const { orb, home, ordered } of schemas) {
+    for (const { name } of ordered) {
+      await compactFully({ deps, index: { orb, ...home, field: name }, fence, limits: LIMITS });
+    }
+  }
+}

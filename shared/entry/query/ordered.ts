@@ -1,0 +1,88 @@
+/** Plans of lists in the order of a field with an ordered index. */
+import type { Deps } from "../../deps.ts";
+import type { IndexEntry } from "../index/scan.ts";
+import { type Position, positionAt } from "../model/cursor.ts";
+import type { OrderedValue } from "../model/ordered-value.ts";
+import type { OrderedField } from "../ordered/pages.ts";
+import { type Edge, type Range, scanOrdered } from "../ordered/scan.ts";
+import { sortValues } from "./filter.ts";
+import type { ListStep } from "./list-scan.ts";
+import type { Collection } from "./matching.ts";
+import type { SortKey } from "./parameters.ts";
+import type { ListQuery } from "./query.ts";
+import { fieldOf, fieldRange, joinedRange, openTended, orderedIndexOf } from "./ranges.ts";
+
+interface OrderedPlace extends IndexEntry {
+  value: OrderedValue;
+}
+
+export interface OrderedPlan<T> {
+  /** The list, with each entry only where its present value is. */
+  list: Collection<T>;
+  /** The query without the conditions that the range meets. */
+  query: ListQuery;
+  steps: AsyncGenerator<ListStep[]>;
+}
+
+/** Returns how to read a list in the order of an ordered index. Undefined if there is no such index. */
+export async function orderedPlan<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  after: Position | undefined,
+): Promise<OrderedPlan<T> | undefined> {
+  const [key, more] = query.sort;
+  const field = key === undefined ? undefined : fieldOf(key);
+  const index = orderedIndexOf(list.schema, list.context, field);
+  if (key === undefined || field === undefined || index === undefined || more !== undefined) return undefined;
+  if (list.context === undefined || list.places !== undefined) return undefined;
+  const state = await openTended(deps, list.context, index);
+  if (state === undefined) return undefined;
+  const { range, covered } = fieldRange(field, query.conditions);
+  const rest = joinedRange(range, cursorRange(after, key.descending));
+  return {
+    list: onlyPresent(list, key),
+    query: { ...query, conditions: query.conditions.filter((condition) => !covered.has(condition)) },
+    steps: stepsOf(scanOrdered(deps.store, index, state, rest, key.descending), index),
+  };
+}
+
+/** Returns the part of the index after a position. */
+function cursorRange(after: Position | undefined, descending: boolean): Range {
+  if (after?.kind !== "sorted") return {};
+  const [value = null] = after.keys;
+  const edge: Edge = { value: typeof value === "boolean" ? null : value, id: after.id, inclusive: false };
+  return descending ? { high: edge } : { low: edge };
+}
+
+async function* stepsOf(
+  scan: ReturnType<typeof scanOrdered>,
+  { type, schema }: OrderedField,
+): AsyncGenerator<ListStep[]> {
+  for await (const pairs of scan) {
+    yield pairs.map(({ value, id }) => {
+      const place: OrderedPlace = { type, schema, id, seq: 0, value };
+      return { place, position: positionAt("sorted", { keys: [value], id }) };
+    });
+  }
+}
+
+/** Returns the list without the pairs whose entry has another value by now. */
+function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
+  const met = new Set<string>();
+  return {
+    ...list,
+    async read(places, maxBytes) {
+      const items = await list.read(places, maxBytes);
+      return items.map((item, at) => {
+        const place = places[at] as OrderedPlace | undefined;
+        if (item === undefined || place === undefined || met.has(place.id)) return undefined;
+        const [value] = sortValues([key], list.judged(item), list.choice);
+        if (value !== place.value) return undefined;
+        // An entry that changes while the page is read must not appear twice.
+        met.add(place.id);
+        return item;
+      });
+    },
+  };
+}

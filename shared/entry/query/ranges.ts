@@ -1,0 +1,153 @@
+/** Ranges of the values of fields with an ordered index. */
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { homeKey } from "../../definition/document/home.ts";
+import type { Json } from "../../definition/fields/index.ts";
+import type { Deps } from "../../deps.ts";
+import type { IndexEntry } from "../index/scan.ts";
+import { type OrderedValue, SORTED_CHARACTERS, sortedText } from "../model/ordered-value.ts";
+import type { OrbContext } from "../model/resolve.ts";
+import { type OpenedIndex, openIndex } from "../ordered/open.ts";
+import { compareValues, type OrderedField } from "../ordered/pages.ts";
+import { type Edge, pairsBetween, type Range, scanOrdered } from "../ordered/scan.ts";
+import { tendIndex } from "../ordered/upkeep.ts";
+import { type Condition, isGroup, type SortKey, type Where } from "./parameters.ts";
+import type { ListQuery } from "./query.ts";
+
+/** What a list needs to know about the definition to use ordered indexes. */
+export type OrderedContext = Pick<OrbContext, "orb" | "fence" | "pending">;
+
+/** Returns an ordered index of a list's schema, if it is complete. */
+export function orderedIndexOf(
+  schema: CompiledSchema | undefined,
+  context: OrderedContext | undefined,
+  field: CompiledField | undefined,
+): OrderedField | undefined {
+  if (schema === undefined || context === undefined || field?.ordered !== true) return undefined;
+  const waits = context.pending?.some((home) => homeKey(home) === homeKey(schema.home)) === true;
+  return waits ? undefined : { orb: schema.orb, ...schema.home, field: field.name };
+}
+
+export function fieldOf({ subject }: Pick<SortKey, "subject">): CompiledField | undefined {
+  return subject.kind === "field" ? subject.field : undefined;
+}
+
+/** Returns the value under which the index lists an operand, and whether that is the whole value. */
+function operand(value: Json | undefined): { value: OrderedValue; whole: boolean } {
+  if (typeof value === "string") return { value: sortedText(value), whole: value.length < SORTED_CHARACTERS };
+  return { value: typeof value === "number" ? value : null, whole: true };
+}
+
+interface ConditionRange extends Range {
+  /** Whether every pair of the range meets the condition. */
+  whole: boolean;
+}
+
+/** Returns the part of an ordered index in which all entries are that meet a condition. */
+function rangeOf(field: CompiledField, { operator, values }: Condition): ConditionRange | undefined {
+  const none: Edge = { value: null, inclusive: true };
+  if (operator === "null") {
+    return values[0] === true
+      ? { low: none, high: none, whole: true }
+      : { low: { value: null, inclusive: false }, whole: true };
+  }
+  const { value, whole } = operand(values[0]);
+  // Only the beginning of a long text is indexed, so others with the same beginning are in the range too.
+  const edge = (inclusive: boolean): Edge => ({ value, inclusive: inclusive || !whole });
+  const some: Edge = { value: null, inclusive: false };
+  switch (operator) {
+    case "eq":
+      // Texts of unique fields can be equal although they are written differently.
+      return field.equality === field.type.token ? { low: edge(true), high: edge(true), whole } : undefined;
+    case "gt":
+      return { low: edge(false), whole };
+    case "gte":
+      return { low: edge(true), whole };
+    case "lt":
+      return { low: some, high: edge(false), whole };
+    case "lte":
+      return { low: some, high: edge(true), whole };
+    default:
+      return undefined;
+  }
+}
+
+/** Returns the one of two edges that leaves less. @param sign 1 for lower ends, -1 for upper ends */
+function tighter(a: Edge | undefined, b: Edge | undefined, sign: 1 | -1): Edge | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  const order = compareValues(a.value, b.value) * sign;
+  if (order !== 0) return order > 0 ? a : b;
+  const isWhole = (edge: Edge) => !edge.inclusive && edge.id === undefined;
+  if (isWhole(a) || isWhole(b)) return isWhole(a) ? a : b;
+  return a.id === undefined ? b : a;
+}
+
+export function joinedRange(a: Range, b: Range): Range {
+  return { low: tighter(a.low, b.low, 1), high: tighter(a.high, b.high, -1) };
+}
+
+/** Returns the range that all conditions on a field select together, and the conditions that it makes superfluous. */
+export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
+  const covered = new Set<Where>();
+  let range: Range = {};
+  let narrows = false;
+  for (const condition of conditions) {
+    if (isGroup(condition) || fieldOf(condition)?.name !== field.name) continue;
+    const one = rangeOf(field, condition);
+    if (one === undefined) continue;
+    narrows = true;
+    range = joinedRange(range, one);
+    if (one.whole) covered.add(condition);
+  }
+  return { range, covered, narrows };
+}
+
+/** Returns whether a condition is on a field with an ordered index, other than the one that the list is sorted by. */
+export function hasOtherRange({ conditions, sort: [key] }: Pick<ListQuery, "conditions" | "sort">): boolean {
+  return conditions.some(
+    (one) => !isGroup(one) && fieldOf(one)?.ordered === true && one.subject.name !== key?.subject.name,
+  );
+}
+
+export async function openTended(
+  deps: Deps,
+  context: OrderedContext,
+  index: OrderedField,
+): Promise<OpenedIndex | undefined> {
+  const state = await openIndex(deps.store, index);
+  tendIndex(deps, context, index, state?.logged);
+  return state;
+}
+
+/**
+ * Returns the entries that may meet the conditions on one field with an ordered index. Undefined if no condition is on
+ * such a field, or if there are more than `most`.
+ */
+export async function placesInRange(
+  deps: Deps,
+  schema: CompiledSchema,
+  context: OrderedContext | undefined,
+  conditions: readonly Where[],
+  most: number,
+): Promise<{ field: string; places: IndexEntry[] } | undefined> {
+  if (context === undefined) return undefined;
+  const ranges = schema.ordered.flatMap((field) => {
+    const { range, narrows } = fieldRange(field, conditions);
+    const index = orderedIndexOf(schema, context, field);
+    return narrows && index !== undefined ? [{ index, range }] : [];
+  });
+  const states = await Promise.all(
+    ranges.map(async ({ index, range }) => ({ index, range, state: await openTended(deps, context, index) })),
+  );
+  const [best] = states
+    .flatMap(({ index, range, state }) =>
+      state === undefined ? [] : [{ index, range, state, pairs: pairsBetween(state, range) }],
+    )
+    .sort((a, b) => a.pairs - b.pairs);
+  if (best === undefined || best.pairs > most) return undefined;
+  const places: IndexEntry[] = [];
+  for await (const pairs of scanOrdered(deps.store, best.index, best.state, best.range, false)) {
+    places.push(...pairs.map(({ id }) => ({ ...schema.home, id, seq: 0 })));
+    if (places.length > most) return undefined;
+  }
+  return { field: best.index.field, places };
+}

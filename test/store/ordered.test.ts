@@ -1,0 +1,487 @@
+/** Ordered indexes against a model in memory: sorts and ranges, cursors, compactions, crashes and concurrent writers. */
+
+import { describe, expect, it } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
+import {
+  createEntry,
+  deleteEntry,
+  publishEntry,
+  unpublishEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import { choose } from "../../shared/entry/model/localize.ts";
+import { type CompactionLimits, compact, compactFully } from "../../shared/entry/ordered/compact.ts";
+import { openIndex } from "../../shared/entry/ordered/open.ts";
+import type { OrderedField } from "../../shared/entry/ordered/pages.ts";
+import { parseListQuery } from "../../shared/entry/query/query.ts";
+import { listEntries } from "../../shared/entry/read/list.ts";
+import { listManaged } from "../../shared/entry/read/managed.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { getOrb } from "../../shared/orb/read.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
+import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import { Conflict, type Store } from "../../shared/store/types.ts";
+import { Stopped, stoppingStore } from "../support/counting.ts";
+import { admin, fileDeps, installOrb, type TestDeps, testDeps } from "../support/entries.ts";
+import { looking } from "../support/looking.ts";
+import { type Random, testRandom } from "../support/random.ts";
+
+const { deps, broker } = await fileDeps();
+const host = openCachedStore({ ...broker.access("fn"), replicas: 1 });
+const hostDeps = testDeps(host);
+
+/** Small enough that few entries need many pages. */
+const SMALL: CompactionLimits = { changes: 25, recent: 6, page: 5, dead: 20 };
+
+const FIELDS = ["price", "day", "at", "name", "rank"] as const;
+type Field = (typeof FIELDS)[number];
+type Value = string | number;
+type Values = Partial<Record<Field, Value>>;
+
+const field = (name: string, type: "number" | "date" | "datetime" | "string" | "integer") => ({
+  name,
+  type,
+  index: "ordered" as const,
+});
+
+const shop = (id: string, index: "ordered" | null = "ordered") => ({
+  id,
+  modules: [
+    {
+      id: "catalog",
+      type: "CONTENT" as const,
+      schemas: [
+        {
+          id: "item",
+          fields: [
+            { name: "price", type: "number" as const, ...(index === null ? {} : { index }) },
+            field("day", "date"),
+            field("at", "datetime"),
+            field("name", "string"),
+            field("rank", "integer"),
+            { name: "state", type: "string" as const, enum: ["new", "used"] },
+            { name: "title", type: "string" as const },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+const indexOf = (orb: string, name: string): OrderedField => ({
+  orb,
+  ...homeOf("CONTENT", "item"),
+  field: name,
+});
+
+function compaction(store: Store, live: LiveOrb, name: string, limits = SMALL) {
+  return { deps: { store }, index: indexOf(live.orb, name), fence: live.fence, limits };
+}
+
+async function compactAll(store: Store, live: LiveOrb, least = 1): Promise<void> {
+  for (const name of FIELDS) {
+    try {
+      await compact(compaction(store, live, name), least);
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+    }
+  }
+}
+
+const LONG = "x".repeat(200);
+
+function randomValue(random: Random, name: Field): Value {
+  switch (name) {
+    case "price":
+      return random.pick([0, -1.5, 2.25, 1e15, 3, 4, 5, random.below(40)]);
+    case "rank":
+      return random.below(12) - 6;
+    case "day":
+      return `2026-0${1 + random.below(3)}-1${random.below(10)}`;
+    case "at":
+      return `2026-01-01T0${random.below(10)}:00:00.000Z`;
+    case "name":
+      return random.pick([
+        `n${random.below(30)}`,
+        "a.b,c",
+        'quo"te',
+        "Ünï",
+        "日本",
+        `${LONG}${random.below(3)}`,
+        LONG,
+        `${"x".repeat(199)}😀`,
+      ]);
+  }
+}
+
+function randomValues(random: Random): Values & { state: string; title: string } {
+  const values: Values = {};
+  for (const name of FIELDS) if (random.below(4) > 0) values[name] = randomValue(random, name);
+  return { ...values, state: random.pick(["new", "used"]), title: `t${random.below(5)}` };
+}
+
+/** What the model knows about an entry. */
+interface Known {
+  id: string;
+  newest: Values & { state?: string; title?: string };
+  live: (Values & { state?: string; title?: string }) | null;
+}
+
+const sorted = (value: Value | undefined) =>
+  typeof value === "string" ? value.slice(0, 200) : (value ?? null);
+
+function compareKeys(a: Value | null, b: Value | null): number {
+  if (a === b) return 0;
+  if (a === null) return -1;
+  if (b === null) return 1;
+  return a < b ? -1 : 1;
+}
+
+interface Query {
+  sort?: { name: Field; descending: boolean };
+  ranges: { name: Field; operator: "gt" | "gte" | "lt" | "lte" | "eq" | "null"; value: Value | boolean }[];
+  state?: string;
+}
+
+function meets({ operator, value }: Query["ranges"][number], found: Value | undefined): boolean {
+  if (operator === "null") return (found === undefined) === value;
+  if (found === undefined) return false;
+  const order = compareKeys(found, value as Value);
+  if (operator === "eq") return order === 0;
+  return operator === "gt"
+    ? order > 0
+    : operator === "gte"
+      ? order >= 0
+      : operator === "lt"
+        ? order < 0
+        : order <= 0;
+}
+
+function expected(entries: Iterable<Known>, query: Query, which: "live" | "newest"): string[] {
+  const found = [...entries].flatMap((entry) => {
+    const values = entry[which];
+    if (values === null) return [];
+    const fits =
+      query.ranges.every((range) => meets(range, values[range.name])) &&
+      (query.state === undefined || values.state === query.state);
+    return fits ? [{ id: entry.id, values }] : [];
+  });
+  const { sort } = query;
+  const byId = (a: string, b: string) => (a < b ? -1 : 1);
+  found.sort((a, b) => {
+    if (sort === undefined) return byId(a.id, b.id);
+    const order = compareKeys(sorted(a.values[sort.name]), sorted(b.values[sort.name])) || byId(a.id, b.id);
+    return sort.descending ? -order : order;
+  });
+  return found.map(({ id }) => id);
+}
+
+function randomQuery(random: Random): Query {
+  const sort =
+    random.below(5) > 0 ? { name: random.pick(FIELDS), descending: random.below(2) === 0 } : undefined;
+  const ranges: Query["ranges"] = [];
+  for (let count = random.below(3); count > 0; count--) {
+    const name = sort !== undefined && random.below(2) === 0 ? sort.name : random.pick(FIELDS);
+    const operator = random.pick(["gt", "gte", "lt", "lte", "eq", "null"] as const);
+    if (ranges.some((range) => range.name === name && range.operator === operator)) continue;
+    const value = operator === "null" ? random.below(2) === 0 : randomValue(random, name);
+    ranges.push({ name, operator, value });
+  }
+  return {
+    ...(sort === undefined ? {} : { sort }),
+    ranges,
+    ...(random.below(4) === 0 ? { state: "new" } : {}),
+  };
+}
+
+function parametersOf({ sort, ranges, state }: Query, limit: number): URLSearchParams {
+  const parameters = new URLSearchParams({ limit: String(limit) });
+  if (sort !== undefined) parameters.set("sort", `${sort.descending ? "-" : ""}${sort.name}`);
+  for (const { name, operator, value } of ranges)
+    parameters.set(`filter[${name}][${operator}]`, String(value));
+  if (state !== undefined) parameters.set("filter[state]", state);
+  return parameters;
+}
+
+async function pageOf(deps: TestDeps, live: LiveOrb, parameters: URLSearchParams, which: "live" | "newest") {
+  if (which === "newest") {
+    const all: [string, string][] = [["module", "catalog"], ["schema", "item"], ...parameters];
+    return listManaged(deps, admin, { orb: live, parameters: all });
+  }
+  const schema = live.compiled.schema("catalog", "item");
+  if (schema === undefined) throw new Error("no schema");
+  const query = parseListQuery(parameters, schema, []);
+  return listEntries(deps, admin, { orb: live, schema, choice: choose(schema, {}), query });
+}
+
+async function listed(
+  deps: TestDeps,
+  live: LiveOrb,
+  query: Query,
+  which: "live" | "newest",
+  limit: number,
+  between?: () => Promise<unknown>,
+): Promise<string[]> {
+  const ids: string[] = [];
+  const parameters = parametersOf(query, limit);
+  // A host sees its own write after all earlier ones.
+  const mark = { subject: subjects.guard(live.orb, "test", 0), data: "", ttl: 1 };
+  if (deps === hostDeps) await host.append(streams.orb(live.orb), mark);
+  for (let pages = 0; pages < 500; pages++) {
+    const page = await pageOf(deps, live, parameters, which);
+    ids.push(...page.items.map(({ id }) => id));
+    if (page.nextCursor === null) return ids;
+    parameters.set("cursor", page.nextCursor);
+    await between?.();
+  }
+  throw new Error("the list does not end");
+}
+
+/** Runs a random operation on an entry, and keeps the model up to date. */
+async function act(deps: TestDeps, live: LiveOrb, known: Map<string, Known>, ids: string[], random: Random) {
+  const context = { orbId: live.orb, orb: live };
+  const id = random.pick(ids.length === 0 ? [""] : ids);
+  const entry = known.get(id);
+  const values = randomValues(random);
+  if (entry === undefined || random.below(3) === 0) {
+    const publish = random.below(3) > 0;
+    const made = await createEntry(deps, admin, {
+      ...context,
+      module: "catalog",
+      schema: "item",
+      values,
+      publish,
+    });
+    ids.push(made.snapshot.id);
+    known.set(made.snapshot.id, { id: made.snapshot.id, newest: values, live: publish ? values : null });
+    return;
+  }
+  switch (random.below(8)) {
+    case 0:
+      await deleteEntry(deps, admin, { ...context, id, purge: random.below(2) === 0 });
+      known.delete(id);
+      ids.splice(ids.indexOf(id), 1);
+      return;
+    case 1:
+      if (entry.live === null) return;
+      await unpublishEntry(deps, admin, { ...context, id });
+      entry.live = null;
+      return;
+    case 2:
+      if (entry.live === entry.newest) return;
+      await publishEntry(deps, admin, { ...context, id });
+      entry.live = entry.newest;
+      return;
+    case 3:
+      await updateEntry(deps, admin, { ...context, id, values, publish: true });
+      entry.newest = values;
+      entry.live = values;
+      return;
+    default: {
+      const changed = { ...entry.newest, ...(random.below(2) === 0 ? values : { title: "other" }) };
+      await updateEntry(deps, admin, { ...context, id, values: changed });
+      entry.newest = changed;
+    }
+  }
+}
+
+describe("lists", () => {
+  it("agree with a model after random writes and compactions, on the functions and on a host", async () => {
+    const random = testRandom();
+    const live = await installOrb(broker.store("operator"), shop("model"));
+    const known = new Map<string, Known>();
+    const ids: string[] = [];
+    for (let round = 0; round < 12; round++) {
+      for (let i = 0; i < 15; i++) await act(random.pick([deps, hostDeps]), live, known, ids, random);
+      if (random.below(4) > 0) await compactAll(random.pick([deps, hostDeps]).store as Store, live);
+      for (let i = 0; i < 8; i++) {
+        const query = randomQuery(random);
+        const which = random.pick(["live", "newest"] as const);
+        const on = random.pick([deps, hostDeps]);
+        const found = await listed(on, live, query, which, 1 + random.below(7));
+        // Two entries of one millisecond may have ids in another order than the one in which they were created.
+        if (query.sort === undefined) found.sort();
+        expect(found, JSON.stringify({ query, which, round })).toEqual(
+          expected(known.values(), query, which),
+        );
+      }
+    }
+    const state = await openIndex(deps.store, indexOf(live.orb, "price"));
+    expect(state?.root.pages.length).toBeGreaterThan(2);
+    await Promise.all([deps.settled(), hostDeps.settled()]);
+  }, 60_000);
+
+  it("neither miss nor repeat an unchanged entry while others change and pages are replaced", async () => {
+    const random = testRandom();
+    const live = await installOrb(broker.store("operator"), shop("moving"));
+    const known = new Map<string, Known>();
+    const stable = new Map<string, Known>();
+    const context = { orbId: live.orb, orb: live };
+    for (let i = 0; i < 30; i++) {
+      const values = randomValues(random);
+      const made = await createEntry(deps, admin, {
+        ...context,
+        module: "catalog",
+        schema: "item",
+        values,
+        publish: true,
+      });
+      stable.set(made.snapshot.id, { id: made.snapshot.id, newest: values, live: values });
+    }
+    const ends = { now: false };
+    const write = async (fork: Random, on: TestDeps, some: Map<string, Known>) => {
+      const ids: string[] = [];
+      while (!ends.now) await act(on, live, some, ids, fork);
+    };
+    const compactAlways = async (on: TestDeps) => {
+      while (!ends.now) await compactAll(on.store as Store, live);
+    };
+    const parts = [deps, hostDeps, deps].map((on) => ({ on, some: new Map<string, Known>() }));
+    const work = [
+      ...parts.map(({ on, some }) => write(random.fork(), on, some)),
+      compactAlways(deps),
+      compactAlways(hostDeps),
+    ];
+    const read = async (fork: Random, on: TestDeps) => {
+      for (let i = 0; i < 4; i++) {
+        const query: Query = {
+          ...randomQuery(fork),
+          sort: { name: fork.pick(FIELDS), descending: fork.below(2) === 0 },
+        };
+        const found = await listed(on, live, query, "live", 1 + fork.below(9));
+        expect(
+          found.filter((id) => stable.has(id)),
+          JSON.stringify(query),
+        ).toEqual(expected(stable.values(), query, "live"));
+      }
+    };
+    try {
+      await Promise.all([read(random.fork(), deps), read(random.fork(), hostDeps)]);
+    } finally {
+      ends.now = true;
+      await Promise.all(work);
+    }
+    for (const part of [stable, ...parts.map(({ some }) => some)])
+      for (const [id, entry] of part) known.set(id, entry);
+    for (const name of FIELDS) {
+      await compactFully(compaction(deps.store, live, name));
+      const query: Query = { sort: { name, descending: false }, ranges: [] };
+      for (const on of [deps, hostDeps])
+        expect(await listed(on, live, query, "newest", 50)).toEqual(
+          expected(known.values(), query, "newest"),
+        );
+    }
+    await Promise.all([deps.settled(), hostDeps.settled()]);
+  }, 60_000);
+});
+
+describe("compaction", () => {
+  it("loses no pair if it stops before any of its steps, and drops pairs that no entry has", async () => {
+    const random = testRandom();
+    const live = await installOrb(broker.store("operator"), shop("steps"));
+    const known = new Map<string, Known>();
+    const ids: string[] = [];
+    let steps = 0;
+    for (let round = 0; round < 8; round++) {
+      for (let i = 0; i < 12; i++) await act(deps, live, known, ids, random);
+      for (let step = 0; ; step++) {
+        steps = Math.max(steps, step);
+        const stopped = await compactFully(
+          compaction(stoppingStore(deps.store as Store, step), live, "price"),
+        ).then(
+          () => false,
+          (error: unknown) => {
+            if (!(error instanceof Stopped)) throw error;
+            return true;
+          },
+        );
+        const query: Query = { sort: { name: "price", descending: random.below(2) === 0 }, ranges: [] };
+        for (const which of ["live", "newest"] as const)
+          expect(await listed(deps, live, query, which, 20)).toEqual(expected(known.values(), query, which));
+        if (!stopped) break;
+      }
+    }
+    expect(steps).toBeGreaterThan(4);
+    for (const id of [...ids]) await deleteEntry(deps, admin, { orbId: live.orb, orb: live, id });
+    await compactFully(compaction(deps.store, live, "price"));
+    // A full compaction of the root moves the last pairs out of their pages.
+    await createEntry(deps, admin, {
+      orbId: live.orb,
+      orb: live,
+      module: "catalog",
+      schema: "item",
+      values: {},
+    });
+    await compactFully(compaction(deps.store, live, "price", { ...SMALL, recent: 0 }));
+    const state = await openIndex(deps.store, indexOf(live.orb, "price"));
+    expect(state?.root.pages.reduce((sum, { pairs }) => sum + pairs, 0)).toBe(1);
+    const log = await deps.store.scan(
+      streams.orb(live.orb),
+      subjects.orderedLog(indexOf(live.orb, "price"), "price"),
+      {
+        fromSeq: 1,
+        limit: 500,
+      },
+    );
+    expect(log.messages.length).toBeLessThan(100);
+    await deps.settled();
+  }, 60_000);
+});
+
+describe("publication", () => {
+  it("indexes stored entries when a field gets an index, also if it stops before any of its steps", async () => {
+    const random = testRandom();
+    const orb = "published";
+    await createOrb(deps, admin, { document: shop(orb, null), publish: true });
+    const known = new Map<string, Known>();
+    const ids: string[] = [];
+    const query: Query = { sort: { name: "price", descending: false }, ranges: [] };
+    const now = async () => {
+      const live = await liveOrb(deps, orb);
+      if (live === null) throw new Error("nothing is live");
+      return live;
+    };
+    let done = 0;
+    let round = 0;
+    for (let step = 0; done < 2; step += 1 + random.below(2)) {
+      const index = round++ % 2 === 0 ? ("ordered" as const) : null;
+      const live = await now();
+      for (let i = 0; i < 3; i++) await act(deps, live, known, ids, random);
+      const update = (with_: TestDeps) =>
+        updateOrb(with_, admin, { orb, document: shop(orb, index), publish: true });
+      const stopping = {
+        ...deps,
+        store: looking(stoppingStore(deps.store as Store, step)),
+        // A process that has died does not try again.
+        afterwards: (work: Promise<unknown>) => void work.catch(() => undefined),
+      };
+      const complete = await update(stopping).then(
+        () => true,
+        (error: unknown) => {
+          if (!(error instanceof Stopped)) throw error;
+          return false;
+        },
+      );
+      if (complete) done++;
+      for (const which of ["live", "newest"] as const)
+        expect(await listed(deps, await now(), query, which, 100)).toEqual(
+          expected(known.values(), query, which),
+        );
+      await getOrb(deps, admin, { orb });
+      if (
+        !complete &&
+        (await now()).document.modules[0]?.schemas[0]?.fields[0]?.index !== (index ?? undefined)
+      )
+        await update(deps);
+      const after = await now();
+      expect(after.pending).toBeUndefined();
+      for (const which of ["live", "newest"] as const)
+        expect(await listed(deps, after, query, which, 100)).toEqual(expected(known.values(), query, which));
+    }
+    expect((await openIndex(deps.store, indexOf(orb, "price")))?.root.upTo).toBeGreaterThan(0);
+    await deps.settled();
+  }, 60_000);
+});
