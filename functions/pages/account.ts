@@ -3,19 +3,7 @@
  */
 import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
 import { type Html, html, nothing } from "./html.ts";
-
-/**
- * A place in the page for messages about the elements above that place. The script of the page fills in the messages.
- */
-export type Place =
-  | "enter"
-  | "program"
-  | "token"
-  | "passkeys"
-  | "identities"
-  | "codes"
-  | "sessions"
-  | "tokens";
+import type { Place } from "./place.ts";
 
 export function said(place: Place): Html {
   return html`

@@ -2,24 +2,12 @@
  * Entries of an orb. Platform admins use the management API, which knows drafts, history and all module types. Users of
  * an orb use the runtime API of the published orb. Both return values as maps of all languages and markets.
  */
+import type { Entry, Status } from "../../../shared/client/types.ts";
 import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
-import { orbPath, type Page, type Status } from "./orbs.ts";
+import { orbPath, type Page } from "./orbs.ts";
 
-export interface EntryItem {
-  id: string;
-  orb: string;
-  module: string;
-  schema: string;
+export interface EntryItem extends Omit<Entry<Readonly<Record<string, unknown>>>, "status"> {
   status: Status | "DELETED";
-  revision: number;
-  publishedRevision: number | null;
-  validFrom: string | null;
-  validTo: string | null;
-  createdAt: string;
-  createdBy: string;
-  updatedAt: string;
-  updatedBy: string;
-  values: Readonly<Record<string, unknown>>;
 }
 
 export interface EntryChange {

@@ -1,8 +1,9 @@
 /** Orbs: the list, documents and their state. */
+import type { Status } from "../../../shared/client/types.ts";
 import type { OrbModel } from "../model/orb.ts";
 import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
 
-export type Status = "SAVED" | "PUBLISHED" | "UNPUBLISHED" | "ARCHIVED";
+export type { Status };
 
 export interface OrbState {
   status: Status;

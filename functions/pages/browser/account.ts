@@ -1,9 +1,11 @@
 /** Shows the account section of the sign-in page after the user has signed in. */
+
+import type { Place } from "../place.ts";
 import type { RealmApi, Session } from "./api.ts";
 import { showCodes } from "./codes.ts";
 import { copy, FROM_FIELD } from "./copy.ts";
 import { byId, inputAt, show } from "./dom.ts";
-import { attempt, type Place, say, sayAt, speakAt, WAITING } from "./feedback.ts";
+import { attempt, say, sayAt, speakAt, WAITING } from "./feedback.ts";
 import { offerLinks, sayLinked } from "./identities.ts";
 import { addPasskey } from "./passkeys.ts";
 import { showSessions } from "./sessions.ts";

@@ -1,4 +1,5 @@
-import { type Place, say, speakAt } from "./feedback.ts";
+import type { Place } from "../place.ts";
+import { say, speakAt } from "./feedback.ts";
 
 /**
  * Copies a text to the clipboard. If the browser does not allow that, shows the text in a field and selects it.

@@ -1,17 +1,8 @@
 /** Shows messages on the page, and disables its buttons while an action is running. */
+import type { Place } from "../place.ts";
 import { byId } from "./dom.ts";
 import { wordsFor } from "./words.ts";
 
-/** Places on the page where messages can appear. Each is next to the buttons that it belongs to. */
-export type Place =
-  | "enter"
-  | "program"
-  | "token"
-  | "passkeys"
-  | "identities"
-  | "codes"
-  | "sessions"
-  | "tokens";
 let place: Place = "enter";
 
 /** Shows a message at a place. An empty text removes the message. */

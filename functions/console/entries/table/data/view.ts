@@ -1,4 +1,5 @@
 /** What the table of entries shows, as the query of its address: `?status=SAVED&filter[title][contains]=lamp`. */
+
 import type { EntryItem } from "../../../api/entries.ts";
 import type { Status } from "../../../api/orbs.ts";
 import { kindOf } from "../../../fields/index.ts";
