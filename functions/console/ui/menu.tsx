@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useDropdown } from "./dropdown.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 export interface MenuItem {
@@ -11,6 +11,8 @@ export interface MenuItem {
   checked?: boolean;
   run: () => void;
 }
+
+const ITEM = "[role^=menuitem]:not([disabled])";
 
 /** A button that opens a list of actions. Arrow keys move, Escape closes. */
 export function Menu({
@@ -25,27 +27,7 @@ export function Menu({
   items: readonly MenuItem[];
   class?: string;
 }) {
-  const id = useId();
-  const [open, setOpen] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
-  const list = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!open) return undefined;
-    list.current?.querySelector<HTMLElement>("[role^=menuitem]:not([disabled])")?.focus();
-    const leave = (event: Event) => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", leave);
-    document.addEventListener("focusin", leave);
-    return () => {
-      document.removeEventListener("pointerdown", leave);
-      document.removeEventListener("focusin", leave);
-    };
-  }, [open]);
-  const close = () => {
-    setOpen(false);
-    root.current?.querySelector<HTMLElement>("button")?.focus();
-  };
+  const { id, open, toggle, close, root, panel } = useDropdown(ITEM);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") {
       event.stopPropagation();
@@ -54,7 +36,7 @@ export function Menu({
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step === 0) return;
     event.preventDefault();
-    const all = [...(list.current?.querySelectorAll<HTMLElement>("[role^=menuitem]:not([disabled])") ?? [])];
+    const all = [...(panel.current?.querySelectorAll<HTMLElement>(ITEM) ?? [])];
     const at = all.indexOf(document.activeElement as HTMLElement);
     all.at((at + step + all.length) % all.length)?.focus();
   };
@@ -69,12 +51,12 @@ export function Menu({
         aria-haspopup="menu"
         aria-expanded={open}
         aria-controls={open ? id : undefined}
-        onClick={() => setOpen(!open)}
+        onClick={toggle}
       >
         {button}
       </button>
       {open ? (
-        <div class="menu-list" role="menu" id={id} ref={list}>
+        <div class="menu-list" role="menu" id={id} ref={panel}>
           {items.map(({ label: text, icon, danger, disabled, checked, run }) => (
             <button
               key={text}

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useDropdown } from "./dropdown.ts";
 
-/** A button that opens a panel with inputs. Escape and a press beside it close it, and the focus returns. */
+const INPUT = ":is(input, select, textarea, button):not(:disabled)";
+
+/** A button that opens a panel with inputs. Escape, or a press outside, closes it. */
 export function Popover({
   label,
   named,
@@ -18,28 +20,7 @@ export function Popover({
   align?: "start" | "end";
   children: (close: () => void) => ComponentChildren;
 }) {
-  const id = useId();
-  const [open, setOpen] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
-  const panel = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!open) return undefined;
-    const inputs = ":is(input, select, textarea, button):not(:disabled)";
-    panel.current?.querySelector<HTMLElement>(inputs)?.focus();
-    const leave = (event: Event) => {
-      if (event.target instanceof Node && !root.current?.contains(event.target)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", leave);
-    document.addEventListener("focusin", leave);
-    return () => {
-      document.removeEventListener("pointerdown", leave);
-      document.removeEventListener("focusin", leave);
-    };
-  }, [open]);
-  const close = () => {
-    setOpen(false);
-    root.current?.querySelector<HTMLElement>("button")?.focus();
-  };
+  const { id, open, toggle, close, root, panel } = useDropdown(INPUT);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the button and the panel inside have the roles.
     <div
@@ -59,7 +40,7 @@ export function Popover({
         aria-haspopup="dialog"
         aria-expanded={open}
         aria-controls={open ? id : undefined}
-        onClick={() => setOpen(!open)}
+        onClick={toggle}
       >
         {button}
       </button>

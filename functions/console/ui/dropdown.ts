@@ -1,0 +1,43 @@
+import type { RefObject } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+
+export interface Dropdown {
+  /** Id of the list or panel that opens. */
+  id: string;
+  open: boolean;
+  toggle: () => void;
+  /** Closes it, and returns the focus to the button. */
+  close: () => void;
+  /** The element with the button and the panel. */
+  root: RefObject<HTMLDivElement>;
+  panel: RefObject<HTMLDivElement>;
+}
+
+/**
+ * The state of a button that opens a list or a panel. A press or a focus outside closes it.
+ * @param first selector of the elements that can get the focus when it opens; the first one does
+ */
+export function useDropdown(first: string): Dropdown {
+  const id = useId();
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!open) return undefined;
+    panel.current?.querySelector<HTMLElement>(first)?.focus();
+    const leave = (event: Event) => {
+      if (event.target instanceof Node && !root.current?.contains(event.target)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", leave);
+    document.addEventListener("focusin", leave);
+    return () => {
+      document.removeEventListener("pointerdown", leave);
+      document.removeEventListener("focusin", leave);
+    };
+  }, [open, first]);
+  const close = () => {
+    setOpen(false);
+    root.current?.querySelector<HTMLElement>("button")?.focus();
+  };
+  return { id, open, toggle: () => setOpen(!open), close, root, panel };
+}
