@@ -1,7 +1,7 @@
-import { useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { createOrb } from "../api/orbs.ts";
 import { orbLink } from "../shell/nav.ts";
+import { useAction } from "../state/action.ts";
 import { refresh } from "../state/cache.ts";
 import { t } from "../texts/t.ts";
 import { say } from "../ui/toast.tsx";
@@ -15,25 +15,14 @@ export interface Submit {
 
 export function useSubmit(): Submit {
   const [, go] = useLocation();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  return {
-    busy,
-    error,
-    async submit(document, publish) {
-      setBusy(true);
-      setError(undefined);
-      try {
-        const { id, name = id } = await createOrb(document, publish);
-        refresh("orbs");
-        refresh("palette");
-        say(t(publish ? "create.published" : "create.created", { name }));
-        go(orbLink(id));
-      } catch (failure) {
-        setError(failure);
-      } finally {
-        setBusy(false);
-      }
-    },
-  };
+  const { busy, error, run } = useAction();
+  const submit = (document: unknown, publish: boolean) =>
+    run(async () => {
+      const { id, name = id } = await createOrb(document, publish);
+      refresh("orbs");
+      refresh("palette");
+      say(t(publish ? "create.published" : "create.created", { name }));
+      go(orbLink(id));
+    });
+  return { busy, error, submit };
 }

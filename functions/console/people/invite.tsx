@@ -1,6 +1,7 @@
 /** Dialogs that create accounts: an invitation for a person, a service account for a program. */
 import { useState } from "preact/hooks";
 import { createService, invite, type PeoplePlace, type Person } from "../api/people.ts";
+import { useAction } from "../state/action.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -27,21 +28,13 @@ export function InviteDialog({
 }: Props & { page: string; onDone: () => void }) {
   const [role, setRole] = useState(roles[0]?.value ?? "");
   const [edits, setEdits] = useState(true);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
   const [made, setMade] = useState<{ url: string; expiresAt: string }>();
   const create = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const { url, expiresAt } = await invite(place, role);
-      const address = new URL(url);
-      if (edits) address.searchParams.set("return", page);
-      setMade({ url: address.href, expiresAt });
-    } catch (reason) {
-      setError(reason);
-    }
-    setBusy(false);
+    const { url, expiresAt } = await invite(place, role);
+    const address = new URL(url);
+    if (edits) address.searchParams.set("return", page);
+    setMade({ url: address.href, expiresAt });
   };
   if (made !== undefined) {
     const title = t("people.invited");
@@ -54,7 +47,7 @@ export function InviteDialog({
       actions={
         <>
           <Button onClick={onClose}>{t("ui.cancel")}</Button>
-          <Button kind="primary" busy={busy} onClick={() => void create()}>
+          <Button kind="primary" busy={busy} onClick={() => void run(create)}>
             {t("people.createInvitation")}
           </Button>
         </>
@@ -86,18 +79,8 @@ export function ServiceDialog({
 }: Props & { onMade: (account: Person) => void }) {
   const [name, setName] = useState("");
   const [role, setRole] = useState(roles[0]?.value ?? "");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const create = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      onMade(await createService(place, name, role));
-    } catch (reason) {
-      setError(reason);
-      setBusy(false);
-    }
-  };
+  const { busy, error, run } = useAction();
+  const create = async () => onMade(await createService(place, name, role));
   const fault = faultAt(faultsOf(error), "/name");
   return (
     <Dialog
@@ -116,7 +99,7 @@ export function ServiceDialog({
         id="service"
         onSubmit={(event) => {
           event.preventDefault();
-          void create();
+          void run(create);
         }}
       >
         {error === undefined || fault !== undefined ? null : <ProblemBox error={error} />}

@@ -9,6 +9,7 @@ import {
   type Person,
   revokeToken,
 } from "../api/people.ts";
+import { useAction } from "../state/action.ts";
 import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
@@ -36,27 +37,19 @@ function NewToken({
   const [name, setName] = useState("");
   const [days, setDays] = useState<string>(DAYS[1]);
   const [cans, setCans] = useState<readonly Can[]>(["read"]);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
   const create = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const expiresAt = new Date(Date.now() + Number(days) * DAY_MS).toISOString();
-      const made = await createToken(place, { account, name, expiresAt, scopes: [{ orb, can: [...cans] }] });
-      setName("");
-      onMade(made.token);
-    } catch (reason) {
-      setError(reason);
-    }
-    setBusy(false);
+    const expiresAt = new Date(Date.now() + Number(days) * DAY_MS).toISOString();
+    const made = await createToken(place, { account, name, expiresAt, scopes: [{ orb, can: [...cans] }] });
+    setName("");
+    onMade(made.token);
   };
   const fault = faultAt(faultsOf(error), "/name");
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        void create();
+        void run(create);
       }}
     >
       <h3>{t("people.newToken")}</h3>

@@ -1,6 +1,7 @@
 /** A new module: empty, or from a template of the platform. */
 import { useState } from "preact/hooks";
 import { listTemplates, moduleFromTemplate } from "../api/documents.ts";
+import { useAction } from "../state/action.ts";
 import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
@@ -19,8 +20,7 @@ export function NewModule({ editor, onClose }: { editor: Editor; onClose: () => 
   const [template, setTemplate] = useState("");
   const [type, setType] = useState<string>("CONTENT");
   const [id, setId] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
   const [asked, setAsked] = useState(false);
   const templates = useLoad("templates", listTemplates);
   const fault = !asked
@@ -33,9 +33,7 @@ export function NewModule({ editor, onClose }: { editor: Editor; onClose: () => 
   const add = async () => {
     setAsked(true);
     if (!ID.test(id) || modules.some((one) => objectOf(one).id === id)) return;
-    setBusy(true);
-    setError(undefined);
-    try {
+    await run(async () => {
       const made =
         template === "" ? { id, type, schemas: [] } : await moduleFromTemplate(template, editor.orb, id);
       if (!isObject(made)) return;
@@ -45,11 +43,7 @@ export function NewModule({ editor, onClose }: { editor: Editor; onClose: () => 
       editor.select(`/modules/${at}`);
       onClose();
       focusSoon(`${rowOf(`/modules/${at}`)}, [data-add="/modules/${at}/schemas"]`);
-    } catch (reason) {
-      setError(reason);
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   const known = templates.data ?? [];
   return (

@@ -1,6 +1,7 @@
 /** Creates or changes a stream mapping: a broker stream under a public name. */
 import { useState } from "preact/hooks";
 import { putMapping, type StreamMapping } from "../api/handlers.ts";
+import { useAction } from "../state/action.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -21,8 +22,7 @@ export function MappingDialog({
   onClose: () => void;
 }) {
   const [{ name, ...rest }, setDraft] = useState(mapping ?? EMPTY);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
   const faults = faultsOf(error);
   const field = (key: keyof StreamMapping) => ({
     label: t(`streams.${key}`),
@@ -32,15 +32,8 @@ export function MappingDialog({
     onChange: (value: string) => setDraft({ name, ...rest, [key]: value } as StreamMapping),
   });
   const save = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await putMapping(name, rest);
-      onSaved();
-    } catch (reason) {
-      setError(reason);
-      setBusy(false);
-    }
+    await putMapping(name, rest);
+    onSaved();
   };
   const beside = faults.length > 0 && otherFaults(faults, SHOWN).length === 0;
   return (
@@ -60,7 +53,7 @@ export function MappingDialog({
         id="mapping"
         onSubmit={(event) => {
           event.preventDefault();
-          void save();
+          void run(save);
         }}
       >
         {error === undefined || beside ? null : <ProblemBox error={error} />}

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { pathOf, post } from "../../api/http.ts";
 import { jsonKind } from "../../fields/json.tsx";
+import { useAction } from "../../state/action.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field } from "../../ui/form.tsx";
@@ -15,22 +16,12 @@ interface Evaluation {
 export function TryRules({ orb, module, schema }: { orb: string; module: string; schema: string }) {
   const [facts, setFacts] = useState<unknown>({});
   const [fault, setFault] = useState<string>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error: problem, run } = useAction();
   const [answer, setAnswer] = useState<Evaluation>();
-  const [problem, setProblem] = useState<unknown>();
   const { Input } = jsonKind;
-  const run = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      setAnswer(
-        await post<Evaluation>(`/api${pathOf(orb, "call", "rules", "evaluate")}`, { module, schema, facts }),
-      );
-    } catch (error) {
-      setProblem(error);
-    } finally {
-      setBusy(false);
-    }
+  const evaluate = async () => {
+    const path = `/api${pathOf(orb, "call", "rules", "evaluate")}`;
+    setAnswer(await post<Evaluation>(path, { module, schema, facts }));
   };
   return (
     <section class="card">
@@ -49,7 +40,7 @@ export function TryRules({ orb, module, schema }: { orb: string; module: string;
         )}
       </Field>
       <p class="try-run">
-        <Button icon="zap" busy={busy} disabled={fault !== undefined} onClick={() => void run()}>
+        <Button icon="zap" busy={busy} disabled={fault !== undefined} onClick={() => void run(evaluate)}>
           {t("entry.evaluate")}
         </Button>
       </p>
