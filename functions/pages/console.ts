@@ -1,10 +1,11 @@
 /** Serves the console: one page for all its addresses, and the page's files. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { AppError, notFound } from "../../shared/kernel/errors.ts";
+import { notFound } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
+import { hostFile } from "./host-file.ts";
 import { byName } from "./signin.ts";
 
 /** @param streamsUrl address of the streams process, to which `/api/streams` redirects */
@@ -62,24 +63,8 @@ const file = {
   hide: true,
 };
 
-async function asset(c: Context<AppEnv>, name: string, headers: Record<string, string>): Promise<Response> {
-  const found = await c.var.host.assets?.(`console/${name}`, c.req.header("if-none-match"));
-  if (found === undefined) {
-    throw new AppError(
-      "not_found",
-      "file_not_found",
-      "This server has no files for this page. Check that its host provides the console.",
-    );
-  }
-  const tag = found.headers.get("etag");
-  if (tag !== null) headers.etag = tag;
-  if (found.status === 304) return c.body(null, 304, headers);
-  if (found.status !== 200) {
-    await found.body?.cancel();
-    throw notFound("file");
-  }
-  return c.newResponse(found.body, 200, headers);
-}
+const asset = (c: Context<AppEnv>, name: string, headers: Record<string, string>): Promise<Response> =>
+  hostFile(c, { path: `console/${name}`, contents: "the console", headers });
 
 export function consoleRoutes() {
   const router = newRouter();

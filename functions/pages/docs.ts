@@ -10,6 +10,7 @@ import { AnyQuery } from "../http/schemas.ts";
 import { identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { files } from "./assets.generated.ts";
+import { hostFile } from "./host-file.ts";
 import { type Html, html } from "./html.ts";
 
 export const RENDERER_FILES = {
@@ -126,26 +127,6 @@ const file = {
 
 const CACHE = "public, max-age=3600";
 
-async function rendererFile(c: Context<AppEnv>, name: keyof typeof RENDERER_FILES): Promise<Response> {
-  const found = await c.var.host.assets?.(name, c.req.header("if-none-match"));
-  if (found === undefined) {
-    throw new AppError(
-      "not_found",
-      "file_not_found",
-      "This server has no files for this page. Check that its host provides swagger-ui-dist.",
-    );
-  }
-  const headers: Record<string, string> = { "content-type": RENDERER_FILES[name], "cache-control": CACHE };
-  const tag = found.headers.get("etag");
-  if (tag !== null) headers.etag = tag;
-  if (found.status === 304) return c.body(null, 304, headers);
-  if (found.status !== 200) {
-    await found.body?.cancel();
-    throw notFound("file");
-  }
-  return c.newResponse(found.body, 200, headers);
-}
-
 function isRendererFile(name: string): name is keyof typeof RENDERER_FILES {
   return Object.hasOwn(RENDERER_FILES, name);
 }
@@ -164,7 +145,8 @@ export function docsRoutes() {
   router.openapi(file, (c) => {
     const name = c.req.valid("param").file;
     if (!isRendererFile(name)) throw notFound("file");
-    return rendererFile(c, name);
+    const headers = { "content-type": RENDERER_FILES[name], "cache-control": CACHE };
+    return hostFile(c, { path: name, contents: "swagger-ui-dist", headers });
   });
   return router;
 }
