@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useLocation } from "wouter-preact";
 import { type Caller, isPlatformAdmin, may } from "../api/caller.ts";
-import { type ModuleType, type OrbModel, titleOf } from "../model/orb.ts";
+import { type ModuleType, type OrbModel, type SchemaModel, titleOf } from "../model/orb.ts";
 import { t } from "../texts/t.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Link } from "../ui/link.tsx";
@@ -40,6 +40,22 @@ const ICON: Readonly<Record<ModuleType, IconName>> = {
   SETTINGS: "toggle",
 };
 
+function SchemaItem({
+  orb,
+  module,
+  schema,
+}: {
+  orb: string;
+  module: OrbModel["modules"][number];
+  schema: SchemaModel;
+}) {
+  return (
+    <Item to={orbLink(orb, "entries", module.id, schema.id)} icon={ICON[module.type]}>
+      {titleOf(schema)}
+    </Item>
+  );
+}
+
 /** Content of an orb: its schemas by module. */
 function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
   const modules = orb.modules
@@ -63,13 +79,7 @@ function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
           <ul>
             {single.map(({ module, schemas: [schema] }) =>
               schema === undefined ? null : (
-                <Item
-                  key={module.id}
-                  to={orbLink(orb.id, "entries", module.id, schema.id)}
-                  icon={ICON[module.type]}
-                >
-                  {titleOf(schema)}
-                </Item>
+                <SchemaItem key={module.id} orb={orb.id} module={module} schema={schema} />
               ),
             )}
           </ul>
@@ -80,13 +90,7 @@ function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
           <h3>{titleOf(module)}</h3>
           <ul>
             {schemas.map((schema) => (
-              <Item
-                key={schema.id}
-                to={orbLink(orb.id, "entries", module.id, schema.id)}
-                icon={ICON[module.type]}
-              >
-                {titleOf(schema)}
-              </Item>
+              <SchemaItem key={schema.id} orb={orb.id} module={module} schema={schema} />
             ))}
           </ul>
         </div>

@@ -10,6 +10,17 @@ import { orbLink } from "./nav.ts";
 
 const here = () => location.pathname + location.search;
 
+/** A link to the sign-in page of platform admins. */
+const AdminSignIn = () => (
+  <a class="choice" href={signinPath(accountPath("platform"), here())}>
+    <Icon name="keyRound" size={20} />
+    <span>
+      <strong>{t("signin.admin")}</strong>
+      <span class="hint">{t("signin.adminHint")}</span>
+    </span>
+  </a>
+);
+
 /** Sign-in pages of the published orbs, for visitors whose URL names no orb. */
 function OrbSignIns() {
   const { data: orbs = [] } = useLoad("published", discoverOrbs);
@@ -43,13 +54,7 @@ export function SignIn({ caller }: { caller: Caller }) {
             </span>
           </a>
         )}
-        <a class="choice" href={signinPath(accountPath("platform"), here())}>
-          <Icon name="keyRound" size={20} />
-          <span>
-            <strong>{t("signin.admin")}</strong>
-            <span class="hint">{t("signin.adminHint")}</span>
-          </span>
-        </a>
+        <AdminSignIn />
       </div>
       {orb === null ? <OrbSignIns /> : null}
       <p class="hint signins">{t("signin.first")}</p>
@@ -62,13 +67,7 @@ export function NotAllowed({ caller }: { caller: Caller }) {
   return (
     <Page title={t("signin.refused")} lead={t("signin.refusedLead", { name: caller.account?.name ?? "" })}>
       <div class="choices">
-        <a class="choice" href={signinPath(accountPath("platform"), here())}>
-          <Icon name="keyRound" size={20} />
-          <span>
-            <strong>{t("signin.admin")}</strong>
-            <span class="hint">{t("signin.adminHint")}</span>
-          </span>
-        </a>
+        <AdminSignIn />
       </div>
     </Page>
   );

@@ -73,17 +73,17 @@ type Given<E extends EventTarget> = Omit<JSX.HTMLAttributes<E>, "onChange" | "la
   wrap?: string;
 };
 
-export function TextField({
-  label,
-  hint,
-  error,
-  required,
-  aside,
-  onChange,
-  ...rest
-}: FieldProps & Given<HTMLInputElement>) {
+/** Separates the attributes of a field from those of its input. */
+const split = <P extends FieldProps>({ label, hint, error, required, aside, ...input }: P) => ({
+  field: { label, hint, error, aside, required: required === true },
+  input,
+});
+
+export function TextField(props: FieldProps & Given<HTMLInputElement>) {
+  const { field, input } = split(props);
+  const { onChange, ...rest } = input;
   return (
-    <Field {...{ label, hint, error, aside }} required={required === true}>
+    <Field {...field}>
       {(attributes) => (
         <input
           type="text"
@@ -97,17 +97,11 @@ export function TextField({
   );
 }
 
-export function TextArea({
-  label,
-  hint,
-  error,
-  required,
-  aside,
-  onChange,
-  ...rest
-}: FieldProps & Given<HTMLTextAreaElement>) {
+export function TextArea(props: FieldProps & Given<HTMLTextAreaElement>) {
+  const { field, input } = split(props);
+  const { onChange, ...rest } = input;
   return (
-    <Field {...{ label, hint, error, aside }} required={required === true}>
+    <Field {...field}>
       {(attributes) => (
         <textarea
           rows={6}
@@ -125,18 +119,11 @@ export interface Option {
   label: string;
 }
 
-export function SelectField({
-  label,
-  hint,
-  error,
-  required,
-  aside,
-  options,
-  onChange,
-  ...rest
-}: FieldProps & Given<HTMLSelectElement> & { options: readonly Option[] }) {
+export function SelectField(props: FieldProps & Given<HTMLSelectElement> & { options: readonly Option[] }) {
+  const { field, input } = split(props);
+  const { options, onChange, ...rest } = input;
   return (
-    <Field {...{ label, hint, error, aside }} required={required === true}>
+    <Field {...field}>
       {(attributes) => (
         <select {...rest} {...attributes} onChange={(event) => onChange(event.currentTarget.value)}>
           {options.map(({ value, label: text }) => (
