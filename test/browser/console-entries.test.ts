@@ -33,6 +33,7 @@ const orb = {
         },
         { id: "author", name: "Author", fields: [{ name: "name", type: "string", label: "Name" }] },
         { id: "note", name: "Note", fields: [{ name: "text", type: "string", label: "Text" }] },
+        { id: "blank", name: "Blank", fields: [{ name: "text", type: "string", label: "Text" }] },
         {
           id: "sample",
           name: "Sample",
@@ -210,6 +211,34 @@ test("exports what matches", async () => {
   expect(lines).toHaveLength(11);
 });
 
+test("imports a file, and says which lines failed and why", async () => {
+  const page = await console.open("/orbs/books/entries/library/note");
+  await page.getByRole("button", { name: "Import" }).click();
+  const dialog = page.getByRole("dialog", { name: "Import entries" });
+  const choose = (lines: string) =>
+    dialog.getByLabel("File").setInputFiles({
+      name: "notes.ndjson",
+      mimeType: "application/x-ndjson",
+      buffer: Buffer.from(lines),
+    });
+  await choose('{ "text": "One" }\n{ "text": ');
+  await dialog.getByText("Line 2 is not a JSON object. Nothing was imported.").waitFor();
+  await choose('{ "text": "One" }\n{ "id": "x", "values": { "text": "Two" } }\n{ "text": 3 }\n');
+  await dialog.getByRole("checkbox", { name: "Publish the entries" }).check();
+  await inspect(page, "table-import");
+  await dialog.getByRole("button", { name: "Import 3 entries" }).click();
+  await dialog.getByText("2 entries imported.").waitFor();
+  await dialog
+    .getByRole("listitem")
+    .filter({ hasText: "Line 3" })
+    .getByText(/must be a/)
+    .waitFor();
+  await inspect(page, "table-imported");
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await expect.poll(async () => (await titles(page)).sort()).toEqual(["One", "Two"]);
+  expect(await rowsOf(page).filter({ hasText: "Published" }).count()).toBe(2);
+});
+
 test("says that others changed entries, and shows the changes on demand", async () => {
   const page = await console.open(LIST);
   await page.getByRole("link", { name: "Book 30" }).waitFor();
@@ -229,7 +258,7 @@ test("says that others changed entries, and shows the changes on demand", async 
 });
 
 test("offers to create the first entry, and fits a phone", async () => {
-  const page = await console.open("/orbs/books/entries/library/note", { size: PHONE });
+  const page = await console.open("/orbs/books/entries/library/blank", { size: PHONE });
   await page.getByRole("link", { name: "Create the first entry" }).waitFor();
   await inspect(page, "table-empty-phone");
   await page.goto(`${console.platform.origin}/console${LIST}`);

@@ -43,7 +43,10 @@ export function List({
   orb,
   rights,
   base,
+  version,
 }: {
+  /** Incremented when entries were imported, so that the list loads again. */
+  version: number;
   place: EntryPlace;
   schema: SchemaModel;
   orb: OrbModel;
@@ -88,6 +91,10 @@ export function List({
     rows.refresh();
     void total.reload();
   };
+
+  useEffect(() => {
+    if (version > 0) refresh();
+  }, [version]);
 
   // Retry once the user has signed in again.
   const ended = sessionEnded.value;

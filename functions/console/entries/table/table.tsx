@@ -1,4 +1,5 @@
 /** The page of a schema's entries. */
+import { useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { type Caller, isPlatformAdmin, may } from "../../api/caller.ts";
 import { type OrbModel, type SchemaModel, schemaOf, titleOf } from "../../model/orb.ts";
@@ -6,10 +7,12 @@ import { orbLink, type PageParams } from "../../shell/nav.ts";
 import { useCommands } from "../../state/commands.ts";
 import { useCaller, useOrb } from "../../state/session.ts";
 import { t } from "../../texts/t.ts";
+import { Button } from "../../ui/button.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Empty, Shows } from "../../ui/states.tsx";
 import type { Rights } from "./bulk/bulk.ts";
+import { ImportDialog } from "./bulk/import-dialog.tsx";
 import { List } from "./list.tsx";
 
 function rightsOf(caller: Caller | undefined, orb: OrbModel, module: string, schema: SchemaModel): Rights {
@@ -37,6 +40,10 @@ export default function EntriesTable({ params }: { params: PageParams }) {
     orb.data === undefined || schema === undefined ? undefined : rightsOf(caller, orb.data, module, schema);
   const base = orbLink(orbId, "entries", module, schemaId);
   const create = rights?.create === true;
+  const place = { orb: orbId, module, schema: schemaId, managed: isPlatformAdmin(caller) };
+  const [importing, setImporting] = useState(false);
+  /** Incremented when the list must load again from its start. */
+  const [version, setVersion] = useState(0);
   useCommands(
     () =>
       create
@@ -47,6 +54,12 @@ export default function EntriesTable({ params }: { params: PageParams }) {
               group: t("table.group"),
               key: "n",
               run: () => go(`${base}/new`),
+            },
+            {
+              id: "table.import",
+              title: t("table.importTitle"),
+              group: t("table.group"),
+              run: () => setImporting(true),
             },
           ]
         : [],
@@ -59,9 +72,19 @@ export default function EntriesTable({ params }: { params: PageParams }) {
       wide
       actions={
         create ? (
-          <LinkButton to={`${base}/new`} icon="plus" kind="primary">
-            {t("table.newEntry")}
-          </LinkButton>
+          <>
+            <Button
+              icon="upload"
+              aria-label={t("table.import")}
+              title={t("table.importTitle")}
+              onClick={() => setImporting(true)}
+            >
+              <span class="wide-only">{t("table.import")}</span>
+            </Button>
+            <LinkButton to={`${base}/new`} icon="plus" kind="primary">
+              {t("table.newEntry")}
+            </LinkButton>
+          </>
         ) : undefined
       }
     >
@@ -73,15 +96,18 @@ export default function EntriesTable({ params }: { params: PageParams }) {
               <LinkButton to={orbLink(orbId)}>{t("table.toOrb")}</LinkButton>
             </Empty>
           ) : (
-            <List
-              key={base}
-              place={{ orb: orbId, module, schema: schemaId, managed: isPlatformAdmin(caller) }}
-              {...{ schema, rights, base }}
-              orb={data}
-            />
+            <List key={base} version={version} {...{ place, schema, rights, base }} orb={data} />
           )
         }
       </Shows>
+      {importing && schema !== undefined ? (
+        <ImportDialog
+          {...{ place, schema }}
+          publishable={rights?.publish === true}
+          onClose={() => setImporting(false)}
+          onDone={() => setVersion((old) => old + 1)}
+        />
+      ) : null}
     </Page>
   );
 }

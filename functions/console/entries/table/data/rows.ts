@@ -151,6 +151,8 @@ export class Rows {
   /** Marks all loaded pages as stale. They stay visible until they are read again. */
   refresh(): void {
     this.error = undefined;
+    // No table asks for the rows of an empty list, so begin again.
+    if (this.known === 0) this.#parts = [part(null)];
     for (const one of this.#parts) {
       if (one.items !== undefined) one.stale = true;
     }
