@@ -49,24 +49,24 @@ interface SpeculativeRead {
  * Speculative read: prepares a response with the last known definition while the current one is read, to save a round
  * trip.
  */
-function begin(c: Context<AppEnv>, orb: string): SpeculativeRead | undefined {
+function begin(c: Context<AppEnv>, orb: string, segments: readonly string[]): SpeculativeRead | undefined {
   if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
   // A live list stays open, so do not begin one that may be dropped.
   if (c.req.query("live") !== undefined) return undefined;
   // A call may have side effects, so never call a handler before the definition is confirmed.
-  if (live === undefined || isHandler(live.compiled, segmentsOf(c))) return undefined;
-  const answer = answerBy(c, live, async () => anonymous, lookAhead(c, orb));
+  if (live === undefined || isHandler(live.compiled, segments)) return undefined;
+  const answer = answerBy(c, live, segments, async () => anonymous, lookAhead(c, orb));
   answer.catch(() => undefined);
   return { live, answer };
 }
 
-async function serve(c: Context<AppEnv>): Promise<Response> {
+async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<Response> {
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
   if (!isRead(c)) await receiveEarly(c);
-  const suspicion = begin(c, orb);
+  const suspicion = begin(c, orb, segments);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
   const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "cached" : "stale");
@@ -76,16 +76,17 @@ async function serve(c: Context<AppEnv>): Promise<Response> {
     await suspicion.answer.catch(() => undefined);
   }
   if (live === null) throw noLiveOrb();
-  return answerBy(c, live, caller, last);
+  return answerBy(c, live, segments, caller, last);
 }
 
 async function answerBy(
   c: Context<AppEnv>,
   live: LiveOrb,
+  segments: readonly string[],
   caller: (usesAccess: boolean) => Promise<Actor>,
   last: Promise<number | undefined> | undefined,
 ): Promise<Response> {
-  const address = addressOf(live.compiled, segmentsOf(c));
+  const address = addressOf(live.compiled, segments);
   c.set("route", ROUTES[address.kind]);
   const { usesAccess } = live.compiled;
   if (address.kind === "handler") return callHandler(c, live, await caller(usesAccess), address);
@@ -119,6 +120,9 @@ export function runtimeRoutes() {
   const router = newRouter();
   for (const definition of [callRoute, ...Object.values(definitions)])
     router.openAPIRegistry.registerPath(definition);
-  router.all("/api/:orbId/*", (c) => (segmentsOf(c).length === 0 ? c.notFound() : serve(c)));
+  router.all("/api/:orbId/*", (c) => {
+    const segments = segmentsOf(c);
+    return segments.length === 0 ? c.notFound() : serve(c, segments);
+  });
   return router;
 }

@@ -106,10 +106,18 @@ function answer(
 
 const FLAGS = ["publish", "force"];
 
+/** Names of each operation's query parameters, apart from flags, and its flags. */
+const EXTRAS = new Map(
+  Object.entries(definitions).map(([operation, definition]) => {
+    const { true: flags = [], false: others = [] } = Object.groupBy(parameterNames(definition), (name) =>
+      FLAGS.includes(name) ? "true" : "false",
+    );
+    return [operation, { flags, others }];
+  }),
+);
+
 function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Record<string, string> {
-  const names = parameterNames(definitions[operation]);
-  const flags = names.filter((name) => FLAGS.includes(name));
-  const others = names.filter((name) => !FLAGS.includes(name));
+  const { others, flags } = EXTRAS.get(operation) ?? { others: [], flags: [] };
   return parseExtras(parametersOf(c), others, flags);
 }
 
