@@ -66,7 +66,10 @@ export function accountCommands(
                 describe: "The program that uses it",
               })
               .option("scopes", { ...scopes, default: "read" })
-              .option("days", { type: "number", default: 90, describe: "Days until the token ends" })
+              .option("days", {
+                type: "number",
+                describe: "Days until the token ends; 90, or fewer if your own token ends sooner",
+              })
               .option("never", {
                 type: "boolean",
                 default: false,

@@ -1,6 +1,7 @@
 /** The commands `orb entries export` and `orb entries import`, for files of JSON Lines or CSV. */
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { constants, createReadStream, createWriteStream } from "node:fs";
+import { access } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -187,6 +188,11 @@ export async function importEntries(
   context: Context,
   input: { orb: string; collection: string; file: string; format: Format; publish: boolean },
 ): Promise<number> {
+  await access(input.file, constants.R_OK).catch((error: unknown) => {
+    throw new CommandError(
+      `Cannot read ${input.file}: ${error instanceof Error ? error.message : String(error)}. Name a file of entries.`,
+    );
+  });
   const place = await placeOf(context, input.orb, input.collection);
   let faulty: unknown;
   async function* lines(): AsyncGenerator<Uint8Array> {

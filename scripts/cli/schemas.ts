@@ -42,8 +42,15 @@ async function chosen(context: Context, ids: readonly string[]): Promise<string[
   throw new CommandError(`There are no orbs in ${context.dir}. Run: orb pull, or: orb init <id>`);
 }
 
+/** As the platform requires it of the id of an orb. */
+const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
+
 /** Creates the local file of a new orb. */
 export async function init(context: Context, id: string): Promise<number> {
+  if (!ORB_ID.test(id))
+    throw new CommandError(
+      `The id of an orb must be 2 to 63 lower-case letters, digits, hyphens and underscores, and begin with a letter (is ${JSON.stringify(id)}).`,
+    );
   if ((await localOrbs(context.dir)).includes(id))
     throw new CommandError(`${context.dir}/${id}.json exists already. Choose another id, or edit the file.`);
   const document: OrbDocument = {

@@ -140,6 +140,7 @@ describe("schemas in files", () => {
     expect((await orb(["init", "blog"])).err).toBe(
       "orbs/blog.json exists already. Choose another id, or edit the file.\n",
     );
+    expect((await orb(["init", "My Blog"])).err).toContain('begin with a letter (is "My Blog")');
     expect((await orb(["diff", "blog"])).out).toBe("blog: new orb\n");
     const pushed = await orb(["push", "blog", "--publish", "--json"]);
     expect(JSON.parse(pushed.out)).toEqual([{ orb: "blog", revision: 1, published: true, changed: true }]);
@@ -247,6 +248,11 @@ describe("entries in files", () => {
     expect((await orb(["entries", "import", "shop", "catalog/product", "faulty.csv"])).err).toContain(
       "There is no field for the column weight. The fields are title,",
     );
+    const missing = await orb(["entries", "import", "shop", "catalog/product", "missing.csv"]);
+    expect(missing).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^Cannot read missing\.csv: .*\n$/),
+    });
     expect((await orb(["entries", "export", "shop", "catalog/nothing"])).err).toContain(
       "The orb shop has no collection catalog/nothing. It has catalog/category,",
     );
@@ -309,6 +315,23 @@ describe("tokens and the doctor", () => {
     const me = await call(platform, "GET", "/api/_auth/me", { token: text });
     expect(me.body).toMatchObject({ id, name: "Robot" });
     expect((await orb(["token", "list", "--account", id])).out).toMatch(/robot: read in all orbs, no end/);
+  });
+
+  test("end with the token that creates them if the caller does not name a number of days", async () => {
+    const { out } = await orb([
+      "token",
+      "create",
+      "short",
+      "--scopes",
+      "read,manage",
+      "--days",
+      "2",
+      "--json",
+    ]);
+    const own = JSON.parse(out) as { token: string; expiresAt: string };
+    const made = await orb(["token", "create", "agent"], { ORB_TOKEN: own.token });
+    expect(made).toMatchObject({ code: 0, err: expect.stringContaining("The new token ends with yours.") });
+    expect(made.err).toContain(`until ${own.expiresAt.slice(0, 10)}.`);
   });
 
   test("are stored for each platform, and the last one is the default", async () => {

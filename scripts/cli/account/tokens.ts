@@ -77,18 +77,39 @@ export async function listTokens(context: Context, options: OwnerOptions): Promi
 
 export interface NewTokenOptions extends OwnerOptions {
   scopes: string;
-  days: number;
+  days?: number | undefined;
   /** Whether the token never expires. Only platform admins may create such tokens. */
   never: boolean;
 }
 
+/** Days until a new token ends, if the caller does not say. */
+const DAYS = 90;
+
+/**
+ * Returns the end of a new token. A token cannot create one that ends later than itself. Without `days`, the new token
+ * therefore ends with the caller's own if that is sooner.
+ */
+async function endFor(context: Context, days: number | undefined): Promise<string> {
+  if (days !== undefined) requireDays(days);
+  const wanted = new Date(Date.now() + (days ?? DAYS) * DAY_MS).toISOString();
+  const { token = "" } = context.credential;
+  const base = baseOfToken(token);
+  if (days !== undefined || base === null || !token.startsWith("orbtok_")) return wanted;
+  const own = await manage<Token>(context, "GET", `${base}/tokens/current`);
+  if (own.expiresAt === "never" || Date.parse(own.expiresAt) >= Date.parse(wanted)) return wanted;
+  context.note(
+    `The new token ends with yours. For a later end, sign in with: ${context.loginCommand} --days 365`,
+  );
+  // The platform compares whole seconds.
+  return new Date(Math.floor(Date.parse(own.expiresAt) / 1_000) * 1_000).toISOString();
+}
+
 /** Creates a token, and prints it alone to standard output, so that scripts can store it. */
 export async function createToken(context: Context, name: string, options: NewTokenOptions): Promise<number> {
-  if (!options.never) requireDays(options.days);
   const base = await baseOf(context, options.orb);
   const shared = base === PLATFORM_BASE || base === "/api/auth";
   const scopes = parseScopes(options.scopes, shared ? "*" : base.slice("/api/".length));
-  const expiresAt = options.never ? "never" : new Date(Date.now() + options.days * DAY_MS).toISOString();
+  const expiresAt = options.never ? "never" : await endFor(context, options.days);
   const body = { name, expiresAt, scopes, ...queryOf(options) };
   const made = await advised(context, () =>
     manage<Token & { token: string }>(context, "POST", `${base}/tokens`, { body }),
