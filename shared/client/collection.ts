@@ -1,4 +1,5 @@
 /** Reads and writes the entries of one schema. */
+import { followList, type LiveHandlers, type LiveOptions } from "./live.ts";
 import type { ListOptions, PageOptions, ReadOptions, Wish, WriteOptions } from "./options.ts";
 import type { Page } from "./page.ts";
 import { Conflict, isProblem, Problem } from "./problem.ts";
@@ -41,6 +42,15 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   all<const P extends ListOptions<S, E>, E extends References<S> = never>(
     options?: P & { expand?: readonly E[] },
   ): AsyncGenerator<Found<All, S, O, ModeOf<P, D>, E>, void, undefined>;
+  /**
+   * Follows the list: calls `render` with all its entries, and again after each change. Reconnects by itself.
+   * @returns a function that stops
+   */
+  live<const P extends LiveOptions<S>>(
+    options: P,
+    render: (items: Found<All, S, O, ModeOf<P, D>, never>[]) => void,
+    handlers?: LiveHandlers,
+  ): () => void;
   get<const P extends ReadOptions<S, E>, E extends References<S> = never>(
     id: string,
     options?: P & { expand?: readonly E[] },
@@ -200,6 +210,8 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
         cursor = page.nextCursor ?? undefined;
       } while (cursor !== undefined);
     },
+    live: (options: LiveOptions<Fields>, render: (items: unknown[]) => void, handlers?: LiveHandlers) =>
+      followList(transport, path, { ...options, ...placeOf(options) }, render, handlers),
     get,
     async create(values: unknown, options: WriteOptions = {}) {
       const { publish, validFrom, validTo, signal } = options;

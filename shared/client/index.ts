@@ -13,6 +13,7 @@ import {
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 
 export type { Collection } from "./collection.ts";
+export type { LiveHandlers, LiveOptions } from "./live.ts";
 export type { ListOptions } from "./options.ts";
 export type { Explanation, Page } from "./page.ts";
 export { Conflict, type Fault, isProblem, Problem } from "./problem.ts";

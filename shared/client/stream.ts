@@ -15,13 +15,15 @@ export interface StreamBatch<T> {
   upToDate: boolean;
 }
 
-interface SentEvent {
+export interface SentEvent {
   name: string;
   data: string;
+  /** Undefined if the event has no id. */
+  id: string | undefined;
 }
 
 /** Yields the events of a `text/event-stream` response. */
-async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SentEvent> {
+export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SentEvent> {
   const reader = body
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
     .getReader();
@@ -38,7 +40,7 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SentE
           lines
             .filter((line) => line.startsWith(`${field}:`))
             .map((line) => line.slice(field.length + 1).replace(/^ /, ""));
-        yield { name: of("event")[0] ?? "message", data: of("data").join("\n") };
+        yield { name: of("event")[0] ?? "message", data: of("data").join("\n"), id: of("id").at(-1) };
       }
     }
   } finally {

@@ -57,6 +57,10 @@ const PAUSE = { first: 200, longest: 5_000 };
  */
 const LONGEST_WAIT = 30;
 const PASSING = new Set([429, 502, 503, 504]);
+
+/** Returns whether a request that got this status may succeed later. */
+export const isPassing = (status: number) => PASSING.has(status);
+
 /** Error codes of requests that the platform rejected before it did anything. */
 const REFUSED = new Set(["handler_unavailable", "no_responders", "reads_busy", "stopping", "link_busy"]);
 
@@ -139,7 +143,7 @@ export function createTransport(options: ClientOptions): Transport {
           const problem = await problemOf(response);
           const seconds = Number(response.headers.get("retry-after") ?? 0);
           const refused = problem.status === 429 || REFUSED.has(problem.code);
-          const passes = PASSING.has(problem.status) && seconds <= LONGEST_WAIT;
+          const passes = isPassing(problem.status) && seconds <= LONGEST_WAIT;
           if (!passes || request.upload !== undefined || !(request.repeat === "safe" || refused))
             throw problem;
           wait = Math.max(wait, seconds * 1_000);

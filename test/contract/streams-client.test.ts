@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { endSessions } from "../../shared/access/sessions.ts";
+import { createClient } from "../../shared/client/index.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { issueTicket } from "../../shared/streams/ticket.ts";
 import { adminToken, call } from "../support/auth.ts";
@@ -220,4 +221,49 @@ test("a function releases its broker connection within seconds after the client 
       .map((reading) => reading.catch(() => undefined)),
   );
   await expect.poll(connections, { timeout: 5000 }).toBeLessThanOrEqual(before);
+});
+
+test("a live list is handed over with the rights of its caller", async () => {
+  const token = await adminToken(handing);
+  const document = {
+    id: "lists",
+    modules: [
+      {
+        id: "shop",
+        type: "CONTENT",
+        schemas: [
+          { id: "note", access: { read: ["admin"] }, fields: [{ name: "name", type: "string" }] },
+          { id: "item", fields: [{ name: "name", type: "string" }] },
+        ],
+      },
+    ],
+  };
+  const made = await call(handing, "POST", "/api/admin/orbs?publish=true", { token, body: document });
+  expect(made.status).toBe(201);
+  const create = (schema: string, name: string) =>
+    call(handing, "POST", `/api/lists/shop/${schema}?publish=true`, { token, body: { values: { name } } });
+  await create("note", "one");
+  const names: unknown[] = [];
+  const shop = createClient({ url: handing.origin, token }).orb("lists").shop;
+  const two = new Promise<void>((arrived) => {
+    const stop = shop?.note?.live({ sort: "-name" }, (items) => {
+      names.splice(0, names.length, ...items.map(({ values }) => values.name));
+      if (items.length < 2) return void create("note", "two");
+      stop?.();
+      arrived();
+    });
+  });
+  await two;
+  expect(names).toEqual(["two", "one"]);
+
+  const address = (schema: string) => `${handing.origin}/api/lists/shop/${schema}?live=sse`;
+  const handed = await fetch(address("item"), { redirect: "manual" });
+  expect(handed.status).toBe(307);
+  const location = handed.headers.get("location") ?? "";
+  expect(location).toMatch(new RegExp(`^${streams.url}/api/lists/shop/item\\?live=sse&ticket=`));
+  const events = await readUntil(await fetch(location), ({ type }) => type === "ready");
+  expect(events.at(-1)?.type).toBe("ready");
+  // The ticket is for one list, and does not add rights.
+  const other = await fetch(location.replace("/item?", "/note?"));
+  expect([other.status, (await fetch(address("note"))).status]).toEqual([401, 401]);
 });

@@ -40,6 +40,11 @@ export async function run(url: string, token: string) {
   const price: number = first.values.price;
   const condition: "new" | "used" | "refurbished" | null | undefined = first.values.condition;
   const category: string | undefined = first.expand.category?.values.title;
+  const stop = shop.catalog.product.live({ filter: { price: { gte: 10 } }, locale: "de" }, (items) => {
+    const shown: string | undefined = items[0]?.values.title;
+    console.log(shown);
+  });
+  stop();
   const changed = await shop.catalog.product.update(first, { price: 12 }, { locale: "de" });
   const number: number = changed.values.price;
   const settings = await shop.call("settings.get", { module: "preferences" });
@@ -274,6 +279,37 @@ test("reads a stream across reconnections without losing or repeating a message"
     }
   }
   expect(seen).toEqual(ids.slice(0, 5));
+});
+
+test("follows a list in its order, and tells why it cannot", async () => {
+  const { category } = client().orb("shop").catalog ?? {};
+  if (category === undefined) throw new Error("the orb has no such module");
+  const create = (slug: string) => category.create({ slug, title: { en: slug } }, { publish: true });
+  const one = await create("live-1");
+  await create("live-2");
+  const shown: string[][] = [];
+  const waiting: (() => void)[] = [];
+  const stop = category.live({ filter: { slug: { startsWith: "live-" } }, sort: "-slug" }, (items) => {
+    shown.push(items.map(({ values }) => String(values.slug)));
+    for (const go of waiting.splice(0)) go();
+  });
+  const until = async (slugs: string[]) => {
+    while (shown.at(-1)?.join() !== slugs.join()) await new Promise<void>((go) => waiting.push(go));
+  };
+  await until(["live-2", "live-1"]);
+  await create("live-3");
+  await until(["live-3", "live-2", "live-1"]);
+  await category.unpublish(one);
+  await until(["live-3", "live-2"]);
+  stop();
+  await create("live-4");
+  expect(shown.at(-1)).toEqual(["live-3", "live-2"]);
+
+  const refused = new Promise<unknown>((onError) => {
+    const missing = client().orb("shop").catalog?.nothing;
+    missing?.live({}, () => undefined, { onError });
+  });
+  expect(isProblem(await refused, "schema_not_found")).toBe(true);
 });
 
 test("is at most 6 KiB in size", async () => {

@@ -1,0 +1,148 @@
+/** Follows a list: keeps its entries, sorted, and calls back after each change. */
+import type { ReadOptions } from "./options.ts";
+import { Problem } from "./problem.ts";
+import { type ListInput, queryOf } from "./query.ts";
+import { eventsOf, type SentEvent } from "./stream.ts";
+import { backoff, isPassing, pause, type Transport } from "./transport.ts";
+import type { Fields, Filter, Sort } from "./types.ts";
+
+export interface LiveOptions<S extends Fields> extends Omit<ReadOptions<S, never>, "expand"> {
+  filter?: Filter<S>;
+  sort?: Sort<S> | readonly Sort<S>[];
+}
+
+export interface LiveHandlers {
+  /**
+   * Called when the platform refuses the list. The client tries again after a passing failure, and stops after any
+   * other.
+   */
+  onError?: (error: Problem) => void;
+}
+
+type SortValue = string | number | boolean | null;
+
+interface Followed {
+  id: string;
+  /** Values of the sort fields. */
+  rank?: SortValue[];
+}
+
+/** Milliseconds after which the client reconnects, chosen at random up to this, so that not all clients come at once. */
+const RECONNECT_MS = 1_000;
+
+function compareValues(a: SortValue, b: SortValue): number {
+  if (a === b) return 0;
+  if (a === null) return -1;
+  if (b === null) return 1;
+  return a < b ? -1 : 1;
+}
+
+/** Returns a function that orders entries as the platform does: by rank, then by id, which begins with the creation time. */
+function orderOf(sort: string | readonly string[] = []): (a: Followed, b: Followed) => number {
+  const keys = typeof sort === "string" ? sort.split(",") : sort;
+  const signs = keys.map((key) => (key.startsWith("-") ? -1 : 1));
+  return (a, b) => {
+    for (const [at, sign] of signs.entries()) {
+      const result = compareValues(a.rank?.[at] ?? null, b.rank?.[at] ?? null);
+      if (result !== 0) return result * sign;
+    }
+    return compareValues(a.id, b.id) * (signs[0] ?? 1);
+  };
+}
+
+/** The entries of a list, and what arrives of the next one. */
+class Followers {
+  readonly #changed: () => void;
+  lastEventId = "";
+  items = new Map<string, Followed>();
+  /** A whole list that is arriving. It replaces the entries when it is complete. */
+  #next: Map<string, Followed> | undefined;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  take({ name, data, id }: SentEvent): void {
+    if (id !== undefined) this.lastEventId = id;
+    if (data === "") return;
+    const body = JSON.parse(data) as Followed;
+    const target = this.#next ?? this.items;
+    if (name === "reset") this.#next = new Map();
+    else if (name === "upsert") target.set(body.id, body);
+    else if (name === "leave") target.delete(body.id);
+    else if (name === "ready" && this.#next !== undefined) {
+      this.items = this.#next;
+      this.#next = undefined;
+    } else return;
+    if (this.#next === undefined) this.#changed();
+  }
+
+  /** Forgets a whole list of which only a part arrived. */
+  interrupted(): void {
+    this.#next = undefined;
+  }
+}
+
+/**
+ * Follows a list until it is stopped.
+ * @param path address of the list
+ * @param render gets all entries, sorted, after the first answer and after each change
+ * @returns a function that stops
+ */
+export function followList(
+  transport: Transport,
+  path: string,
+  { signal, ...input }: ListInput & { signal?: AbortSignal },
+  render: (items: unknown[]) => void,
+  { onError }: LiveHandlers = {},
+): () => void {
+  const stop = new AbortController();
+  const stopped = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+  const order = orderOf(input.sort);
+  let waiting = false;
+  const list = new Followers(() => {
+    // Many changes can arrive at once. Call back once for all of them.
+    if (waiting) return;
+    waiting = true;
+    setTimeout(() => {
+      waiting = false;
+      if (stopped.aborted) return;
+      render([...list.items.values()].sort(order).map(({ rank: _, ...item }) => item));
+    });
+  });
+  const query = queryOf(input);
+  query.set("live", "sse");
+  const follow = async () => {
+    for (let failures = 0; ; ) {
+      try {
+        const headers = list.lastEventId === "" ? {} : { "last-event-id": list.lastEventId };
+        const response = await transport.send({
+          method: "GET",
+          path,
+          query,
+          headers: { accept: "text/event-stream", ...headers },
+          signal: stopped,
+          repeat: "safe",
+        });
+        if (response.body === null) throw new TypeError("The response has no body.");
+        for await (const event of eventsOf(response.body)) {
+          if (stopped.aborted) return;
+          list.take(event);
+          failures = 0;
+        }
+      } catch (error) {
+        if (stopped.aborted) return;
+        if (error instanceof Problem) {
+          onError?.(error);
+          if (!isPassing(error.status)) return;
+        }
+        failures++;
+      }
+      list.interrupted();
+      await pause(failures > 0 ? backoff(failures) : Math.random() * RECONNECT_MS, stopped);
+    }
+  };
+  // The pause rejects when the list is stopped.
+  follow().catch(() => undefined);
+  return () => stop.abort();
+}
