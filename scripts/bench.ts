@@ -1,7 +1,7 @@
 /**
  * `npm run bench` compares the platform with its lower bound: a minimal server that does only what no platform can
  * avoid. Compare only figures of one run, because they depend on the machine. Arguments select parts: `npm run bench
- * -- edge host growth orbs memory peers`.
+ * -- edge host growth orbs memory peers`, and `npm run bench -- scale 10000 1000000` orbs of these sizes.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,12 +19,15 @@ import {
 } from "./bench/measure.ts";
 import { peers } from "./bench/peers/peers.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
+import { SCALE_SIZES, scale } from "./bench/scale.ts";
 import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
 import { type Stand, startStand } from "./bench/stand.ts";
 import { floorTargets, hostFloorTargets, orbTargets, type Seeded, targetsOf } from "./bench/targets.ts";
 import { exitWith } from "./process/failure.ts";
 
-const PARTS = ["edge", "host", "growth", "orbs", "memory", "peers"] as const;
+const PARTS = ["edge", "host", "growth", "orbs", "memory", "scale", "peers"] as const;
+/** Parts that take long, and run only if they are named. */
+const NAMED: readonly string[] = ["scale", "peers"];
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];
 const CONNECTIONS = 8;
@@ -40,7 +43,7 @@ const asked = process.argv
   .slice(2)
   .filter((arg): arg is (typeof PARTS)[number] => PARTS.some((part) => part === arg));
 const wants = (part: (typeof PARTS)[number]) =>
-  asked.length === 0 ? part !== "peers" : asked.includes(part);
+  asked.length === 0 ? !NAMED.includes(part) : asked.includes(part);
 const DATA = join(fileURLToPath(new URL("..", import.meta.url)), ".data");
 const report: Record<string, unknown> = { machine: machine(), connections: CONNECTIONS };
 
@@ -213,10 +216,18 @@ function sizes(): readonly number[] {
   return wants("peers") ? SIZES.filter((_, i) => i === 0 || i === SIZES.length - 1) : SIZES.slice(0, 1);
 }
 
+function scaleSizes(): readonly number[] {
+  const given = process.argv.slice(2).map(Number).filter(Number.isSafeInteger);
+  return given.length === 0 ? SCALE_SIZES : given;
+}
+
 async function run(): Promise<void> {
   await using stand = await startStand();
   using client = new Client();
   const token = await adminToken(stand.deps);
+  // The first part, because the others would add to the memory that it measures.
+  if (wants("scale")) report.scale = await scale(stand, client, token, scaleSizes());
+  if (asked.join() === "scale") return writeReport(join(DATA, "bench.json"), report);
   console.error("Seeding …");
   const all: Seeded[] = [];
   for (const size of sizes()) {

@@ -17,11 +17,15 @@ export function cpuSeconds(pid: number | undefined): number {
   }
 }
 
-/** Resident memory of a process in MiB. */
-export function memoryMiB(pid: number | undefined): number {
+/**
+ * Resident memory of a process in MiB.
+ * @param of now, or the highest since it started
+ */
+export function memoryMiB(pid: number | undefined, of: "now" | "peak" = "now"): number {
   if (pid === undefined) return 0;
+  const pattern = of === "now" ? /^VmRSS:\s+(\d+)/m : /^VmHWM:\s+(\d+)/m;
   try {
-    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
+    return Number(pattern.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
   } catch {
     return 0;
   }

@@ -8,6 +8,7 @@ import { planNew, schemaFor } from "../../shared/entry/write/create.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { streams } from "../../shared/store/subjects.ts";
+import type { Append } from "../../shared/store/types.ts";
 
 export const CATEGORIES = 20;
 const IN_FLIGHT = 64;
@@ -55,6 +56,45 @@ export function values(n: number, padding = 300): Record<string, unknown> {
     category: `category-${n % CATEGORIES}`,
     stock: n % 100,
   };
+}
+
+const COPIES = 100;
+const COPIES_IN_FLIGHT = 8;
+
+/**
+ * Stores many entries quickly: plans one for each category, and appends its messages again under other ids.
+ * @returns ids in order of creation
+ */
+export async function seedCopies(deps: Deps, orb: string, count: number): Promise<string[]> {
+  const context = await liveOrb(deps, orb);
+  if (context === null) throw new Error(`${orb} is not live`);
+  const schema = schemaFor(context, "catalog", "product");
+  const plan = async (_: unknown, n: number) => {
+    const id = deps.newId();
+    const input = { module: "catalog", values: values(n), publish: true };
+    return { id, messages: messagesOf(await planNew(deps, system, context, schema, input, id)) };
+  };
+  const originals = await Promise.all(Array.from({ length: CATEGORIES }, plan));
+  const ids = Array.from({ length: count }, () => deps.newId());
+  const copy = (id: string, n: number): Append[] => {
+    const original = originals[n % CATEGORIES];
+    return (original?.messages ?? []).map((message) => ({
+      ...message,
+      subject: message.subject.replace(original?.id ?? "", id),
+      data: String(message.data).replaceAll(original?.id ?? "", id),
+    }));
+  };
+  let next = 0;
+  const some = async () => {
+    while (next < count) {
+      const first = next;
+      next += COPIES;
+      const messages = ids.slice(first, next).flatMap((id, i) => copy(id, first + i));
+      await deps.store.pipeline(streams.orb(orb), messages);
+    }
+  };
+  await Promise.all(Array.from({ length: COPIES_IN_FLIGHT }, some));
+  return ids;
 }
 
 export async function adminToken(deps: Deps): Promise<string> {

@@ -8,6 +8,7 @@ import { isFree } from "../process/ports.ts";
 import { backoff, supervise } from "../process/supervise.ts";
 import type { BrokerConfig, ClusterNode } from "./config.ts";
 import { renderConfig } from "./config.ts";
+import { memorySettings } from "./memory.ts";
 
 export interface LaunchOptions {
   binary: string;
@@ -112,7 +113,10 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   const child = supervise({
     failure: "nats-server did not start",
     spawn: () =>
-      spawn(...withParent(options.binary, ["-c", configured()]), { stdio: ["ignore", "ignore", "pipe"] }),
+      spawn(...withParent(options.binary, ["-c", configured()]), {
+        stdio: ["ignore", "ignore", "pipe"],
+        env: { ...memorySettings(options.cluster?.routes.length ?? 1), ...process.env },
+      }),
     readyLine: "Server is ready",
     readyLimitMs: 30_000,
     graceMs: 5_000,

@@ -1,0 +1,67 @@
+/** Growth with up to a million entries: latency, and the memory of the broker. */
+import { setTimeout as delay } from "node:timers/promises";
+import { askForAll, type Client, compare, memoryMiB, PAST_ANSWERS, served } from "./measure.ts";
+import { printGrowth } from "./report.ts";
+import { seedCopies, seedOrb } from "./seed.ts";
+import type { Stand } from "./stand.ts";
+import { type Seeded, targetsOf } from "./targets.ts";
+
+export const SCALE_SIZES: readonly number[] = [10_000, 100_000];
+
+const CONNECTIONS = 8;
+/** Number of entries that are drawn at random and read. */
+const READS = 20_000;
+const READ_LIMIT_MS = 120_000;
+/** One connection measures the cost of a single request, not load. */
+const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
+
+/** The broker drops file blocks from memory after 10 s without a request for them. */
+const REST_MS = 12_000;
+
+function drawn(ids: readonly string[], count: number): string[] {
+  return Array.from({ length: count }, () => ids[Math.floor(Math.random() * ids.length)] ?? "");
+}
+
+/** Seeds orbs of growing size in one broker, and reads random entries of each before the next one is seeded. */
+export async function scale(stand: Stand, client: Client, token: string, sizes: readonly number[]) {
+  const { brokerPid, functions } = stand;
+  const memory = { "broker MiB, after seeding": [] as number[], "after 20,000 random reads": [] as number[] };
+  const rates: number[] = [];
+  const all: Seeded[] = [];
+  for (const size of sizes) {
+    const orb = `scale-${size}`;
+    await seedOrb(stand.deps, orb);
+    const begun = Date.now();
+    const ids = await seedCopies(stand.deps, orb, size);
+    rates.push(size / ((Date.now() - begun) / 1_000));
+    await delay(REST_MS);
+    memory["broker MiB, after seeding"].push(memoryMiB(brokerPid));
+    const seeded = { orb, ids: drawn(ids, READS) };
+    all.push(seeded);
+    const get = targetsOf(stand, functions, seeded, token, "").filter(({ name }) => name === "get entry");
+    for (const target of await served(get))
+      await askForAll(
+        client,
+        { ...target, ...PAST_ANSWERS },
+        { connections: CONNECTIONS, mostMs: READ_LIMIT_MS },
+      );
+    memory["after 20,000 random reads"].push(memoryMiB(brokerPid));
+  }
+  const targets = all.flatMap((seeded) => targetsOf(stand, functions, seeded, token, `${seeded.orb}: `));
+  const figures = await compare(client, await served(targets), ALONE);
+  const rows: Record<string, (number | undefined)[]> = {};
+  for (const name of new Set([...figures.keys()].map((key) => key.split(": ")[1] ?? "")))
+    rows[name] = all.map(({ orb }) => figures.get(`${orb}: ${name}`)?.aloneP50);
+  const names = sizes.map(String);
+  printGrowth("Scale: median ms of one request at a time, functions, by entries", names, rows);
+  const peak = memoryMiB(brokerPid, "peak");
+  printGrowth(
+    `Scale: resident memory of the broker, which holds all of them (peak ${peak.toFixed(0)} MiB)`,
+    names,
+    {
+      ...memory,
+      "entries stored a second while seeding": rates,
+    },
+  );
+  return { sizes, rows, memory, peak, rates };
+}

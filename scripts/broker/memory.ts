@@ -1,0 +1,30 @@
+import { totalmem } from "node:os";
+
+/**
+ * Percentage by which the broker's memory grows between two garbage collections. Go's default, 100, holds up to twice
+ * the memory in use. Most of it is the index of subjects, which lives as long as the broker.
+ */
+const GOGC = 25;
+
+/** Share of the machine's memory from which on the broker collects garbage more often. Other processes run beside it. */
+const SHARE = 0.5;
+
+const MIB = 2 ** 20;
+
+/** Returns the memory in bytes that the processes of this machine or container can use. */
+function availableMemory(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+}
+
+/**
+ * Returns the settings of the broker's Go runtime. Variables of the environment replace them.
+ * @param brokers number of brokers on this machine
+ */
+export function memorySettings(brokers: number, memory = availableMemory()): Record<string, string> {
+  const limit = Math.floor((memory * SHARE) / brokers / MIB);
+  return {
+    GOGC: String(GOGC),
+    GOMEMLIMIT: `${limit}MiB`,
+  };
+}
