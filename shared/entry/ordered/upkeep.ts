@@ -9,8 +9,13 @@ import type { OrbContext } from "../model/resolve.ts";
 import { compact, compactFully, LIMITS } from "./compact.ts";
 import type { OrderedField } from "./pages.ts";
 
-/** A log of this many changes is compacted. */
+/** A reader that meets this many changes in the log compacts it. */
 const LONG_LOG = 64;
+/**
+ * A process compacts an index after it has written this many changes. On a broker without replicas a compaction takes as
+ * long as 40 creates, so this adds about a sixth to a create.
+ */
+const MANY_WRITTEN = 256;
 /** A compaction that takes longer than this many milliseconds counts as dead. */
 const PATIENCE_MS = 30_000;
 
@@ -63,8 +68,8 @@ export function tendIndexes(
     const index = { orb, type, schema, field: parseKey(key).field };
     const name = subjects.orderedLog(index, index.field);
     const count = (written.get(name) ?? 0) + 1;
-    written.set(name, count < LONG_LOG ? count : 0);
-    if (count >= LONG_LOG) tendIndex(deps, context, index);
+    written.set(name, count < MANY_WRITTEN ? count : 0);
+    if (count >= MANY_WRITTEN) tendIndex(deps, context, index);
   }
 }
 
