@@ -49,8 +49,10 @@ const CallerSchema = z
             schemas: z.array(
               z.object({
                 id: z.string(),
-                can: actions.openapi({ description: "What the caller may do with every entry" }),
-                own: actions.openapi({ description: "What the caller may also do with own entries" }),
+                can: actions.openapi({ description: "Actions that the caller may take on every entry" }),
+                own: actions.openapi({
+                  description: "Further actions that the caller may take on own entries",
+                }),
               }),
             ),
           }),

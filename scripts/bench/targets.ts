@@ -63,7 +63,7 @@ export function orbTargets(stand: Stand, orb: string, token: string): Target[] {
   ];
 }
 
-/** Requests to the minimal server that shows the lower bound of the functions. */
+/** Requests to a minimal server. No implementation of the functions can be faster than this server. */
 export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const stream = streams.orb(orb);
   const place = (of: string, subject: string) => encodeURIComponent(`${of}/${subject}`);

@@ -4,7 +4,7 @@ export type Level = "ok" | "warn" | "fail";
 /** The result of one check. */
 export interface Finding {
   level: Level;
-  /** Name of what was checked, such as `clock`. */
+  /** Name of the check, such as `clock`. */
   about: string;
   /** The result in one sentence. Contains no secret. */
   says: string;

@@ -14,7 +14,7 @@ export interface Recorder {
 }
 
 /**
- * An HTTP response that keeps a copy of what it writes. This is faster than copying and reading the finished response.
+ * An HTTP response that keeps a copy of the written bytes. This is faster than copying and reading the finished response.
  */
 export class RecordedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   /** Removed after the last byte. Otherwise finished responses would keep each other in memory. */

@@ -117,7 +117,7 @@ export async function resealInvitations(deps: Deps): Promise<number> {
         const token = await open(encryptionKeys, sealed, of);
         if (token === null) continue;
         const value = { ...found.value, sealed: await seal(encryptionKeys, token, of) };
-        // A conflict means that the invitation was used or revoked. Its code is of no use then.
+        // A conflict means that the invitation was used or revoked. Its code no longer works.
         if ((await nullOnConflict(replaceRecord(deps, buckets.invitations, found, value))) !== null) done++;
       }
     }

@@ -15,7 +15,7 @@ export const MAX_ITEMS = 1_000;
 export type Values = { [field: string]: Json };
 
 export interface ValidateOptions {
-  /** Values of the entry's newest revision, for fields in which the request sends a mask. */
+  /** Values of the entry's newest revision. They replace masks, which clients send to keep a sensitive value. */
   existing?: Readonly<Values> | undefined;
   /** JSON Pointer of the values in the request. Default: `/values`. */
   base?: string;

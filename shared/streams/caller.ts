@@ -1,4 +1,4 @@
-/** Callers who read streams, and what they may read. */
+/** Callers who read streams, and their rights. */
 import { type Actor, actorId } from "../access/actor.ts";
 import { orbOfRealm, PLATFORM_REALM } from "../access/authorize.ts";
 import { requireCovered, type Scope, scopeIn } from "../access/credentials/operations.ts";

@@ -408,7 +408,7 @@ describe("writing", () => {
     const told = await as(people.buyer, "PUT", `${path}/${id}`, { values: { cost: 12.5 } });
     expect(told.body.errors[0].path).toBe("/values/cost");
     await republish(orb, {});
-    // The vendor is not live any more. Publishing is refused, and the answer does not say what it refers to.
+    // The vendor is no longer live. Publishing is refused, and the answer does not say what it refers to.
     expect((await as(token, "POST", `/api/${orb}/parties/${vendor}/unpublish`)).status).toBe(200);
     const dangling = await as(people.user, "POST", `${path}/${id}/publish`);
     expect(dangling).toMatchObject({

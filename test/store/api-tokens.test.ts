@@ -220,7 +220,7 @@ test("a creation that stops anywhere leaves no token that works without its text
     const input = { realm: sharedRealm, account: id, name: "t", expiresAt: null, scopes: [] };
     await createApiToken(failing, creator, input).catch(() => undefined);
   }
-  // What remains is listed, so that it can be revoked.
+  // The remaining token is listed, so that it can be revoked.
   for (const one of await listApiTokens(deps, operator, { realm: sharedRealm, account: id }))
     await revokeApiToken(deps, operator, { realm: sharedRealm, account: id, id: one.id });
   expect(await listApiTokens(deps, operator, { realm: sharedRealm, account: id })).toEqual([]);

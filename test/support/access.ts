@@ -8,7 +8,7 @@ import { fileDeps, testDeps } from "./entries.ts";
 /** Origin of the passkeys that {@link fileAccess} accepts. */
 export const ORIGIN = "http://localhost:8787";
 
-/** Starts a broker for a file of tests that register and sign in. Their rate limits start anew before each test. */
+/** Starts a broker for a file of tests that register and sign in. Each test starts with unused rate limits. */
 export async function fileAccess() {
   const { broker, store } = await fileDeps();
   const generated = await generateKeys();

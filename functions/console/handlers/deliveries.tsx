@@ -1,4 +1,4 @@
-/** Deliveries of an orb's hooks, webhooks and schedules: what waits, what failed, and what was delivered. */
+/** Deliveries of an orb's hooks, webhooks and schedules: waiting, failed and delivered. */
 import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { type Delivery, listDeliveries, redeliver } from "../api/handlers.ts";

@@ -4,7 +4,7 @@
  */
 import type { FieldModel, OrbModel, SchemaModel } from "./orb.ts";
 
-/** What a write of an entry can change. */
+/** The parts of an entry that a write can change. */
 export interface Content {
   values: Readonly<Record<string, unknown>>;
   validFrom: string | null;
@@ -103,7 +103,7 @@ export interface Conflict {
   cell: Cell;
   mine: unknown;
   theirs: unknown;
-  /** Who changed it. Both only if their values differ. */
+  /** The side that changed it; `both` only if their values differ. */
   by: "me" | "them" | "both";
 }
 

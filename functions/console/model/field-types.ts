@@ -1,4 +1,4 @@
-/** What each field type allows, as the platform's field types do. `test/unit/console-schema.test.ts` compares them. */
+/** Attributes that each field type allows. They match the platform's field types: `test/unit/console-schema.test.ts` compares both. */
 import type { FieldType } from "./orb.ts";
 
 export interface FieldRules {

@@ -32,7 +32,7 @@ export interface FieldModel {
   min?: number | string;
   max?: number | string;
   pattern?: string;
-  /** Who may read and set it, if not every caller of the entry: built-in roles, `own`, roles of the orb. */
+  /** Callers who may read and set it, if not all who may access the entry: built-in roles, `own`, roles of the orb. */
   access?: { read?: readonly string[]; write?: readonly string[] };
 }
 

@@ -1,4 +1,4 @@
-/** What a change does to stored entries. */
+/** The effects of a change on stored entries. */
 import type { DryRun } from "../api/orbs.ts";
 import { orbLink } from "../shell/nav.ts";
 import { t } from "../texts/t.ts";

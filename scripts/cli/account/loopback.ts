@@ -17,7 +17,7 @@ export interface Listener extends AsyncDisposable {
   redirect: string;
   /** One-time local address that redirects to the sign-in page. */
   start: string;
-  /** Resolves with the response that has the expected state. */
+  /** Resolves when the browser returns from the sign-in page. Ignores requests with another sign-in's `state`. */
   answer: Promise<Answer>;
   /** Sets the address of the sign-in page. */
   leadsTo(url: string): void;

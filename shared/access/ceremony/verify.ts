@@ -85,7 +85,7 @@ const DECOY: Pick<CredentialRecord, "publicKey" | "counter"> = {
 };
 
 /**
- * Returns the counter and backup state of a valid sign-in.
+ * Verifies a sign-in, and returns the passkey's new signature counter and whether it is backed up.
  * @param credential null if the passkey is unknown; verification then takes as long as for a wrong signature
  */
 export async function verifyKnown(

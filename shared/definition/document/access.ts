@@ -229,7 +229,7 @@ export function lowestRole({ least, own, roles }: Grant): string {
   return own ? "user" : (roles[0] ?? least);
 }
 
-/** Who may read and set a field, among the callers who may access its entry. Undefined means all of those callers. */
+/** The callers who may read and set a field, among those who may access its entry. Undefined means all of those callers. */
 export interface FieldAccess {
   readonly read: Grant | undefined;
   readonly write: Grant | undefined;

@@ -59,7 +59,7 @@ export async function retryOnConflict<T>(
       if (attempt >= ATTEMPTS) throw writeConflict();
       // The publication of a definition may have stopped after it blocked writes. Unblock them.
       if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
-      // Retry immediately the first time, because most conflicts are over by then. Later retries wait for a random time
+      // Retry immediately the first time, because most conflicts end quickly. Later retries wait for a random time
       // that grows with each attempt.
       if (attempt > 0) await pause(Math.random() * Math.min(80, 4 * 2 ** Math.min(attempt, 5)));
     }

@@ -16,7 +16,7 @@ import { DONE_SECONDS } from "./stored.ts";
 const LOOK_MS = 60_000;
 const REMOVED_SECONDS = 1;
 
-/** What decides when a schedule has its ticks. Its ticks have the same body. */
+/** Determines the times of a schedule's ticks. All ticks of a schedule have the same body. */
 function rhythmOf({ fence }: LiveOrb, { cron, timeZone }: ScheduleDefinition): string {
   return JSON.stringify({ v: 1, incarnation: fence?.incarnation ?? 0, cron, timeZone });
 }

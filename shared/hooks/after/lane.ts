@@ -225,7 +225,7 @@ function firsts(waiting: readonly Waiting[]): Waiting[] {
   return [...found.values()];
 }
 
-/** Makes an attempt. @returns the reason if it fails, and whether the delivery is still wanted */
+/** Makes an attempt. @returns the error, if it fails; `wanted` is false if the delivery became unnecessary */
 export function outcomeOf(
   occurrence: Occurrence,
   attempt: number,

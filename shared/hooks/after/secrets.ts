@@ -107,7 +107,7 @@ export async function resealSecrets(deps: Deps, orb: string): Promise<{ done: st
       (secret === null ? failed : done).add(hook);
       return secret === null ? text : seal(config.encryptionKeys, secret, binding(orb, hook));
     };
-    // A replaced secret that no longer signs is of no use.
+    // Remove a replaced secret that no longer signs.
     const previous =
       found.previous !== undefined && found.previous.until > deps.clock.now() ? found.previous : undefined;
     const body: StoredSecret = {

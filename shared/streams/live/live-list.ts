@@ -18,7 +18,7 @@ import { definitionKey } from "./rights.ts";
 export interface Piece {
   seq: number;
   id: string;
-  /** The revision that is shown; undefined if the entry leaves. */
+  /** The revision that is shown; undefined if the entry leaves the list. */
   revision: number | undefined;
   bytes: Uint8Array;
 }

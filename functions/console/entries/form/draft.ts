@@ -11,7 +11,7 @@ export const contentOf = ({ values, validFrom, validTo }: Content): Content => (
   validTo,
 });
 
-/** What the changes of the form are based on. */
+/** The stored revision that the changes in the form are based on. */
 export interface Base {
   /** 0 for a new entry. */
   revision: number;

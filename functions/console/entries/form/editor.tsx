@@ -1,4 +1,4 @@
-/** The form of an entry: its fields, its state, and what can be done with it. */
+/** The form of an entry: its fields, its state and its actions. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
 import { type Fault, isProblem } from "../../../../shared/client/problem.ts";

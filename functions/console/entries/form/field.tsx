@@ -12,7 +12,7 @@ import { Field, type InputAttributes } from "../../ui/form.tsx";
 import { faultAt } from "../../ui/problem.tsx";
 import { hintOf } from "./words.ts";
 
-/** What all fields of a form share. */
+/** Properties that are the same for all fields of a form. */
 export interface FormContext {
   orb: OrbModel;
   managed: boolean;

@@ -1,4 +1,4 @@
-/** What the caller may do with one entry. */
+/** The rights of the caller for one entry. */
 import { type Action, type Caller, isPlatformAdmin, may } from "../../api/caller.ts";
 import type { EntryItem } from "../../api/entries.ts";
 import type { ModuleType, OrbModel, SchemaModel } from "../../model/orb.ts";

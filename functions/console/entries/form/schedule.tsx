@@ -1,4 +1,4 @@
-/** When the entry is visible: the window of the draft, and what it means in words. */
+/** The period in which the entry is visible: inputs, and a description in words. */
 import type { EntryItem } from "../../api/entries.ts";
 import { timeZone } from "../../fields/datetime.tsx";
 import { kindOf } from "../../fields/index.ts";

@@ -1,4 +1,4 @@
-/** The list of a schema's entries: toolbar, table, selection, and what is done with the selection. */
+/** The list of a schema's entries: toolbar, table, selection, and actions on the selected entries. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useSearch } from "wouter-preact";
 import { type EntryPlace, listEntries } from "../../api/entries.ts";

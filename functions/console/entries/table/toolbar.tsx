@@ -8,7 +8,7 @@ import { AddFilter, Chips, Search } from "./filter/chips.tsx";
 import type { FilterContext } from "./filter/filter-form.tsx";
 import { Views } from "./views.tsx";
 
-/** What the list shows: saved views, search, state, filters, language and columns. */
+/** Controls of the list: saved views, search, state, filters, language and columns. */
 export function Toolbar({
   table,
   query,

@@ -1,4 +1,4 @@
-/** Who may read and write the entries of a schema: in the short form, or by action. */
+/** Form of the access to the entries of a schema: in the short form, or by action. */
 import { t } from "../../texts/t.ts";
 import { Checkbox, SelectField } from "../../ui/form.tsx";
 import { type Json, listOf, objectOf, textOf } from "../document/pointer.ts";

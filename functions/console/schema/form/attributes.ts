@@ -38,7 +38,7 @@ export type Control =
   | "json"
   | "colour"
   | "secret"
-  /** Who may read and write entries. */
+  /** Access to entries. */
   | "access";
 
 export interface Attribute {

@@ -1,7 +1,7 @@
 /** Values that attributes can have: what the document contains, and what the platform knows. */
 import { type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
 
-/** What an attribute belongs to. */
+/** The object that an attribute belongs to. */
 export interface Owner {
   object: JsonObject;
   path: string;

@@ -5,7 +5,7 @@ import type { Row } from "../data/rows.ts";
 
 export type Act = "publish" | "unpublish" | "archive" | "restore" | "delete";
 
-/** What the caller may do here. The platform decides again for each entry. */
+/** Actions that the caller may use in this list. The platform checks access again for each entry. */
 export interface Rights {
   create: boolean;
   publish: boolean;

@@ -1,4 +1,4 @@
-/** What the browser remembers of a table: its columns and its saved views. */
+/** Columns and saved views of a table. The browser stores them. */
 
 export interface SavedView {
   name: string;

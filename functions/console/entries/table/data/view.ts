@@ -1,4 +1,4 @@
-/** What the table of entries shows, as the query of its address: `?status=SAVED&filter[title][contains]=lamp`. */
+/** The filters, order and columns of the table of entries, as the query of its URL: `?status=SAVED&filter[title][contains]=lamp`. */
 
 import type { EntryItem } from "../../../api/entries.ts";
 import type { Status } from "../../../api/orbs.ts";
