@@ -78,7 +78,7 @@ export const RevisionSchema = z
 
 const place = { module: z.string(), schema: z.string() };
 
-export const DryRunSchema = z
+const DryRunSchema = z
   .object({
     dryRun: z.literal(true),
     refused: z.boolean().openapi({ description: "Whether the change would be rejected" }),

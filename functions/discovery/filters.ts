@@ -29,7 +29,7 @@ const NAMING: readonly FilterOperator[] = ["eq", "ne", "in"];
 const PLAIN = "^([^,\\[][^,]*)?$";
 
 /** Describes a list of values in one query parameter, separated by commas. */
-export function commaSeparated(name: string, description: string, schema: JsonSchema): Parameter {
+function commaSeparated(name: string, description: string, schema: JsonSchema): Parameter {
   return {
     name,
     in: "query",

@@ -83,7 +83,7 @@ export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenera
 }
 
 /** Reads a body smaller than `limit` bytes. Rejects a larger one as early as possible. */
-export async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
+async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) >= limit) throw tooLarge(limit);
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];

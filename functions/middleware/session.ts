@@ -48,7 +48,7 @@ export function credentialsOf(c: Context<AppEnv>): Credentials {
  * not have expired. An API token must have a correct checksum. Sends no broker request, so the session may have ended
  * and the API token may have been revoked.
  */
-export async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
+async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const { config, clock } = c.get("deps");
   const header = c.req.header("authorization");
   const tokens =

@@ -74,7 +74,7 @@ export const ProgramSchema = z
 export type Program = z.infer<typeof ProgramSchema>;
 
 /** Parses scopes such as `shop:read,write *:read`. */
-export function scopesIn(text: string): TokenScope[] {
+function scopesIn(text: string): TokenScope[] {
   return text.split(" ").map((one) => {
     const [orb = "", list = ""] = one.split(":");
     const named = new Set(list.split(","));

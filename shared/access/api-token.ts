@@ -44,7 +44,7 @@ export function tokenKey({ realm, sub, id }: TokenParts): string {
  * Returns the same error for every invalid token, so that callers cannot learn whether a token exists, has expired or
  * was revoked.
  */
-export function badApiToken(): AppError {
+function badApiToken(): AppError {
   const detail = "The API token is not valid, has expired or was revoked. Create a new one.";
   return new AppError("unauthenticated", "invalid_token", detail);
 }

@@ -234,7 +234,7 @@ export function mayInRealm(role: Role, operation: RealmOperation, target: Role =
 const MEMBERS = ["user", "admin", "owner"] as const;
 
 /** Returns the error for a caller who may not access an entry. The message names the lowest role that may. */
-export function entryRefusal(
+function entryRefusal(
   actor: Actor,
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },

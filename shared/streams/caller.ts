@@ -49,7 +49,7 @@ export function callerOf(actor: Actor): Caller {
  * Throws 403 if the scopes of the caller's API token do not allow reading a stream.
  * @param orb the orb that the stream belongs to
  */
-export function requireStreamScope({ limits }: Caller, orb?: string): void {
+function requireStreamScope({ limits }: Caller, orb?: string): void {
   if (limits !== undefined) requireCovered(scopeIn(limits.scopes, orb ?? limits.home), "stream");
 }
 

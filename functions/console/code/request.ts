@@ -82,7 +82,7 @@ const isNumber = (text: string) => /^-?\d+(\.\d+)?$/.test(text);
 const asValue = (text: string) => (isNumber(text) ? Number(text) : text);
 
 /** Returns the options of the client's `list` for a query: `filter[price][gte]=10` is `{ filter: { price: { gte: 10 } } }`. */
-export function listOptions(query: URLSearchParams): Record<string, unknown> {
+function listOptions(query: URLSearchParams): Record<string, unknown> {
   const options: Record<string, unknown> = {};
   const filter: Record<string, Record<string, unknown>> = {};
   for (const [name, text] of query) {

@@ -21,7 +21,7 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 
 /** Returns a relative time: `5 minutes ago`. Beyond a week, returns a date. */
-export function ago(at: Date, now: Date): string {
+function ago(at: Date, now: Date): string {
   let distance = (at.getTime() - now.getTime()) / 1000;
   for (const [unit, size] of UNITS) {
     if (Math.abs(distance) < size) return relative.format(Math.round(distance), unit);

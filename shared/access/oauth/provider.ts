@@ -20,8 +20,8 @@ import { concatBytes } from "../../kernel/ids.ts";
 import { open } from "../../kernel/seal.ts";
 import type { Realm } from "../realms.ts";
 
-export const PROVIDER_TIMEOUT_MS = 5_000;
-export const MAX_ANSWER_BYTES = 262_144;
+const PROVIDER_TIMEOUT_MS = 5_000;
+const MAX_ANSWER_BYTES = 262_144;
 /** Milliseconds for which the metadata and public keys of a provider are cached. */
 const REMEMBER_MS = 5 * 60 * 1000;
 

@@ -25,7 +25,7 @@ export const MAX_ROLES = 50;
 const RESERVED: ReadonlySet<string> = new Set([...CALLERS, "platform", "anonymous", "system", "handler"]);
 
 /** The built-in roles that a role of an orb can extend. The role also has the rights of the role that it extends. */
-export const EXTENDED = ["user", "admin"] as const;
+const EXTENDED = ["user", "admin"] as const;
 export type ExtendedRole = (typeof EXTENDED)[number];
 
 /** The roles that an orb defines. Maps the role id to the built-in role that the role extends. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { textFlaw } from "./text.ts";
 
 /** Maximum characters of a logo. Every sign-in page and every revision of the orb's document contains it. */
-export const MAX_LOGO = 32_768;
+const MAX_LOGO = 32_768;
 
 const DATA_IMAGE = /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml);base64,[A-Za-z0-9+/]+={0,2}$/;
 

@@ -4,7 +4,7 @@ import { HANDLER_NAME, MODULE_ID } from "./ids.ts";
 
 export const HOOK_LIMITS = { hooks: 50 } as const;
 
-export const HOOK_EVENTS = [
+const HOOK_EVENTS = [
   "entry.created",
   "entry.updated",
   "entry.published",

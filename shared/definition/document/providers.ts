@@ -4,7 +4,7 @@ import { MODULE_ID } from "./ids.ts";
 import { MASK } from "./mask.ts";
 import { words } from "./text.ts";
 
-export const PROVIDER_LIMITS = { providers: 10, scopes: 20, secret: 1_000 } as const;
+const PROVIDER_LIMITS = { providers: 10, scopes: 20, secret: 1_000 } as const;
 
 /**
  * Prefix of encrypted secrets. The platform accepts an encrypted secret only if it can decrypt it for the same

@@ -157,7 +157,7 @@ export function isUniqueKey(key: string): boolean {
   return key.startsWith("u.");
 }
 
-export function isEqualityKey(key: string): boolean {
+function isEqualityKey(key: string): boolean {
   return key.startsWith("e.");
 }
 

@@ -9,7 +9,7 @@ import { nullIfMissing } from "../model/resolve.ts";
 import { EMPTY, type OrderedField, type Pair, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
 /** Readers take at most this many changes from the log. With more, the index is not usable until a compaction. */
-export const LONGEST_LOG = 4_000;
+const LONGEST_LOG = 4_000;
 /** Changes of one read of the log. Larger reads would have to wait for other large reads. */
 const LOG_READ = 500;
 const ATTEMPTS = 8;

@@ -51,7 +51,7 @@ const operationSchema = z.strictObject({
     .optional(),
 });
 
-export const httpPathsSchema = z
+const httpPathsSchema = z
   .record(text(500), z.partialRecord(z.enum(HTTP_METHODS), operationSchema))
   .refine((paths) => Object.keys(paths).length <= MAX_PATHS, `must have at most ${MAX_PATHS} paths`)
   .meta({ description: "OpenAPI path items of routes below the handler's own, which is `/`." });
@@ -83,7 +83,7 @@ export const httpMembers = {
 };
 
 /** Returns whether the platform may pass a request header to a service whose registration lists it. */
-export function mayPass(name: string): boolean {
+function mayPass(name: string): boolean {
   return !KEPT_BACK.test(name);
 }
 

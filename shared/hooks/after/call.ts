@@ -7,7 +7,7 @@ import { sameRhythm } from "./crons.ts";
 import type { Delivery, TickDelivery } from "./source.ts";
 
 /** Maximum milliseconds that a delivery waits for the handler's response. */
-export const AFTER_MS = 10_000;
+const AFTER_MS = 10_000;
 
 /** Returns the id of a delivery. All attempts have the same id, so the receiver can detect duplicates. */
 export function deliveryId({ hook, entry }: Pick<Delivery, "hook" | "entry">): string {

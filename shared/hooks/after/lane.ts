@@ -18,7 +18,7 @@ const ROUND_BYTES = 2 * 1024 * 1024;
 /** Maximum entries to which a lane delivers at the same time. */
 const AT_ONCE = 8;
 /** A lane reads no new revisions while this many are waiting for another attempt. New revisions stay in the log. */
-export const WAITING_LIMIT = 100;
+const WAITING_LIMIT = 100;
 /** A lane stores its progress after skipping this many revisions that its hook does not select. */
 const SKIPPED = 500;
 

@@ -18,7 +18,7 @@ const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
 /** Number of successful deliveries that are kept for each hook. Older ones are discarded. */
-export const DELIVERIES_KEPT = 100;
+const DELIVERIES_KEPT = 100;
 
 const HEARTBEAT_SECONDS = 5;
 const HEARTBEAT_TTL_SECONDS = 3600;

@@ -32,7 +32,7 @@ interface Wish {
 }
 
 /** The value of a field, in one language and market. */
-export function ValueCell({
+function ValueCell({
   item,
   field,
   orb,

@@ -82,7 +82,7 @@ const limit = (
 const isReference = ({ object }: Owner) => object.type === "reference";
 const hasHandler = ({ object }: Owner) => object.handler !== undefined;
 
-export const ATTRIBUTES = {
+const ATTRIBUTES = {
   general: [
     name,
     description,

@@ -29,8 +29,7 @@ export function focusSoon(selector: string): void {
 }
 
 export const rowOf = (path: string): string => `[data-row="${CSS.escape(path)}"]`;
-export const inputIn = (path: string): string =>
-  `[data-path="${CSS.escape(path)}"] :is(input, select, textarea)`;
+const inputIn = (path: string): string => `[data-path="${CSS.escape(path)}"] :is(input, select, textarea)`;
 
 /** Returns a unique name in a list: the given one, with a number appended if needed. */
 export function freeName(list: readonly unknown[], wanted: string): string {

@@ -45,7 +45,7 @@ function columnsOf(field: FieldModel, { languages, markets }: OrbModel): Column[
 /** Spreadsheets run text that begins with these characters as a formula. A leading apostrophe prevents it. */
 const FORMULA = /^[=+\-@\t\r]/;
 
-export function csvCell(value: unknown): string {
+function csvCell(value: unknown): string {
   if (value === null || value === undefined) return "";
   const text =
     typeof value === "string"
