@@ -59,7 +59,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     operationId: "listEntries",
     summary: "List entries of an orb, including drafts",
     description:
-      "Fields of the schema can be filtered too: `filter[field]=value`, `filter[field][operator]=value`, in groups `filter[or][0][field]=value` and `filter[not][field]=value`. The description of the orb lists them. A condition on a translatable or market-specific field matches if any of its values matches.",
+      "Fields of the schema can be filtered too: `filter[field]=value`, `filter[field][operator]=value`, in groups `filter[or][0][field]=value` and `filter[not][field]=value`. `aggregate[name]=sum(field)&group=field` computes instead of listing. The description of the orb lists them. A condition on a translatable or market-specific field matches if any of its values matches.",
     request: { params: OrbIdParam, query: ListQuery },
     responses: { 200: json("A page", entryListOf(EntrySchema)) },
     problems: [400, 401, 403, 404, 422],

@@ -16,6 +16,7 @@ import {
   responseSchemas,
 } from "./entry-schemas.ts";
 import {
+  aggregateParameters,
   expandParameter,
   fieldFilters,
   fieldsParameter,
@@ -75,7 +76,7 @@ function parametersOf(generic: Generic, schema: CompiledSchema, operation: Opera
     return only === parameter && others.length === 0 ? [given] : only === undefined ? [] : [only, ...others];
   });
   if (operationId !== definitions.list.operationId) return own;
-  return [...own, ...fieldFilters(schema), ...PROPERTY_FILTERS];
+  return [...own, ...aggregateParameters(schema), ...fieldFilters(schema), ...PROPERTY_FILTERS];
 }
 
 function answersOf(live: LiveOrb, schema: CompiledSchema, { operationId, responses }: Operation) {

@@ -2,6 +2,12 @@
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
 import type { FilterOperator, Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import {
+  AGGREGATE_LIMITS,
+  AGGREGATES,
+  isGroupable,
+  takesAggregate,
+} from "../../shared/entry/query/aggregate.ts";
+import {
   PROPERTIES,
   PROPERTY_TYPES,
   QUERY_LIMITS,
@@ -113,6 +119,42 @@ export function sortParameter({ fields }: CompiledSchema): Parameter {
       uniqueItems: true,
     },
   );
+}
+
+/** Describes the parameters of an aggregation: one object of aggregates, and the names to group by. */
+export function aggregateParameters({ fields }: CompiledSchema): Parameter[] {
+  const subjects = [
+    ...[...fields.values()]
+      .filter(({ sensitive }) => !sensitive)
+      .map((field): Subject => ({ kind: "field", name: field.name, type: field.type, field })),
+    ...PROPERTIES.map((name): Subject => ({ kind: "property", name, type: PROPERTY_TYPES[name] })),
+  ];
+  const forms = subjects.flatMap((subject) =>
+    AGGREGATES.filter((operation) => takesAggregate(operation, subject)).map(
+      (operation) => `${operation}(${subject.name})`,
+    ),
+  );
+  return [
+    {
+      name: "aggregate",
+      in: "query",
+      required: false,
+      style: "deepObject",
+      explode: true,
+      description:
+        "Computes instead of listing: `aggregate[total]=sum(price)`. The name begins with a letter and has letters, digits and `_`. Not with `sort`, `fields`, `expand`, `count` or `limit`.",
+      schema: {
+        type: "object",
+        maxProperties: AGGREGATE_LIMITS.aggregates,
+        additionalProperties: { type: "string", enum: ["count", ...forms] },
+      },
+    },
+    commaSeparated("group", "With `aggregate`: computes for each value of these fields", {
+      items: { type: "string", enum: subjects.filter(isGroupable).map(({ name }) => name) },
+      maxItems: AGGREGATE_LIMITS.groupedBy,
+      uniqueItems: true,
+    }),
+  ];
 }
 
 export function fieldsParameter({ fields }: CompiledSchema): Parameter {

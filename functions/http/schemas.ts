@@ -78,6 +78,8 @@ export function pageQuery<const O extends readonly [string, string]>(orders: O) 
   });
 }
 
+const SCALAR = z.union([z.string(), z.number(), z.boolean()]).nullable();
+
 /** Members that only lists of entries have. */
 const entryListMembers = {
   totalExact: z.literal(false).optional().openapi({
@@ -101,6 +103,18 @@ const entryListMembers = {
     })
     .optional()
     .openapi({ description: "With `explain=true`" }),
+  groups: z
+    .array(
+      z.object({
+        key: z.record(z.string(), SCALAR).openapi({ description: "The values that these entries share" }),
+        values: z.record(z.string(), SCALAR).openapi({ description: "The aggregates by name" }),
+      }),
+    )
+    .optional()
+    .openapi({ description: "With `aggregate`, when `items` is empty" }),
+  complete: z.boolean().optional().openapi({
+    description: "With `aggregate`: `false` if `groups` are running totals, which `nextCursor` continues",
+  }),
 };
 
 /** A page of entries. */

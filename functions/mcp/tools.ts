@@ -139,11 +139,21 @@ export function toolServer({ transport, orb }: Site): McpServer {
         fields: z.array(z.string()).optional().describe("The only fields to return"),
         expand: z.array(z.string()).optional().describe("Reference fields whose entries to include"),
         count: z.boolean().optional().describe("Also return the total"),
+        aggregate: z
+          .record(z.string(), z.string())
+          .optional()
+          .describe(
+            'Computes instead of listing: {"total":"sum(price)","n":"count"}; count, sum, avg, min, max. Not with sort, limit, fields, expand, count',
+          ),
+        group: z.array(z.string()).optional().describe("Fields by whose values to aggregate"),
         ...place,
       }),
       annotations: { readOnlyHint: true },
     },
-    (input) => answer(() => entriesOf(input).list(input as never)),
+    ({ limit, ...input }) =>
+      answer(() =>
+        entriesOf(input).list((input.aggregate === undefined ? { limit, ...input } : input) as never),
+      ),
   );
   server.registerTool(
     "get_entry",

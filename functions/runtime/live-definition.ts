@@ -4,7 +4,7 @@ import { z } from "@hono/zod-openapi";
 export const Live = {
   live: z.enum(["sse"]).optional().openapi({
     description:
-      "`sse`: the answer is `text/event-stream`: all entries that match, then each change. Not with `limit`, `cursor`, `count` and `expand`",
+      "`sse`: the answer is `text/event-stream`: all entries that match, then each change. Not with `limit`, `cursor`, `count`, `expand` and `aggregate`",
   }),
 };
 

@@ -1,7 +1,14 @@
 /** Reads and writes the entries of one schema. */
 import { followList, type LiveHandlers, type LiveOptions } from "./live.ts";
-import type { ListOptions, PageOptions, ReadOptions, Wish, WriteOptions } from "./options.ts";
-import type { Page } from "./page.ts";
+import type {
+  AggregateOptions,
+  ListOptions,
+  PageOptions,
+  ReadOptions,
+  Wish,
+  WriteOptions,
+} from "./options.ts";
+import type { AggregateGroup, Page } from "./page.ts";
 import { Conflict, isProblem, Problem } from "./problem.ts";
 import { type ListInput, queryOf } from "./query.ts";
 import { type CallOptions, newKey, type Transport } from "./transport.ts";
@@ -51,6 +58,8 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
     render: (items: Found<All, S, O, ModeOf<P, D>, never>[]) => void,
     handlers?: LiveHandlers,
   ): () => void;
+  /** Counts, adds up and compares entries. Follows the pages until the result is complete. */
+  aggregate<const A extends string>(options: AggregateOptions<S, A>): Promise<AggregateGroup<A>[]>;
   get<const P extends ReadOptions<S, E>, E extends References<S> = never>(
     id: string,
     options?: P & { expand?: readonly E[] },
@@ -212,6 +221,13 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     },
     live: (options: LiveOptions<Fields>, render: (items: unknown[]) => void, handlers?: LiveHandlers) =>
       followList(transport, path, { ...options, ...placeOf(options) }, render, handlers),
+    async aggregate<A extends string>(options: AggregateOptions<Fields, A>) {
+      for (let more = {}; ; ) {
+        const page = await list({ ...options, ...more });
+        if (page.nextCursor === null) return page.groups;
+        more = { cursor: page.nextCursor };
+      }
+    },
     get,
     async create(values: unknown, options: WriteOptions = {}) {
       const { publish, validFrom, validTo, signal } = options;

@@ -14,8 +14,8 @@ import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 
 export type { Collection } from "./collection.ts";
 export type { LiveHandlers, LiveOptions } from "./live.ts";
-export type { ListOptions } from "./options.ts";
-export type { Explanation, Page } from "./page.ts";
+export type { AggregateOptions, ListOptions } from "./options.ts";
+export type { AggregateGroup, Explanation, Page } from "./page.ts";
 export { Conflict, type Fault, isProblem, Problem } from "./problem.ts";
 export type { StreamBatch, StreamOptions } from "./stream.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";

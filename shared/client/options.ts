@@ -1,6 +1,6 @@
 /** The options of reads and writes. */
 import type { CallOptions } from "./transport.ts";
-import type { Fields, Filter, Sort } from "./types.ts";
+import type { FieldName, Fields, Filter, Sort } from "./types.ts";
 
 /** Language and market of a call. `locale: "*"` reads and writes maps of all languages and markets. */
 export interface Wish {
@@ -22,6 +22,16 @@ export interface ListOptions<S extends Fields, E extends string> extends ReadOpt
   sort?: Sort<S> | readonly Sort<S>[];
   /** Maximum number of entries per page: at most 200; 50 by default, and 200 for `all`. */
   limit?: number;
+}
+
+type Aggregate<S extends Fields> = "count" | `${"count" | "sum" | "avg" | "min" | "max"}(${FieldName<S>})`;
+
+export interface AggregateOptions<S extends Fields, A extends string>
+  extends Pick<ListOptions<S, never>, "filter" | "revision" | "locale" | "market" | "signal"> {
+  /** For example `{ orders: "count", turnover: "sum(total)" }`. */
+  aggregate: Readonly<Record<A, Aggregate<S>>>;
+  /** Fields with an enum, booleans and references. Computes for each of their values. */
+  group?: readonly FieldName<S>[];
 }
 
 export interface PageOptions {

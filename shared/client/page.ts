@@ -10,6 +10,14 @@ export interface Page<T> {
   /** Only if the page ended early, because it read as much as it may: the number of entries that it compared. */
   read?: { entries: number };
   explain?: Explanation;
+  /** Only of an aggregation. */
+  groups?: AggregateGroup<string>[];
+}
+
+/** The aggregates of the entries that share the values of `key`. */
+export interface AggregateGroup<A extends string> {
+  key: Record<string, string | number | boolean | null>;
+  values: Record<A, string | number | boolean | null>;
 }
 
 /** How a list was read. */

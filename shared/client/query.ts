@@ -7,6 +7,8 @@ export interface ListInput {
   cursor?: string | undefined;
   count?: boolean | undefined;
   explain?: boolean | undefined;
+  aggregate?: Readonly<Record<string, string>> | undefined;
+  group?: readonly string[] | undefined;
   fields?: readonly string[] | undefined;
   expand?: readonly string[] | undefined;
   locale?: string | undefined;
@@ -75,6 +77,8 @@ export function queryOf(input: ListInput): URLSearchParams {
     cursor,
     count,
     explain,
+    aggregate = {},
+    group,
     fields,
     expand,
     locale,
@@ -83,12 +87,14 @@ export function queryOf(input: ListInput): URLSearchParams {
   } = input;
   const query = new URLSearchParams();
   addFilters(query, "filter", filter);
+  for (const [name, form] of Object.entries(aggregate)) query.set(`aggregate[${name}]`, form);
   const given: [string, string | undefined][] = [
     ["sort", typeof sort === "string" ? sort : sort?.join(",")],
     ["limit", limit?.toString()],
     ["cursor", cursor],
     ["count", count === true ? "true" : undefined],
     ["explain", explain === true ? "true" : undefined],
+    ["group", group === undefined || group.length === 0 ? undefined : group.join(",")],
     ["fields", fields?.join(",")],
     ["expand", expand === undefined || expand.length === 0 ? undefined : expand.join(",")],
     ["locale", locale],

@@ -166,9 +166,10 @@ export type Filter<S extends Fields> = Omit<Groups<S>, keyof S> & {
   [P in Property]?: Condition<P extends "revision" ? number : string | Date>;
 };
 
-type Name<S extends Fields> = (FilterKeys<S> | Property) & string;
+/** A field or property that filters, sort orders and aggregates can name. */
+export type FieldName<S extends Fields> = (FilterKeys<S> | Property) & string;
 /** A field or property to sort by. A leading `-` sorts in descending order. */
-export type Sort<S extends Fields> = Name<S> | `-${Name<S>}`;
+export type Sort<S extends Fields> = FieldName<S> | `-${FieldName<S>}`;
 
 /** The names of the reference fields of a schema. */
 export type References<S extends Fields> = {

@@ -34,6 +34,13 @@ export async function run(url: string, token: string) {
     expand: ["category"],
     locale: "de",
   });
+  const grouped = await shop.catalog.product.aggregate({
+    aggregate: { n: "count", dearest: "max(price)" },
+    group: ["condition"],
+    filter: { price: { gte: 10 } },
+  });
+  const dearest: unknown = grouped[0]?.values.dearest;
+  if (dearest !== 49.5) throw new Error("not aggregated");
   const [first] = page.items;
   if (first === undefined) throw new Error("nothing found");
   const title: string = first.values.title;
@@ -72,6 +79,8 @@ await shop.catalog.product.list({ filter: { condition: "broken" } });
 await shop.catalog.product.list({ filter: { supplierNote: "x" } });
 // @ts-expect-error no such operator for a number
 await shop.catalog.product.list({ filter: { price: { startsWith: "1" } } });
+// @ts-expect-error no such field to add up
+await shop.catalog.product.aggregate({ aggregate: { total: "sum(weight)" } });
 // @ts-expect-error no such field in a group
 await shop.catalog.product.list({ filter: { or: [{ weight: 1 }] } });
 // @ts-expect-error no such field

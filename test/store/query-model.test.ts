@@ -317,6 +317,85 @@ describe.each([
   }, 60_000);
 });
 
+describe.each([
+  ["the broker", () => plain],
+  ["the cache", () => testDeps(cached)],
+] as const)("random aggregates over %s", (_, open) => {
+  test("return what the model returns, in any number of requests", async () => {
+    const random = testRandom();
+    const deps = open();
+    for (let round = 0; round < 40; round++) {
+      const actor = random.pick([anonymous, ann, bob, boss]);
+      const schema = actor === anonymous || chance(random, 2) ? "task" : "mine";
+      const latest = actor !== anonymous && chance(random, 3);
+      const codes = docs.map(({ newest }) => newest.code ?? "");
+      const tree = chance(random, 2) ? [node(random, 1, codes, ["state", "hot", "rank", "title"])] : [];
+      const group = random.pick([[], ["state"], ["hot"], ["hot", "state"]] as const);
+      const wanted = new Map<string, Version[]>(group.length === 0 ? [["[]", []]] : []);
+      for (const doc of docs) {
+        const values = doc.schema === schema ? shownTo(actor, doc, latest) : undefined;
+        if (values === undefined || !tree.every((one) => fits(one, values))) continue;
+        const key = JSON.stringify(group.map((name) => values[name] ?? null));
+        wanted.set(key, [...(wanted.get(key) ?? []), values]);
+      }
+      const model = [...wanted]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, all]) => {
+          const ranks = all.map(({ rank }) => rank).filter((rank) => rank !== undefined);
+          const sum = ranks.reduce((a, b) => a + b, 0);
+          const days = all.map(({ title }) => title?.en).filter((text) => text !== undefined);
+          return {
+            key: Object.fromEntries(group.map((name, at) => [name, (JSON.parse(key) as unknown[])[at]])),
+            values: {
+              n: all.length,
+              ranked: ranks.length,
+              sum,
+              avg: ranks.length === 0 ? null : sum / ranks.length,
+              min: ranks.length === 0 ? null : Math.min(...ranks),
+              last: days.sort().at(-1) ?? null,
+            },
+          };
+        });
+      const budget = () => new ReadBudget(undefined, chance(random, 2) ? 5 + random.below(20) : undefined);
+      const parameters: [string, string][] = [
+        ...written(tree),
+        ["aggregate[n]", "count"],
+        ["aggregate[ranked]", "count(rank)"],
+        ["aggregate[sum]", "sum(rank)"],
+        ["aggregate[avg]", "avg(rank)"],
+        ["aggregate[min]", "min(rank)"],
+        ["aggregate[last]", "max(title)"],
+        ...(group.length === 0 ? [] : ([["group", group.join()]] as [string, string][])),
+      ];
+      const why = JSON.stringify({ round, parameters, latest, actor });
+      for (let cursor: string | undefined; ; ) {
+        const more: [string, string][] = cursor === undefined ? [] : [["cursor", cursor]];
+        const got = await page(deps, actor, schema, [...parameters, ...more], { latest, budget });
+        expect([got.items, got.complete], why).toEqual([[], got.nextCursor === null]);
+        if (got.nextCursor === null) {
+          expect(got.groups, why).toEqual(model);
+          break;
+        }
+        cursor = got.nextCursor;
+      }
+    }
+  }, 60_000);
+});
+
+test("refuses aggregates of fields that the caller may not read, and running totals of another query", async () => {
+  const options = { latest: false, budget: () => new ReadBudget(undefined, 5) };
+  const failed = async (...parameters: [string, string][]) =>
+    (await failureOf(page(plain, ann, "task", parameters, options))).errors?.[0]?.code;
+  expect(await failed(["aggregate[a]", "max(secret)"])).toBe("unknown_field");
+  expect(await failed(["aggregate[a]", "count"], ["group", "secret"])).toBe("unknown_field");
+  expect(await failed(["aggregate[a]", "count"], ["group", "rank"])).toBe("not_groupable");
+  expect(await failed(["aggregate[a]", "sum(title)"])).toBe("unknown_operator");
+  expect(await failed(["aggregate[a]", "sum"])).toBe("invalid_value");
+  expect(await failed(["aggregate[a]", "count"], ["sort", "rank"])).toBe("not_applicable");
+  const { nextCursor } = await page(plain, ann, "task", [["aggregate[a]", "count"]], options);
+  expect(await failed(["aggregate[a]", "sum(rank)"], ["cursor", String(nextCursor)])).toBe("invalid_cursor");
+});
+
 test("explains only to callers who may read every draft", async () => {
   const explain: [string, string][] = [["explain", "true"]];
   const options = { latest: false, budget: () => new ReadBudget() };

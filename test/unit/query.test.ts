@@ -11,6 +11,15 @@ import {
 import { compareRanked, type FilterInput, matches, sortValues } from "../../shared/entry/query/filter.ts";
 import { conditionsIn, type Where } from "../../shared/entry/query/parameters.ts";
 import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
+import {
+  add,
+  decimalOf,
+  divided,
+  numberOf,
+  parseDecimal,
+  textOf,
+  ZERO,
+} from "../../shared/kernel/decimal.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { fingerprint } from "../../shared/kernel/tags.ts";
 import { definition, SHOP } from "../support/entries.ts";
@@ -91,6 +100,7 @@ describe("list query", () => {
       expand: [],
       count: false,
       explain: false,
+      aggregation: undefined,
       extra: {},
     });
   });
@@ -167,6 +177,24 @@ describe("list query", () => {
     expect(faults(() => parseOneQuery(new URLSearchParams("filter[sku]=a"), schema, []))).toEqual([
       "/filter[sku] unknown_parameter",
     ]);
+  });
+});
+
+describe("decimal sums", () => {
+  const sum = (values: number[]) => numberOf(values.map(decimalOf).reduce(add, ZERO));
+
+  it("are exact", () => {
+    expect(sum(Array.from({ length: 10 }, () => 0.1))).toBe(1);
+    expect(sum([0.1, 0.2])).toBe(0.3);
+    expect(sum([1e16, 1, -1e16])).toBe(1);
+    expect(sum([1e308, 1e-308, -1e308])).toBe(1e-308);
+    expect(sum([1.5e300, 5e-324, -0])).toBe(1.5e300);
+    expect(sum([1e308, 1e308])).toBeNull();
+    expect(numberOf(divided(decimalOf(1), 3))).toBe(1 / 3);
+    const whole = decimalOf(-12.75e-8);
+    expect(parseDecimal(textOf(whole))).toEqual(whole);
+    for (const text of ["", "1", "1e", "1e9", "1e-9999", "x", 1, null])
+      expect(parseDecimal(text)).toBeUndefined();
   });
 });
 

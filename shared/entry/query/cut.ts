@@ -3,6 +3,7 @@ import type { Deps } from "../../deps.ts";
 import { open, seal } from "../../kernel/seal.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { type Position, readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
+import type { GroupResult } from "./aggregate.ts";
 import type { Collection, Match } from "./matching.ts";
 import { conditionsIn, isGroup, type Where } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
@@ -17,6 +18,9 @@ export interface ListPage<T> {
   /** Only if the page ended early: the number of entries that it read and that the caller may see. */
   read?: { entries: number };
   explain?: Explanation;
+  /** Only of an aggregation: its results, which are final if they are `complete`. */
+  groups?: GroupResult[];
+  complete?: boolean;
 }
 
 function signed(where: Where): unknown[] {
@@ -24,17 +28,29 @@ function signed(where: Where): unknown[] {
   return [where.subject.name, where.operator, where.values];
 }
 
+function aggregated({ aggregation }: ListQuery): unknown[] {
+  if (aggregation === undefined) return [];
+  const { aggregates, group } = aggregation;
+  const named = aggregates.map(({ name, operation, subject }) => [name, operation, subject?.name ?? null]);
+  return [named, group.map(({ name }) => name)];
+}
+
 /** Returns a text with everything that a cursor depends on, such as filters and sort order. */
 export function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   const sort = query.sort.map(({ subject, descending }) => [subject.name, descending]);
-  const localized = [...conditionsIn(query.conditions), ...query.sort].some(
-    ({ subject }) => subject.kind === "field" && (subject.field.translatable || subject.field.marketSpecific),
+  const { aggregates = [], group = [] } = query.aggregation ?? {};
+  const subjects = [...conditionsIn(query.conditions), ...query.sort, ...aggregates].map(
+    ({ subject }) => subject,
+  );
+  const localized = [...subjects, ...group].some(
+    (subject) => subject?.kind === "field" && (subject.field.translatable || subject.field.marketSpecific),
   );
   return JSON.stringify([
     list.orb,
     list.scope,
     query.conditions.map(signed),
     sort,
+    ...aggregated(query),
     localized ? [list.choice.languages, list.choice.markets] : null,
   ]);
 }
@@ -65,6 +81,16 @@ export function cut<T, F extends Match<T>>(
   };
 }
 
+/** Hides the id of an entry that is not shown from a position, because clients can decode cursors. */
+export async function hiddenPosition(
+  { config }: Pick<Deps, "config">,
+  position: Position,
+  isShown: boolean,
+): Promise<Position> {
+  if (isShown || position.id === "") return position;
+  return { ...position, id: await seal(config.encryptionKeys, position.id, CURSOR) };
+}
+
 /** Ends a page at an entry that may not be part of it. If the caller may not see that entry, the cursor hides its id. */
 export async function endedEarly<T>(
   { config }: Pick<Deps, "config">,
@@ -73,9 +99,8 @@ export async function endedEarly<T>(
   last: Position,
   signed: string,
 ): Promise<ListPage<T>> {
-  const isShown = last.id === "" || found.some(({ place }) => place.id === last.id);
-  const id = isShown ? last.id : await seal(config.encryptionKeys, last.id, CURSOR);
-  const nextCursor = writeCursor({ ...last, id }, signed);
+  const isShown = found.some(({ place }) => place.id === last.id);
+  const nextCursor = writeCursor(await hiddenPosition({ config }, last, isShown), signed);
   return { items: found.map(({ item }) => item), nextCursor, read: { entries: tally.visible } };
 }
 

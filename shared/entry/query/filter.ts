@@ -138,11 +138,16 @@ function holds(where: Where, entry: FilterInput, choice: Choice | undefined): bo
 
 export type SortValue = string | number | boolean | null;
 
-function sortValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {
+/** Returns the value of a field or property in the response's language and market, or null. */
+export function plainValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {
   const value =
     subject.kind === "property" ? entry[subject.name] : (candidates(subject.field, entry, choice)[0] ?? null);
-  if (typeof value === "string") return sortedText(value);
-  return typeof value === "number" || typeof value === "boolean" ? value : null;
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : null;
+}
+
+function sortValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {
+  const value = plainValue(subject, entry, choice);
+  return typeof value === "string" ? sortedText(value) : value;
 }
 
 export function sortValues(keys: readonly SortKey[], entry: FilterInput, choice: Choice): SortValue[] {

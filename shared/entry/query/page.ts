@@ -6,6 +6,7 @@ import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
 import { type Position, positionAt, refusedCursor } from "../model/cursor.ts";
+import { aggregatePage } from "./aggregate-page.ts";
 import { type Candidates, candidatesOf, hasIndex, idsTellTime, tooBroad } from "./candidates.ts";
 import { cut, endedEarly, fitting, type ListPage, positionIn, signatureOf } from "./cut.ts";
 import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
@@ -255,6 +256,8 @@ export async function readListPage<T>(
   const signed = signatureOf(list, query);
   const after = query.cursor === undefined ? undefined : await positionIn(deps, query.cursor, signed);
   const read = async (): Promise<ListPage<T>> => {
+    const { aggregation } = query;
+    if (aggregation !== undefined) return aggregatePage(deps, list, query, aggregation, { after, signed });
     const total = () => (query.count ? countOf(deps, listWith(budget()), query) : {});
     if (creationOrder(query) === undefined) {
       const page = await pageInSortOrder(deps, list, query, after, signed);

@@ -92,7 +92,7 @@ export interface ParameterReader {
 }
 
 /** Finds the field or property that `filter` or `sort` names. Sensitive fields are always rejected. */
-function subjectOf(
+export function subjectOf(
   reader: ParameterReader,
   parameter: string,
   name: string,

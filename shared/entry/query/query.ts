@@ -3,6 +3,7 @@ import type { CompiledField, CompiledSchema } from "../../definition/compile.ts"
 import { invalidParameters } from "../../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, knownParameters } from "../../kernel/faults.ts";
 import { isLocale, isMarket } from "../model/localize.ts";
+import { type Aggregation, aggregateName, readAggregation } from "./aggregate.ts";
 import { FILTER_LIMITS, filterPath, readFilters } from "./groups.ts";
 import { isProperty, PROPERTIES, readSort, type SortKey, type Where } from "./parameters.ts";
 
@@ -23,11 +24,21 @@ export interface ListQuery {
   count: boolean;
   /** Whether to describe how the list was read. */
   explain: boolean;
+  aggregation: Aggregation | undefined;
   /** Other query parameters that the route allows, not parsed. */
   extra: Record<string, string>;
 }
 
-export const LIST_PARAMETERS = ["limit", "cursor", "sort", "fields", "expand", "count", "explain"] as const;
+export const LIST_PARAMETERS = [
+  "limit",
+  "cursor",
+  "sort",
+  "fields",
+  "expand",
+  "count",
+  "explain",
+  "group",
+] as const;
 const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
 const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: string }> = {
@@ -115,11 +126,16 @@ class Reader {
 function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: readonly string[]) {
   const values = new Map<string, string>();
   const filters = new Map<string, { path: string[]; texts: string[] }>();
+  const aggregates = new Map<string, string>();
   const isList = known.includes("limit");
   for (const [name, value] of parameters) {
     const path = isList ? filterPath(name) : undefined;
+    const aggregate = isList ? aggregateName(name) : undefined;
     const filter = filters.get(name);
-    if (filter !== undefined) filter.texts.push(value);
+    if (aggregate !== undefined) {
+      if (aggregates.has(aggregate)) reader.fault(name, "repeated", "must be given only once");
+      aggregates.set(aggregate, value);
+    } else if (filter !== undefined) filter.texts.push(value);
     else if (path !== undefined) filters.set(name, { path, texts: [value] });
     else if (!known.includes(name)) {
       const filterable = isList ? ["filter[field]", "filter[field][operator]"] : [];
@@ -127,7 +143,7 @@ function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: 
     } else if (values.has(name)) reader.fault(name, "repeated", "must be given only once");
     else values.set(name, value);
   }
-  return { values, filters };
+  return { values, filters, aggregates };
 }
 
 function readExtra(
@@ -160,7 +176,7 @@ export function parseListQuery(
   compared: CompiledSchema | undefined = schema,
 ): ListQuery {
   const reader = new Reader(schema, compared);
-  const { values, filters } = grouped(reader, parameters, [...LIST_PARAMETERS, ...extra]);
+  const { values, filters, aggregates } = grouped(reader, parameters, [...LIST_PARAMETERS, ...extra]);
   const { conditions: most } = FILTER_LIMITS;
   if (filters.size > most)
     reader.fault("filter", "too_many", `must not be given more than ${most} times in one query`);
@@ -175,6 +191,7 @@ export function parseListQuery(
     expand: expand === undefined ? [] : reader.expand(expand),
     count: count === undefined ? false : reader.flag("count", count),
     explain: explain === undefined ? false : reader.flag("explain", explain),
+    aggregation: readAggregation(reader, aggregates, values),
     extra: readExtra(reader, values, extra),
   };
   reader.finish();

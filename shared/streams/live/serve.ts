@@ -17,7 +17,7 @@ import { PositionSigner } from "./position.ts";
 import { definitionKey, rightsKey } from "./rights.ts";
 
 /** Parameters of lists that a live list cannot have. */
-const PAGING = ["limit", "cursor", "count", "expand", "explain"] as const;
+const PAGING = ["limit", "cursor", "count", "expand", "explain", "group"] as const;
 
 export interface LiveRequest {
   method: "GET" | "HEAD";
@@ -94,7 +94,10 @@ function queryOf(params: URLSearchParams): [string, string][] {
 }
 
 function requireWhole(params: URLSearchParams): void {
-  const errors: Fault[] = PAGING.filter((name) => params.has(name)).map((name) => ({
+  const given = [...params.keys()].filter(
+    (name) => name.startsWith("aggregate[") || PAGING.some((one) => one === name),
+  );
+  const errors: Fault[] = [...new Set(given)].map((name) => ({
     path: `/${name}`,
     code: "not_live",
     message: "must not be given with live=sse: a live list has all entries that match, without references",

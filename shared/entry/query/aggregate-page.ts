@@ -1,0 +1,77 @@
+/** Reads the entries of an aggregation. What one request cannot read, the next one adds to the running totals. */
+import type { Deps } from "../../deps.ts";
+import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor } from "../model/cursor.ts";
+import { type Aggregation, Totals, tooManyGroups } from "./aggregate.ts";
+import { candidatesOf } from "./candidates.ts";
+import { hiddenPosition, type ListPage } from "./cut.ts";
+import { type ListStep, scanAll, scanKnown } from "./list-scan.ts";
+import { CHUNK, type Collection, readMatching } from "./matching.ts";
+import type { ListQuery } from "./query.ts";
+
+/** Entries of an index that are read at once. */
+const WINDOW = 500;
+/** How many candidates a later request may find, compared to the first one. */
+const GROWTH = 4;
+
+async function stepsOf<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  after: Position | undefined,
+): Promise<AsyncGenerator<ListStep[]>> {
+  if (list.places !== undefined) return scanKnown(list.places, query, after, "index");
+  if (list.schema !== undefined && after?.kind !== "index") {
+    const most = list.budget.entries * (after === undefined ? 1 : GROWTH);
+    const plan = await candidatesOf(deps, list.schema, query.conditions, { most });
+    if (plan.kind === "set") {
+      list.tally.by = plan.by;
+      list.tally.candidates = plan.places.length;
+      return scanKnown(plan.places, query, after, "set");
+    }
+  }
+  if (after !== undefined && after.kind !== "index") throw refusedCursor();
+  // The index names each entry once. The order of creation can name an entry twice.
+  return scanAll(deps, list, { ...query, limit: WINDOW - 1 }, after, "index");
+}
+
+/**
+ * Adds up a part of a list.
+ * @returns the totals so far; `nextCursor` continues them
+ */
+export async function aggregatePage<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  of: Aggregation,
+  { after, signed }: { after: Position | undefined; signed: string },
+): Promise<ListPage<T>> {
+  const totals = new Totals(of, list.choice);
+  if (after !== undefined && !totals.restore(after.keys)) throw refusedCursor();
+  const { budget } = list;
+  let read = 0;
+  let reached: { position: Position; shown: boolean } | undefined;
+  for await (const steps of await stepsOf(deps, list, query, after)) {
+    for (let at = 0; at < steps.length; ) {
+      if (reached !== undefined && (budget.over || read >= budget.entries)) {
+        const { position, shown } = reached;
+        const hidden = await hiddenPosition(deps, position, shown);
+        const nextCursor = writeCursor(positionAt(hidden.kind, { ...hidden, keys: totals.state() }), signed);
+        if (nextCursor.length > LONGEST_CURSOR) throw tooManyGroups();
+        return { items: [], nextCursor, groups: totals.results(), complete: false };
+      }
+      const chunk = steps.slice(at, at + Math.min(CHUNK, budget.entries - read));
+      const next = await readMatching(
+        list,
+        query,
+        chunk.map(({ place }) => place),
+      );
+      for (const { item } of next.found) totals.add(list.judged(item));
+      read += next.read;
+      at += next.read;
+      const last = chunk[next.read - 1];
+      if (last === undefined) break;
+      reached = { position: last.position, shown: next.found.at(-1)?.place === last.place };
+    }
+  }
+  return { items: [], nextCursor: null, groups: totals.results(), complete: true };
+}

@@ -1,0 +1,54 @@
+/** Exact sums of decimal numbers. JavaScript numbers are added in binary, where 0.1 + 0.2 is not 0.3. */
+
+/** The number `digits` · 10^-`scale`. */
+export interface Decimal {
+  digits: bigint;
+  scale: number;
+}
+
+export const ZERO: Decimal = { digits: 0n, scale: 0 };
+
+/** A number of up to 700 digits: more than the sum of any double-precision numbers needs. */
+const FORM = /^(-?\d{1,700})e(-?\d{1,4})$/;
+
+/** Returns the decimal number with the fewest digits that a JavaScript number stands for. */
+export function decimalOf(value: number): Decimal {
+  const [mantissa = "0", exponent = "0"] = String(value).split("e");
+  const [whole = "0", fraction = ""] = mantissa.split(".");
+  const scale = fraction.length - Number(exponent);
+  return scaled({ digits: BigInt(whole + fraction), scale }, Math.max(scale, 0));
+}
+
+function scaled({ digits, scale }: Decimal, to: number): Decimal {
+  return { digits: digits * 10n ** BigInt(to - scale), scale: to };
+}
+
+export function add(a: Decimal, b: Decimal): Decimal {
+  const scale = Math.max(a.scale, b.scale);
+  return { digits: scaled(a, scale).digits + scaled(b, scale).digits, scale };
+}
+
+/** Digits of a quotient beyond those of the dividend: enough for the nearest double. */
+const PRECISION = 40;
+
+export function divided({ digits, scale }: Decimal, by: number): Decimal {
+  return { digits: (digits * 10n ** BigInt(PRECISION)) / BigInt(by), scale: scale + PRECISION };
+}
+
+/** Returns the nearest JavaScript number, or null if there is none. */
+export function numberOf({ digits, scale }: Decimal): number | null {
+  const value = Number(`${digits}e${-scale}`);
+  return Number.isFinite(value) ? value : null;
+}
+
+export function textOf({ digits, scale }: Decimal): string {
+  return `${digits}e${-scale}`;
+}
+
+/** Parses a text of {@link textOf}. Returns undefined for any other text. */
+export function parseDecimal(text: unknown): Decimal | undefined {
+  const match = typeof text === "string" ? FORM.exec(text) : null;
+  if (match === null) return undefined;
+  const scale = -Number(match[2]);
+  return scale < 0 || scale > 1_000 ? undefined : { digits: BigInt(match[1] ?? 0), scale };
+}
