@@ -1,17 +1,42 @@
-/** Creates many entries from JSON Lines and streams one result for each line. */
+/** Creates many entries from JSON Lines, and changes or deletes those that a list finds. */
 import { z } from "@hono/zod-openapi";
-import { type BulkResult, bulkWrite } from "../../shared/entry/index.ts";
+import type { Context } from "hono";
+import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import {
+  type BulkResult,
+  bulkWrite,
+  deleteEntry,
+  requirePatch,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import { listManaged } from "../../shared/entry/read/managed.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
+import { changePage, MANY, ManyQuery, ManySchema, selectionOf } from "../http/many.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { STATUS } from "../http/problem.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { FaultSchema, IdempotencyKey, OrbIdParam } from "../http/schemas.ts";
+import {
+  Cursor,
+  FaultSchema,
+  IdempotencyKey,
+  json,
+  jsonRequest,
+  Limit,
+  OrbIdParam,
+} from "../http/schemas.ts";
 import { discardBody, parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
-import { holdConnection } from "../request/context.ts";
-import { definition } from "./entry-schemas.ts";
+import { type AppEnv, holdConnection } from "../request/context.ts";
+import {
+  asEntryFault,
+  definition,
+  ForceQuery,
+  MERGE_PATCH,
+  PatchManyBody,
+  WriteQuery,
+} from "./entry-schemas.ts";
 
 const ResultSchema = z
   .object({
@@ -51,9 +76,99 @@ function wire(result: BulkResult): z.infer<typeof ResultSchema> {
   };
 }
 
+const MANY_TAG = { tags: ["Entries: many at once"] };
+
+const Selection = z.looseObject({
+  module: z.string().optional().openapi({ description: "Only entries of this module" }),
+  schema: z
+    .string()
+    .optional()
+    .openapi({ description: "Only entries of this schema. Required to filter by its fields." }),
+  status: z
+    .string()
+    .optional()
+    .openapi({ enum: [...STATUSES] }),
+  limit: Limit,
+  cursor: Cursor,
+  ...ManyQuery,
+});
+
+/** Changes and deletes the entries that a list finds. */
+export function entryManyRoutes(prefix: AdminPrefix) {
+  const path = `${prefix}/{orbId}/entries` as const;
+  const answer = { 200: json("What was done with the entries of this page", ManySchema) };
+  const problems = [400, 401, 403, 404, 422] as const;
+  const patch = defineRoute({
+    ...entryRoute(prefix, "update"),
+    ...MANY_TAG,
+    method: "patch",
+    path,
+    operationId: "patchEntries",
+    summary: "Change some values of many entries",
+    description: `${MERGE_PATCH} ${MANY}`,
+    request: {
+      params: OrbIdParam,
+      query: Selection.extend(WriteQuery.shape),
+      body: jsonRequest(PatchManyBody),
+    },
+    responses: answer,
+    problems: [...problems],
+  });
+  const remove = defineRoute({
+    ...entryRoute(prefix, "delete"),
+    ...MANY_TAG,
+    method: "delete",
+    path,
+    operationId: "deleteEntries",
+    summary: "Delete many entries",
+    description: MANY,
+    request: { params: OrbIdParam, query: Selection.extend(ForceQuery.shape) },
+    responses: answer,
+    problems: [...problems],
+  });
+  const found = async (c: Context<AppEnv>, orbId: string, own: readonly string[]) => {
+    const parameters = [...selectionOf(c, own, ["module", "schema", "status", "limit", "cursor"])];
+    const orb = await definition(c, orbId);
+    const page = await listManaged(c.get("deps"), c.get("actor"), { orb, parameters });
+    return { orb, page, dryRun: c.req.query("dryRun") === "true" };
+  };
+  const ownOf = (shape: object) => [...Object.keys(ManyQuery), ...Object.keys(shape)];
+
+  return newRouter(asEntryFault)
+    .openapi(patch, async (c) => {
+      const { orbId } = c.req.valid("param");
+      const { publish, locale, market } = c.req.valid("query");
+      const change = c.req.valid("json");
+      requirePatch(change);
+      const { orb, page, dryRun } = await found(c, orbId, ownOf(WriteQuery.shape));
+      const result = await changePage(page, dryRun, async (id) => {
+        const written = await updateEntry(c.var.deps, c.var.actor, {
+          ...change,
+          ...{ orbId, orb, id, dryRun, locale, market },
+          merge: true,
+          skipsUnchanged: true,
+          publish: publish === "true",
+        });
+        return written.unchanged !== true;
+      });
+      return c.json(result, 200);
+    })
+    .openapi(remove, async (c) => {
+      const { orbId } = c.req.valid("param");
+      const { orb, page, dryRun } = await found(c, orbId, ownOf(ForceQuery.shape));
+      const force = c.req.valid("query").force === "true";
+      const result = await changePage(page, dryRun, async (id) => {
+        await deleteEntry(c.var.deps, c.var.actor, { orbId, orb, id, dryRun, force });
+        return true;
+      });
+      return c.json(result, 200);
+    });
+}
+
 export function entryBulkRoutes(prefix: AdminPrefix) {
   const route = defineRoute({
     ...entryRoute(prefix, "create"),
+    ...MANY_TAG,
     method: "post",
     path: `${prefix}/{orbId}/entries/bulk` as const,
     operationId: "createEntries",

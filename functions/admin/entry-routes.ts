@@ -1,7 +1,7 @@
 import { PREFIXES } from "../http/prefixes.ts";
 import { newRouter } from "../http/router.ts";
 import { entryChangeRoutes, entryMoveRoutes, entryWriteRoutes } from "./entries.ts";
-import { entryBulkRoutes } from "./entries-bulk.ts";
+import { entryBulkRoutes, entryManyRoutes } from "./entries-bulk.ts";
 import { entryRekeyRoutes } from "./entries-rekey.ts";
 import { entryReadRoutes } from "./entry-reads.ts";
 import { entryRevisionRoutes } from "./entry-revisions.ts";
@@ -11,6 +11,7 @@ export function adminEntryRoutes() {
   for (const prefix of PREFIXES) {
     router.route("/", entryBulkRoutes(prefix));
     router.route("/", entryReadRoutes(prefix));
+    router.route("/", entryManyRoutes(prefix));
     router.route("/", entryChangeRoutes(prefix));
     router.route("/", entryWriteRoutes(prefix));
     router.route("/", entryMoveRoutes(prefix));

@@ -109,6 +109,14 @@ export const EntryPatchBody = z
   .strictObject({ values: z.unknown().optional().openapi(PATCH_VALUES), ...changed })
   .openapi("EntryPatch");
 
+export const PatchManyBody = z
+  .strictObject({
+    values: z.unknown().optional().openapi(PATCH_VALUES),
+    validFrom: changed.validFrom,
+    validTo: changed.validTo,
+  })
+  .openapi("EntriesPatch");
+
 export function changeOf(body: z.infer<typeof EntryBody>) {
   const { values, validFrom, validTo, id, orb, module, schema } = body;
   return { values, validFrom, validTo, place: { id, orb, module, schema } };

@@ -47,9 +47,10 @@ function anyLanguage(parameter: Parameter, languages: readonly string[]): Parame
 
 /** Replaces the general description of a parameter by the values that one schema allows. */
 function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: string): Parameter[] {
-  const isWrite = (
-    [definitions.create, definitions.update, definitions.patch] as { operationId: string }[]
-  ).some((definition) => definition.operationId === operationId);
+  const { create, update, patch, patchMany } = definitions;
+  const isWrite = ([create, update, patch, patchMany] as { operationId: string }[]).some(
+    (definition) => definition.operationId === operationId,
+  );
   switch (parameter.in === "query" ? parameter.name : undefined) {
     case "sort":
       return [sortParameter(schema)];
@@ -68,6 +69,12 @@ function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: str
   }
 }
 
+/** Returns whether an operation changes the entries that a list finds. */
+function isMany(operationId: string): boolean {
+  const names: string[] = [definitions.patchMany.operationId, definitions.removeMany.operationId];
+  return names.includes(operationId);
+}
+
 function parametersOf(generic: Generic, schema: CompiledSchema, operation: Operation): Given[] {
   const { operationId, parameters = [] } = operation;
   const own = parameters.flatMap((given): Given[] => {
@@ -75,8 +82,10 @@ function parametersOf(generic: Generic, schema: CompiledSchema, operation: Opera
     const [only, ...others] = narrowed(parameter, schema, operationId);
     return only === parameter && others.length === 0 ? [given] : only === undefined ? [] : [only, ...others];
   });
-  if (operationId !== definitions.list.operationId) return own;
-  return [...own, ...aggregateParameters(schema), ...fieldFilters(schema), ...PROPERTY_FILTERS];
+  const isList = operationId === definitions.list.operationId;
+  if (!isList && !isMany(operationId)) return own;
+  const aggregates = isList ? aggregateParameters(schema) : [];
+  return [...own, ...aggregates, ...fieldFilters(schema), ...PROPERTY_FILTERS];
 }
 
 function answersOf(live: LiveOrb, schema: CompiledSchema, { operationId, responses }: Operation) {
@@ -86,6 +95,7 @@ function answersOf(live: LiveOrb, schema: CompiledSchema, { operationId, respons
     [definitions.get.operationId]: entry,
     [definitions.create.operationId]: entry,
   };
+  if (isMany(operationId)) return responses;
   const content = { "application/json": { schema: known[operationId] ?? written } };
   return Object.fromEntries(
     Object.entries(responses).map(([status, response]) => [
@@ -108,8 +118,11 @@ export function entryOperation(
   const isCreate = operationId === definitions.create.operationId;
   const isList = operationId === definitions.list.operationId;
   const example = isCreate ? exampleValues(schema) : undefined;
-  const isPatch = operationId === definitions.patch.operationId;
-  const sent = bodySchemas(live.orb, schema)[isCreate ? "create" : isPatch ? "patch" : "update"];
+  const bodies = bodySchemas(live.orb, schema);
+  const sent: Readonly<Record<string, JsonSchema>> = {
+    [definitions.create.operationId]: bodies.create,
+    [definitions.patch.operationId]: bodies.patch,
+  };
   const title = schema.definition.name ?? `${schema.module}/${schema.id}`;
   return {
     ...operation,
@@ -119,14 +132,15 @@ export function entryOperation(
     tags: [entriesTag(live, schema)],
     security: securityFor(role, operation.security),
     parameters: parametersOf(generic, schema, operation),
-    ...(requestBody === undefined
+    // The values of many entries are checked with each entry, so the description of one body does not fit.
+    ...(requestBody === undefined || isMany(operationId)
       ? {}
       : {
           requestBody: {
             ...requestBody,
             content: {
               "application/json": {
-                schema: sent,
+                schema: sent[operationId] ?? bodies.update,
                 ...(example === undefined ? {} : { example: { values: example } }),
               },
             },

@@ -26,6 +26,8 @@ const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
   update: "update",
   patch: "update",
   remove: "delete",
+  patchMany: "update",
+  removeMany: "delete",
   publish: "publish",
   unpublish: "unpublish",
   archive: "archive",

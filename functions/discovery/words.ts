@@ -22,6 +22,7 @@ export const TAGS = [
     name: "Entries",
     description: "Entries of orbs on the management API, including drafts and all revisions.",
   },
+  { name: "Entries: many at once", description: "Writes of many entries in one request." },
   { name: "Deliveries", description: "Deliveries of the hooks after writes, and calls of schedules." },
   { name: "Handlers", description: "The registry of handlers." },
   { name: "Streams", description: "Broker streams over HTTP, and which ones are served." },

@@ -1,7 +1,8 @@
 /** The tools that an agent can call. Each tool sends requests to the platform's API with the agent's token. */
 import { type CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { type Collection, collection } from "../../shared/client/collection.ts";
+import { collection } from "../../shared/client/collection.ts";
+import type { Collection } from "../../shared/client/methods.ts";
 import { Problem } from "../../shared/client/problem.ts";
 import type { Transport } from "../../shared/client/transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "../../shared/client/types.ts";

@@ -20,7 +20,7 @@ export type Address =
 
 /** Allowed methods of each kind of address. Handlers are missing, because each handler has its own methods. */
 export const METHODS: Record<Exclude<Address["kind"], "handler">, readonly string[]> = {
-  collection: methodsOf(["list", "create"]),
+  collection: methodsOf(["list", "create", "patchMany", "removeMany"]),
   entry: methodsOf(["get", "update", "patch", "remove"]),
   operation: methodsOf(OPERATIONS),
 };

@@ -8,9 +8,11 @@ import {
   MERGE_PATCH,
   MOMENT,
   PATCH_VALUES,
+  PatchManyBody,
   ReadOnlyMembers,
   ValuesSchema,
 } from "../admin/entry-schemas.ts";
+import { MANY, ManyQuery, ManySchema } from "../http/many.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
 import {
@@ -101,6 +103,16 @@ const Answering = {
   locale: locale.openapi({ description: "Language of the response" }),
   market: market.openapi({ description: "Market of the response" }),
 };
+const Paging = {
+  limit: z.string().optional().openapi({
+    type: "integer",
+    minimum: 1,
+    maximum: PAGE_SIZE.max,
+    default: PAGE_SIZE.default,
+    description: "Entries per page. A page may be shorter than `limit`: follow `nextCursor`",
+  }),
+  cursor: Cursor,
+};
 const Force = { force: flag.openapi({ description: "`true`: even if other entries refer to it" }) };
 
 const common = { tags: ["Entries of orbs"], security: [{}, ...ANY_SESSION] };
@@ -137,6 +149,8 @@ const move = (name: EntryOperation, summary: string, query: z.ZodRawShape, store
     problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, ...stores],
   });
 
+const many = json("What was done with the entries of this page", ManySchema);
+
 export const definitions = {
   list: defineRoute({
     method: "get",
@@ -148,14 +162,7 @@ export const definitions = {
     request: {
       params: CollectionParams,
       query: z.strictObject({
-        limit: z.string().optional().openapi({
-          type: "integer",
-          minimum: 1,
-          maximum: PAGE_SIZE.max,
-          default: PAGE_SIZE.default,
-          description: "Entries per page. A page may be shorter than `limit`: follow `nextCursor`",
-        }),
-        cursor: Cursor,
+        ...Paging,
         sort: z.string().optional().openapi({
           description:
             "Field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
@@ -261,6 +268,34 @@ export const definitions = {
     responses: { 204: { description: "Deleted" } },
     problems: [400, 401, 403, 404, 409, 412, 429],
   }),
+  patchMany: defineRoute({
+    method: "patch",
+    path: collection,
+    operationId: "patchEntriesOf",
+    summary: "Change some values of many entries",
+    description: `${MERGE_PATCH} ${MANY}`,
+    ...common,
+    ...scopesFor("update"),
+    request: {
+      params: CollectionParams,
+      query: z.strictObject({ ...Paging, ...ManyQuery, ...Writing }),
+      body: jsonRequest(PatchManyBody),
+    },
+    responses: { 200: many },
+    problems: [400, 401, 403, 404, 422, 429, 507],
+  }),
+  removeMany: defineRoute({
+    method: "delete",
+    path: collection,
+    operationId: "deleteEntriesOf",
+    summary: "Delete many entries",
+    description: MANY,
+    ...common,
+    ...scopesFor("delete"),
+    request: { params: CollectionParams, query: z.strictObject({ ...Paging, ...ManyQuery, ...Force }) },
+    responses: { 200: many },
+    problems: [400, 401, 403, 404, 422, 429],
+  }),
   publish: move("publish", "Publish the newest draft of an entry", {}, [507]),
   unpublish: move("unpublish", "Unpublish an entry", {}),
   archive: move("archive", "Archive an entry", Force),
@@ -278,7 +313,12 @@ export function furtherNames(definition: Defined): string[] {
   return parameterNames(definition).filter((name) => !common.includes(name));
 }
 
-export const bodies = { create: RuntimeNew, update: RuntimeChange, patch: RuntimePatch } as const;
+export const bodies = {
+  create: RuntimeNew,
+  update: RuntimeChange,
+  patch: RuntimePatch,
+  patchMany: PatchManyBody,
+} as const;
 
 export function methodsOf(operations: readonly (keyof typeof definitions)[]): string[] {
   const methods = operations.map((name) => definitions[name].method.toUpperCase());

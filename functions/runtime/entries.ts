@@ -15,6 +15,7 @@ import { definitions } from "./definitions.ts";
 import { callHandler, callRoute } from "./handlers.ts";
 import { get, list } from "./read.ts";
 import { create, operate, remove, update } from "./write.ts";
+import { removeMany, updateMany } from "./write-many.ts";
 
 /** Returns the decoded segments of the path below `/api/{orbId}/`. */
 function segmentsOf(c: Context<AppEnv>): string[] {
@@ -105,7 +106,9 @@ function answer(
   const act = { c, live, schema: address.schema, actor };
   switch (address.kind) {
     case "collection":
-      return c.req.method === "POST" ? create(act) : list(act, last);
+      if (c.req.method === "POST") return create(act);
+      if (c.req.method === "PATCH") return updateMany(act);
+      return c.req.method === "DELETE" ? removeMany(act) : list(act, last);
     case "operation":
       return operate(act, address.id, address.operation);
     default:

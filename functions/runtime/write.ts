@@ -39,7 +39,7 @@ export interface Writing {
   actor: Actor;
 }
 
-async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promise<z.infer<T>> {
+export async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promise<z.infer<T>> {
   const body = await readJson(c, true);
   const result = schema.safeParse(body);
   if (!result.success) throw invalid(faultsOf(result.error, body).map(asEntryFault));
@@ -47,13 +47,13 @@ async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promi
 }
 
 /** Rejects callers without write access before their request body is read. */
-function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
+export function requireWriter({ live, schema, actor }: Writing, operation: EntryOperation): void {
   const principal = principalIn(actor, live.orb, live.compiled);
   requireMay(principal, operation, { access: schema.access, own: true });
 }
 
 /** Returns a function that reads the orb's definition again before a retry. */
-function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
+export function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   return async () => {
     const now = await requireLive(c.get("deps"), live.orb);
     const module = now.compiled.modules.get(schema.module);
@@ -125,7 +125,7 @@ function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Reco
  * Returns the language and market that the values are for. If `locale` is `*` or missing, values are maps of all
  * languages.
  */
-function placeOf({ locale, market }: { locale?: string; market?: string }) {
+export function placeOf({ locale, market }: { locale?: string; market?: string }) {
   return { locale: locale === "*" ? undefined : locale, market };
 }
 

@@ -1,5 +1,7 @@
 /** Reads and writes the entries of one schema. */
 import { followList, type LiveHandlers, type LiveOptions } from "./live.ts";
+import { changeAll, type ManyOptions, type Selection } from "./many.ts";
+import type { Collection, Target } from "./methods.ts";
 import type {
   AggregateOptions,
   ListOptions,
@@ -8,95 +10,11 @@ import type {
   Wish,
   WriteOptions,
 } from "./options.ts";
-import type { AggregateGroup, Page } from "./page.ts";
+import type { Page } from "./page.ts";
 import { Conflict, isProblem, Problem } from "./problem.ts";
 import { type ListInput, queryOf } from "./query.ts";
 import { type CallOptions, newKey, type Transport } from "./transport.ts";
-import type {
-  ChangedValues,
-  Entry,
-  Expanded,
-  Fields,
-  MergePatch,
-  Mode,
-  NewValues,
-  OrbTypes,
-  References,
-  Values,
-} from "./types.ts";
-
-/** Mode of the values in a call. The `locale` of the call overrides the `locale` of the client. */
-type ModeOf<P, D extends Mode> = P extends { locale: infer L extends string }
-  ? L extends "*"
-    ? "all"
-    : "one"
-  : D;
-
-type Found<All, S extends Fields, O extends OrbTypes, M extends Mode, E extends string> = Entry<
-  Values<S, O, M>
-> &
-  ([E] extends [never] ? unknown : { expand: Expanded<All, S, E> });
-
-/** An entry, or its id. If you pass an entry, the write fails unless its revision is the newest one. */
-type Target = string | { id: string; revision: number };
-
-export interface Collection<All, O extends OrbTypes, S extends Fields, D extends Mode> {
-  /** Returns a page of entries. Follow `nextCursor`, because a page may be shorter than `limit`. */
-  list<const P extends ListOptions<S, E> & PageOptions, E extends References<S> = never>(
-    options?: P & { expand?: readonly E[] },
-  ): Promise<Page<Found<All, S, O, ModeOf<P, D>, E>>>;
-  /** Yields all entries that match the filter. Requests one page at a time. */
-  all<const P extends ListOptions<S, E>, E extends References<S> = never>(
-    options?: P & { expand?: readonly E[] },
-  ): AsyncGenerator<Found<All, S, O, ModeOf<P, D>, E>, void, undefined>;
-  /**
-   * Follows the list: calls `render` with all its entries, and again after each change. Reconnects by itself.
-   * @returns a function that stops
-   */
-  live<const P extends LiveOptions<S>>(
-    options: P,
-    render: (items: Found<All, S, O, ModeOf<P, D>, never>[]) => void,
-    handlers?: LiveHandlers,
-  ): () => void;
-  /** Counts, adds up and compares entries. Follows the pages until the result is complete. */
-  aggregate<const A extends string>(options: AggregateOptions<S, A>): Promise<AggregateGroup<A>[]>;
-  get<const P extends ReadOptions<S, E>, E extends References<S> = never>(
-    id: string,
-    options?: P & { expand?: readonly E[] },
-  ): Promise<Found<All, S, O, ModeOf<P, D>, E>>;
-  /** Creates an entry. The client may repeat the request, but only one entry is created. */
-  create<const P extends WriteOptions>(
-    values: NewValues<S, O>,
-    options?: P,
-  ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
-  /**
-   * Changes the given values and keeps the others.
-   * @throws Conflict if `entry` is not the newest revision
-   */
-  update<const P extends WriteOptions>(
-    entry: { id: string; revision: number },
-    changes: ChangedValues<S, O>,
-    options?: P,
-  ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
-  /**
-   * Applies a JSON Merge Patch (RFC 7396): objects are merged, an array replaces the whole array, and null clears a
-   * value. If you pass an entry, the write fails unless its revision is the newest one.
-   */
-  patch<const P extends WriteOptions>(
-    target: Target,
-    values: MergePatch<ChangedValues<S, O>>,
-    options?: P,
-  ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
-  publish(target: Target, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
-  unpublish(target: Target, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
-  archive(
-    target: Target,
-    options?: Wish & CallOptions & { force?: boolean },
-  ): Promise<Entry<Values<S, O, D>>>;
-  restore(target: Target, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
-  /** @param options.force whether to delete the entry although other entries refer to it */
-  delete(target: Target, options?: CallOptions & { force?: boolean }): Promise<void>;
-}
+import type { Entry, Fields, Mode, OrbTypes } from "./types.ts";
 
 /** The methods of a collection without the types of a schema. {@link Collection} adds these types. */
 type Runtime = Collection<unknown, OrbTypes, Fields, Mode>;
@@ -259,6 +177,19 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
         repeat: "refused",
       });
       return (await response.json()) as AnyEntry;
+    },
+    patchAll(selection: Selection<Fields>, values: unknown, options: ManyOptions & WriteOptions = {}) {
+      const { publish, validFrom, validTo } = options;
+      const body = { values, validFrom: moment(validFrom), validTo: moment(validTo) };
+      const query = {
+        ...Object.fromEntries(queryOf(placeOf(options))),
+        ...(publish === true ? { publish: "true" } : {}),
+      };
+      return changeAll(transport, { method: "PATCH", path, body, query }, selection, options);
+    },
+    deleteAll(selection: Selection<Fields>, options: ManyOptions & { force?: boolean } = {}) {
+      const query = options.force === true ? { force: "true" } : {};
+      return changeAll(transport, { method: "DELETE", path, query }, selection, options);
     },
     publish: (target: Target, options?: Wish & CallOptions) => move(target, "publish", options),
     unpublish: (target: Target, options?: Wish & CallOptions) => move(target, "unpublish", options),

@@ -1,5 +1,6 @@
 /** The platform's client for browsers, workers, Node and Deno. It has no dependencies. */
-import { type Collection, collection } from "./collection.ts";
+import { collection } from "./collection.ts";
+import type { Collection } from "./methods.ts";
 import type { Wish } from "./options.ts";
 import { ceremony, type RegisterOptions, type SignInOptions } from "./passkey.ts";
 import { readStream, type StreamBatch, type StreamOptions } from "./stream.ts";
@@ -12,8 +13,8 @@ import {
 } from "./transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 
-export type { Collection } from "./collection.ts";
 export type { LiveHandlers, LiveOptions } from "./live.ts";
+export type { Collection } from "./methods.ts";
 export type { AggregateOptions, ListOptions } from "./options.ts";
 export type { AggregateGroup, Explanation, Page } from "./page.ts";
 export { Conflict, type Fault, isProblem, Problem } from "./problem.ts";

@@ -17,6 +17,7 @@ export { revealValues } from "./read/reveal.ts";
 export { compareRevisions, getRevision, listRevisions, revisionNumber } from "./read/revisions.ts";
 export { type BulkResult, bulkWrite } from "./write/bulk.ts";
 export type { Target, Written } from "./write/change.ts";
+export { changeMany, type ManyChanged, requirePatch } from "./write/change-many.ts";
 export { createEntry, requireOrb } from "./write/create.ts";
 export { deleteEntry } from "./write/delete.ts";
 export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./write/lifecycle.ts";

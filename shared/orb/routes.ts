@@ -79,6 +79,8 @@ function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
     route("GET", "", "read"),
     route("GET", "/{id}", "read"),
     route("POST", "", "create"),
+    route("PATCH", "", "update"),
+    route("DELETE", "", "delete"),
     route("PUT", "/{id}", "update"),
     route("PATCH", "/{id}", "update"),
     route("DELETE", "/{id}", "delete"),

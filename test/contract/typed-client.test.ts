@@ -186,6 +186,20 @@ describe("entries", () => {
     });
   });
 
+  test("changes and deletes all entries that match", async () => {
+    for (let number = 1; number <= 3; number++)
+      await articles().create({ headline: { en: `Bulk ${number}` } });
+    const filter = { headline: { startsWith: "Bulk" } } as object;
+    const dry = await articles().patchAll({ filter }, { body: { en: "Same" } }, { dryRun: true });
+    expect(dry).toEqual({ changed: 3, unchanged: 0, failed: [] });
+    const done = await articles().patchAll({ filter }, { body: { en: "Same" } }, { publish: true });
+    expect(done).toEqual({ changed: 3, unchanged: 0, failed: [] });
+    const { items } = await articles().list({ filter });
+    expect(items.map(({ values }) => values.body)).toEqual(Array(3).fill({ en: "Same" }));
+    expect(await articles().deleteAll({ filter })).toMatchObject({ changed: 3, failed: [] });
+    expect((await articles().list({ filter })).items).toEqual([]);
+  });
+
   test("reports a conflict with both versions, and loses neither", async () => {
     const made = await articles().create({ headline: { en: "Draft" } });
     await articles().update(made, { headline: { en: "Theirs" } });

@@ -283,6 +283,9 @@ const ROUTES: Record<string, Rows> = {
   "POST /api/admin/orbs/{orbId}/entries/bulk": () => [
     { by: token, type: lines, body: `${lateManaged}\n`.repeat(20), refused: IN_ANOTHER_ORB },
   ],
+  "PATCH /api/admin/orbs/{orbId}/entries": ({ orb }) => [
+    { by: token, path: `/api/admin/orbs/${orb}/entries?all=true`, body: late, refused: WITHOUT_ORB },
+  ],
   "PUT /api/admin/orbs/{orbId}/entries/{entryId}": () => [{ by: token, body: late, refused: IN_ANOTHER_ORB }],
   "PATCH /api/admin/orbs/{orbId}/entries/{entryId}": () => [
     { by: token, body: late, refused: IN_ANOTHER_ORB },
@@ -350,6 +353,14 @@ const ROUTES: Record<string, Rows> = {
       { by: token, path, body: late, refused: { ...OFFLINE, "is deleted and recreated": 404 } },
     ];
   },
+  "PATCH /api/{orbId}/{moduleId}/{schemaId}": (at) => [
+    {
+      by: at.member.token,
+      path: `/api/${at.orb}/news?all=true`,
+      body: late,
+      refused: { ...byMember(at), "is deleted and recreated": at.realm === "own" ? 401 : 403 },
+    },
+  ],
   "PATCH /api/{orbId}/{moduleId}/{schemaId}/{id}": (at) => [
     { by: at.member.token, path: `/api/${at.orb}/news/${at.entry}`, body: late, refused: byMember(at) },
   ],

@@ -48,8 +48,8 @@ test("names the cookie, the role and both prefixes of the management API", async
     expect(["public", "user", "own", "admin", "owner", "platform"], path).toContain(operation["x-role"]);
     if (path.startsWith("/api/admin/orbs")) {
       expect(operation["x-role"], path).toBe("platform");
-      expect(Object.keys(paths[path.replace("/api/admin/orbs", "/api/_orbs")] ?? {})).toEqual(
-        Object.keys(paths[path] ?? {}),
+      expect(Object.keys(paths[path.replace("/api/admin/orbs", "/api/_orbs")] ?? {}).sort()).toEqual(
+        Object.keys(paths[path] ?? {}).sort(),
       );
     }
   }

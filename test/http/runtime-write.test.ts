@@ -209,6 +209,119 @@ describe("writes", () => {
     expect((await send("PATCH", path, bob, { values: { text: "four" } })).status).toBe(404);
   });
 
+  describe("of many entries", () => {
+    const texts = async (by: string, text: string) => {
+      const query = new URLSearchParams({ "filter[text][startsWith]": text, revision: "latest" });
+      const { body } = await send("GET", `/notes?${query}`, by);
+      return body.items.map(({ values }: { values: { text: string } }) => values.text);
+    };
+    const made = (by: string, ...all: string[]) =>
+      Promise.all(all.map((text) => send("POST", "/notes", by, { values: { text } })));
+    const many = (prefix: string, more = "") => `/notes?filter[text][startsWith]=${prefix}${more}`;
+
+    it("change those that the filter finds, and only what changes", async () => {
+      await made(ann, "many-1", "many-2", "many-3", "other-1");
+      const dry = await send("PATCH", many("many", "&dryRun=true"), ann, { values: { tags: ["x"] } });
+      expect(dry.body).toEqual({ changed: 3, unchanged: 0, failed: [], nextCursor: null, dryRun: true });
+      const done = await send("PATCH", many("many"), ann, { values: { tags: ["x"] } });
+      expect(done.body).toEqual({ changed: 3, unchanged: 0, failed: [], nextCursor: null });
+      // A request that was interrupted is repeated, and writes nothing twice.
+      const again = await send("PATCH", many("many"), ann, { values: { tags: ["x"] } });
+      expect(again.body).toMatchObject({ changed: 0, unchanged: 3 });
+      const live = await send("PATCH", many("many", "&publish=true"), ann, {});
+      expect(live.body.failed).toEqual([]);
+      const { body } = await send("GET", "/notes?filter[text]=many-2", ann);
+      expect(body.items).toMatchObject([{ revision: 3, publishedRevision: 3, values: { tags: ["x"] } }]);
+      expect(await texts(ann, "other")).toEqual(["other-1"]);
+    });
+
+    it("work page by page", async () => {
+      await made(ann, "page-1", "page-2", "page-3", "page-4", "page-5");
+      let cursor = "";
+      let changed = 0;
+      for (let pages = 0; cursor !== "end"; pages++) {
+        expect(pages).toBeLessThan(10);
+        const more = `&limit=2${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
+        const { body } = await send("DELETE", many("page", more), ann);
+        changed += body.changed;
+        cursor = body.nextCursor ?? "end";
+      }
+      expect(changed).toBe(5);
+      expect(await texts(ann, "page")).toEqual([]);
+    });
+
+    it("report those that fail, and change the others", async () => {
+      const [first, second] = await made(ann, "fail-1", "fail-2");
+      await send("POST", `/notes/${first?.body.id}/archive`, ann);
+      const { body } = await send(
+        "PATCH",
+        `/notes?filter[id][in]=${first?.body.id},${second?.body.id}`,
+        ann,
+        {
+          values: { pin: "1" },
+        },
+      );
+      expect(body).toMatchObject({
+        changed: 1,
+        failed: [{ id: first?.body.id, status: 409, code: "wrong_state" }],
+      });
+      const invalid = await send("PATCH", many("fail"), ann, { values: { text: 7 } });
+      expect(invalid.body).toMatchObject({ changed: 0, nextCursor: null });
+      expect(invalid.body.failed).toHaveLength(2);
+    });
+
+    it("reach only what the caller may change", async () => {
+      await made(ann, "own-1");
+      await made(bob, "own-2");
+      expect((await send("DELETE", many("own"), ann)).body).toMatchObject({ changed: 1, failed: [] });
+      expect(await texts(bob, "own")).toEqual(["own-2"]);
+      for (const method of ["PATCH", "DELETE"]) {
+        const body = method === "PATCH" ? {} : undefined;
+        expect((await send(method, many("own"), undefined, body)).status).toBe(401);
+        expect((await send(method, "/news?all=true", ann, body)).status).toBe(403);
+      }
+    });
+
+    it("need a filter, or the word that all are meant", async () => {
+      for (const query of ["", "?all=false", "?dryRun=true"]) {
+        for (const method of ["PATCH", "DELETE"]) {
+          const answer = await send(method, `/notes${query}`, ann, method === "PATCH" ? {} : undefined);
+          expect([answer.status, answer.body.code], query).toEqual([422, "filter_required"]);
+        }
+      }
+      for (const body of [{ values: 1 }, { validFrom: {} }, { validTo: "soon" }]) {
+        expect((await send("PATCH", "/notes?filter[text]=none", ann, body)).status).toBe(422);
+      }
+      for (const [method, query, path] of [
+        ["PATCH", "?all=true&sort=text", "/sort"],
+        ["DELETE", "?all=maybe", "/all"],
+        ["DELETE", "?all=true&publish=true", "/publish"],
+        ["DELETE", "?filter[nope]=1", "/filter[nope]"],
+      ] as const) {
+        const answer = await send(method, `/notes${query}`, ann, method === "PATCH" ? {} : undefined);
+        expect(answer.status, query).toBe(400);
+        expect(
+          answer.body.errors.map((fault: { path: string }) => fault.path),
+          query,
+        ).toContain(path);
+      }
+    });
+
+    it("work on the management API", async () => {
+      await made(ann, "managed-1", "managed-2");
+      const base = "/api/admin/orbs/diary/entries?module=notes&schema=note&filter[text][startsWith]=managed";
+      const patch = { token: admin, body: { values: { tags: ["y"] } } };
+      expect((await call(platform, "PATCH", base, patch)).body).toMatchObject({ changed: 2, failed: [] });
+      const dry = await call(platform, "DELETE", `${base}&dryRun=true`, { token: admin });
+      expect(dry.body).toMatchObject({ changed: 2, dryRun: true });
+      expect((await call(platform, "DELETE", `${base}&force=true`, { token: admin })).body).toMatchObject({
+        changed: 2,
+      });
+      expect(await texts(ann, "managed")).toEqual([]);
+      expect((await call(platform, "DELETE", base, { token: ann })).status).toBe(403);
+    });
+  });
+
   it("of a patch change one language", async () => {
     const title = { en: "Hello", de: "Hallo" };
     const made = await send("POST", "/news?locale=*", admin, { values: { title } });

@@ -3,6 +3,7 @@ import { type Actor, actorId, throughOf } from "../../access/actor.ts";
 import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
+import { equal } from "../../kernel/json.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, type LiveRole, streams } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
@@ -56,6 +57,8 @@ export interface Change {
   upkeep?: boolean;
   /** Whether the write must fail if another entry adds a reference to this one at the same time. */
   guarded?: boolean;
+  /** Whether to write nothing if the newest revision already has the values and the window. */
+  skipsUnchanged?: boolean;
   decide(state: State): Promise<Decision>;
   publishing?: (state: State, next: EntrySnapshot, role: LiveRole) => Append[];
 }
@@ -69,6 +72,21 @@ export function rolesOf(schema: CompiledSchema | undefined): readonly LiveRole[]
 /** Returns whether a write replaces or removes the published revision, so that its schedules must be cancelled. */
 export function cancels(state: State, decision: Decision): boolean {
   return decision.live !== "keep" || state.base !== state.entry.head;
+}
+
+/** Returns whether a write would append a revision that only repeats the newest one. */
+export function changesNothing(
+  { base, entry }: State,
+  { live, values, validFrom, validTo }: Decision,
+): boolean {
+  const isLive = base.status === "PUBLISHED" && base.publishedRevision === base.revision;
+  return (
+    base === entry.head &&
+    (live === "keep" || (live === "publish" && isLive)) &&
+    (values === undefined || equal(values, base.values)) &&
+    (validFrom === undefined || validFrom === base.validFrom) &&
+    (validTo === undefined || validTo === base.validTo)
+  );
 }
 
 export function nextSnapshot(state: State, decision: Decision, actor: Actor): EntrySnapshot {

@@ -34,7 +34,15 @@ import {
   schemaOf,
 } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
-import { type Change, cancels, nextSnapshot, rolesOf, type State, writeOf } from "./change-write.ts";
+import {
+  type Change,
+  cancels,
+  changesNothing,
+  nextSnapshot,
+  rolesOf,
+  type State,
+  writeOf,
+} from "./change-write.ts";
 import { commit } from "./commit.ts";
 import { hooked } from "./hooked.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
@@ -48,6 +56,8 @@ export interface Target {
   idempotency?: Idempotency | undefined;
   /** Reads the orb's definition again after a conflict. */
   renew?: (() => Promise<OrbContext>) | undefined;
+  /** Whether to decide the write without making it. Neither calls hooks nor reserves unique values. */
+  dryRun?: boolean | undefined;
 }
 
 export interface Written {
@@ -55,6 +65,8 @@ export interface Written {
   seq: number;
   /** Whether this is the stored response to an earlier request with the same Idempotency-Key. */
   replayed: boolean;
+  /** Whether nothing was written, because the newest revision already is as the request wants it. */
+  unchanged?: boolean;
 }
 
 export async function changeEntry(
@@ -99,6 +111,10 @@ export async function changeEntry(
     };
     try {
       const decided = await change.decide(state);
+      if (change.skipsUnchanged === true && changesNothing(state, decided))
+        return { snapshot: base, seq: found.seq, replayed: false, unchanged: true };
+      if (target.dryRun === true)
+        return { snapshot: nextSnapshot(state, decided, actor), seq: found.seq, replayed: false };
       const decision =
         change.upkeep === true
           ? decided

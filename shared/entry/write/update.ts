@@ -17,6 +17,8 @@ import { prepare } from "./prepare.ts";
 export interface UpdateInput extends Target {
   /** Values of the entry. With `locale` or `market`, only those to change; otherwise all of them. */
   values?: unknown;
+  /** Whether to write nothing if the newest revision already has the values and the window. */
+  skipsUnchanged?: boolean | undefined;
   /** Whether `values` is a JSON Merge Patch of the stored values. */
   merge?: boolean | undefined;
   /** Time from which the entry is visible: ISO 8601, or null for no limit. If omitted, it does not change. */
@@ -78,6 +80,7 @@ export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promi
   return changeEntry(deps, actor, input, {
     acts: publish ? ["update", "publish"] : ["update"],
     request: { values, validFrom, validTo, locale, market, publish },
+    ...(input.skipsUnchanged === true ? { skipsUnchanged: true } : {}),
     sent: isObject(values) ? Object.keys(values) : [],
     publishing: (state, made, role) =>
       publishMessages(state.entry.address, role, made, state.entry.head, state.now),

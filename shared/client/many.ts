@@ -1,0 +1,58 @@
+/** Changes or deletes all entries that match a filter. */
+import { queryOf } from "./query.ts";
+import type { CallOptions, Request, Transport } from "./transport.ts";
+import type { Fields, Filter } from "./types.ts";
+
+/** Which entries to change: those that match the filter, or all of them. */
+export type Selection<S extends Fields> = { filter: Filter<S> } | { all: true };
+
+export interface ManyOptions extends CallOptions {
+  /** Whether to write nothing, and only return what would happen. Does not check unique values and hooks. */
+  dryRun?: boolean;
+}
+
+export interface ManyResult {
+  changed: number;
+  /** Number of entries that already are as the call wants them. */
+  unchanged: number;
+  /** Entries that were not changed, and why. */
+  failed: {
+    id: string;
+    status: number;
+    code: string;
+    detail: string;
+    errors?: { path: string; code: string; message: string }[];
+  }[];
+}
+
+interface Answer extends ManyResult {
+  nextCursor: string | null;
+}
+
+/**
+ * Sends one request per page until no entry is left. An interrupted call can be repeated, because a write that changes
+ * nothing is skipped.
+ */
+export async function changeAll(
+  transport: Transport,
+  request: Pick<Request, "method" | "path" | "body"> & { query: Readonly<Record<string, string>> },
+  selection: Selection<Fields>,
+  { dryRun, signal }: ManyOptions,
+): Promise<ManyResult> {
+  const result: ManyResult = { changed: 0, unchanged: 0, failed: [] };
+  let cursor: string | undefined;
+  do {
+    const query = queryOf("filter" in selection ? { filter: selection.filter, cursor } : { cursor });
+    if ("all" in selection) query.set("all", "true");
+    if (dryRun === true) query.set("dryRun", "true");
+    for (const [name, value] of Object.entries(request.query)) query.set(name, value);
+    const { method, path, body } = request;
+    const response = await transport.send({ method, path, body, query, signal, repeat: "safe" });
+    const page = (await response.json()) as Answer;
+    result.changed += page.changed;
+    result.unchanged += page.unchanged;
+    result.failed.push(...page.failed);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return result;
+}

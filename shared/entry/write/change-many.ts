@@ -1,0 +1,72 @@
+/** Changes many entries, each by a write of its own. */
+import { AppError, type ErrorKind, invalid } from "../../kernel/errors.ts";
+import { isObject } from "../../kernel/json.ts";
+import { readWindow } from "./input.ts";
+
+export interface EntryPatch {
+  values?: unknown;
+  validFrom?: unknown;
+  validTo?: unknown;
+}
+
+export interface ManyChanged {
+  changed: number;
+  /** Entries that already are as the request wants them. */
+  unchanged: number;
+  failed: { id: string; error: AppError }[];
+}
+
+/** Throws if no entry could take the patch, so that a request is refused even if it finds no entry. */
+export function requirePatch({ values, validFrom, validTo }: EntryPatch): void {
+  const { faults } = readWindow({ validFrom, validTo }, { validFrom: null, validTo: null });
+  if (values !== undefined && !isObject(values))
+    faults.unshift({ path: "/values", code: "type", message: "must be an object" });
+  if (faults.length > 0) throw invalid(faults);
+}
+
+/** Writes under way at the same time. */
+const AT_ONCE = 8;
+
+/** Errors that concern one entry. Any other error, such as an exhausted quota, concerns the entries after it too. */
+const OF_ONE_ENTRY: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
+  "forbidden",
+  "not_found",
+  "conflict",
+  "gone",
+  "precondition",
+  "invalid",
+  "too_large",
+]);
+
+/**
+ * Changes entries in order, some at the same time.
+ * @param change changes one entry, and returns whether there was anything to change
+ * @throws the first error that does not concern one entry alone. Entries that were changed before stay changed, so the
+ * caller may repeat the whole call.
+ */
+export async function changeMany(
+  ids: readonly string[],
+  change: (id: string) => Promise<boolean>,
+): Promise<ManyChanged> {
+  const result: ManyChanged = { changed: 0, unchanged: 0, failed: [] };
+  const tried = async (id: string) => {
+    try {
+      return await change(id);
+    } catch (error) {
+      if (error instanceof AppError && OF_ONE_ENTRY.has(error.kind)) return error;
+      throw error;
+    }
+  };
+  for (let i = 0; i < ids.length; i += AT_ONCE) {
+    const some = ids.slice(i, i + AT_ONCE);
+    const done = await Promise.allSettled(some.map(tried));
+    for (const [index, outcome] of done.entries()) {
+      if (outcome.status === "rejected") throw outcome.reason;
+      const id = some[index] ?? "";
+      if (outcome.value instanceof AppError) result.failed.push({ id, error: outcome.value });
+      else if (outcome.value) result.changed++;
+      else result.unchanged++;
+    }
+  }
+  return result;
+}
