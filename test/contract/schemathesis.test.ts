@@ -18,8 +18,9 @@ const MOST_FILTERS = 20;
 /**
  * Parameters that are left out. A cursor belongs to one list. `fields` changes what responses contain. workerd does not
  * pass on an empty `If-Match`, so it looks as if it was not sent. A list with `live` does not end.
+ * `aggregate` excludes other parameters, and `group` needs it, which OpenAPI cannot say.
  */
-const LEFT_OUT: readonly string[] = ["cursor", "fields", "If-Match", "live"];
+const LEFT_OUT: readonly string[] = ["cursor", "fields", "If-Match", "live", "aggregate", "group"];
 
 /** Statuses that valid requests can get, because the state of the platform decides about them. */
 const CONFIG = `
