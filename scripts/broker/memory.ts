@@ -4,7 +4,7 @@ import { totalmem } from "node:os";
  * Percentage by which the broker's memory grows between two garbage collections. Go's default, 100, holds up to twice
  * the memory in use. Most of it is the index of subjects, which lives as long as the broker.
  */
-const GOGC = 25;
+const GOGC = 50;
 
 /** Share of the machine's memory from which on the broker collects garbage more often. Other processes run beside it. */
 const SHARE = 0.5;

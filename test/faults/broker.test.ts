@@ -1,11 +1,7 @@
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { AppError } from "../../shared/kernel/errors.ts";
-import { orbStreamConfig, provision } from "../../shared/store/broker/provision.ts";
-import { SMALL_BLOCKS } from "../../shared/store/broker/small-blocks.ts";
-import { streams, subjects } from "../../shared/store/subjects.ts";
+import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 
 test("restarts a killed broker on the same ports with its data", async () => {
@@ -76,50 +72,4 @@ test("keeps the contents of a stream that is created again", async () => {
     await Promise.all(Array.from({ length: 5 }, () => broker.store(user).createStream(config)));
     expect((await store.get(config.name, subject))?.text(), user).toBe("kept");
   }
-});
-
-test("stores entries in small files, also in the streams of orbs that older versions created", async () => {
-  await using broker = await startBroker();
-  const store = broker.store("operator");
-  const write = async (orb: string) => {
-    const data = "x".repeat(10_000);
-    for (let i = 0; i < 20; i++)
-      await store.append(streams.orb(orb), { subject: `${orb}.content.owner.s.${i}`, data });
-  };
-  const sizes = (orb: string) => {
-    const dir = join(broker.dir, "jetstream/jetstream/$G/streams", streams.orb(orb), "msgs");
-    const files = readdirSync(dir).filter((file) => file.endsWith(".blk"));
-    return files.map((file) => statSync(join(dir, file)).size).sort((a, b) => b - a);
-  };
-  const { max_msgs: _, max_msg_size: __, ...old } = orbStreamConfig("old", 1);
-  await store.createStream(old);
-  await store.createStream({
-    ...old,
-    name: streams.orb("own"),
-    subjects: ["own.>"],
-    republish: undefined,
-    max_msgs: 99,
-  });
-  for (const orb of ["old", "own", "gone"])
-    await store.append(streams.platform, { subject: subjects.orbPlace(orb), data: "{}" });
-  await store.createStream(orbStreamConfig("fresh", 1));
-  await Promise.all([write("old"), write("fresh")]);
-  expect(sizes("old")).toHaveLength(1);
-  expect(sizes("fresh")[0]).toBeLessThan(32_000);
-
-  await provision(broker.store("deploy"), { replicas: 1 });
-  await provision(broker.store("deploy"), { replicas: 1 });
-  expect((await store.streamInfo(streams.orb("old")))?.config).toMatchObject(SMALL_BLOCKS);
-  expect((await store.streamInfo(streams.orb("own")))?.config).toMatchObject({
-    max_msgs: 99,
-    max_msg_size: -1,
-  });
-  await broker.kill();
-  await broker.ready();
-  await write("old");
-  const [first, ...others] = sizes("old");
-  expect(first).toBeGreaterThan(200_000);
-  expect(others.length).toBeGreaterThan(5);
-  expect(others[0]).toBeLessThan(32_000);
-  expect((await store.get(streams.orb("old"), "old.content.owner.s.7"))?.seq).toBe(28);
 });

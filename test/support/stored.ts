@@ -42,9 +42,7 @@ export async function readStored(store: Store, orbs: readonly string[]): Promise
  */
 export async function writeStored(store: Store, stored: Stored): Promise<void> {
   for (const [stream, messages] of Object.entries(stored)) {
-    // Version 1 created the streams of orbs without limits.
-    const { max_msgs: _, max_msg_size: __, ...config } = orbStreamConfig(stream.slice(1), 1);
-    if (stream.startsWith("ø")) await store.createStream(config);
+    if (stream.startsWith("ø")) await store.createStream(orbStreamConfig(stream.slice(1), 1));
     let next = ((await store.streamInfo(stream))?.state.last_seq ?? 0) + 1;
     for (const { seq, subject, data } of messages) {
       // A replaced message leaves a gap.

@@ -4,7 +4,6 @@ import { pause } from "../../kernel/pause.ts";
 import { nullOnConflict } from "../pages.ts";
 import { buckets, FOLLOWED, kvSubject, streams, subjects } from "../subjects.ts";
 import type { Store, StreamConfig } from "../types.ts";
-import { SMALL_BLOCKS, shrinkOrbs } from "./small-blocks.ts";
 import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
@@ -32,7 +31,6 @@ export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
     allow_msg_schedules: true,
     allow_rollup_hdrs: true,
     republish: { src: subjects.orbAll(orb), dest: feedSubject(subjects.orbAll(orb)) },
-    ...SMALL_BLOCKS,
   };
 }
 
@@ -184,7 +182,7 @@ async function bringUp(store: Store, config: StreamConfig): Promise<void> {
 }
 
 /**
- * Creates missing streams and key-value buckets, and brings the settings of existing ones up to date.
+ * Creates missing streams and key-value buckets.
  * @param patienceMs how long to retry, because a starting broker may report too early that it is healthy
  */
 export async function provision(
@@ -205,5 +203,4 @@ export async function provision(
   }
   await nullOnConflict(scheduleHeartbeat(store));
   await mapStreams(store);
-  await shrinkOrbs(store);
 }
