@@ -62,11 +62,18 @@ function begin(c: Context<AppEnv>, orb: string, segments: readonly string[]): Sp
   return { live, answer };
 }
 
+/** Returns whether the body is a PATCH of unknown length to a handler. Such a body is streamed to the service. */
+async function mayStream(c: Context<AppEnv>, orb: string, segments: readonly string[]): Promise<boolean> {
+  if (c.req.method !== "PATCH" || c.req.header("content-length") !== undefined) return false;
+  const live = await liveOrb(c.get("deps"), orb, "stale");
+  return live !== null && isHandler(live.compiled, segments);
+}
+
 async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<Response> {
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
-  if (!isRead(c)) await receiveEarly(c);
+  if (!isRead(c) && !(await mayStream(c, orb, segments))) await receiveEarly(c);
   const suspicion = begin(c, orb, segments);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
