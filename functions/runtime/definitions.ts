@@ -1,17 +1,8 @@
 /** Defines the routes of entries once for all orbs. The definition of each orb validates values later. */
 import { z } from "@hono/zod-openapi";
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
-import {
-  EntrySchema,
-  MERGE_PATCH,
-  MOMENT,
-  PATCH_VALUES,
-  PatchManyBody,
-  ReadOnlyMembers,
-  ValuesSchema,
-} from "../admin/entry-schemas.ts";
+import { MERGE_PATCH, PatchManyBody } from "../admin/entry-schemas.ts";
 import { MANY, ManyQuery, ManySchema } from "../http/many.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
@@ -31,41 +22,10 @@ import {
   Replayed,
   WriteHeaders,
 } from "../http/schemas.ts";
+import { RuntimeChange, RuntimeEntry, RuntimeNew, RuntimePatch } from "./bodies.ts";
 import { LastEventId, Live, LiveRedirect } from "./live-definition.ts";
 
 const flag = z.enum(["true", "false"]).optional();
-const moment = z.unknown().openapi(MOMENT);
-
-const RuntimeEntry = EntrySchema.extend({
-  status: z.enum(STATUSES),
-  values: ValuesSchema,
-  expand: z.record(z.string(), z.unknown()).optional().openapi({
-    description:
-      "Referenced entries by field; null if the entry does not exist or is not visible to the caller",
-  }),
-}).openapi("RuntimeEntry");
-
-const VALUES = { type: "object", additionalProperties: true } as const;
-
-const RuntimeNew = z
-  .strictObject({
-    values: z.unknown().openapi(VALUES),
-    validFrom: moment.optional().openapi({ description: "If missing or null: no bound" }),
-    validTo: moment.optional().openapi({ description: "If missing or null: no bound" }),
-  })
-  .openapi("RuntimeNewEntry", { required: ["values"] });
-
-const changed = {
-  validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-  validTo: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-  ...ReadOnlyMembers,
-};
-const RuntimeChange = z
-  .strictObject({ values: z.unknown().optional().openapi(VALUES), ...changed })
-  .openapi("RuntimeEntryChange");
-const RuntimePatch = z
-  .strictObject({ values: z.unknown().optional().openapi(PATCH_VALUES), ...changed })
-  .openapi("RuntimeEntryPatch");
 
 const locale = z.string().optional().openapi(LOCALE);
 const market = z.string().optional().openapi(MARKET_NAME);

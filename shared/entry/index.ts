@@ -8,6 +8,9 @@
  * - Guard: a condition that another subject must not change before the commit.
  * - Fence: the fencing token of a definition. A write fails if a new definition has replaced the token.
  */
+
+export { type BulkResult, bulkWrite } from "./bulk/bulk.ts";
+export { changeMany, type ManyChanged, requirePatch } from "./bulk/change-many.ts";
 export { backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./migrate/rekey.ts";
 export { currentView } from "./model/known.ts";
@@ -15,9 +18,7 @@ export { loadEntry } from "./model/resolve.ts";
 export { effective, entryView, liveCopyOf, visible } from "./model/snapshot.ts";
 export { revealValues } from "./read/reveal.ts";
 export { compareRevisions, getRevision, listRevisions, revisionNumber } from "./read/revisions.ts";
-export { type BulkResult, bulkWrite } from "./write/bulk.ts";
 export type { Target, Written } from "./write/change.ts";
-export { changeMany, type ManyChanged, requirePatch } from "./write/change-many.ts";
 export { createEntry, requireOrb } from "./write/create.ts";
 export { deleteEntry } from "./write/delete.ts";
 export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./write/lifecycle.ts";

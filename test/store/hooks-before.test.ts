@@ -1,6 +1,7 @@
 /** Hooks that run before a write. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
+import type { BulkResult } from "../../shared/entry/bulk/bulk.ts";
 import {
   archiveEntry,
   bulkWrite,
@@ -11,7 +12,6 @@ import {
   revealValues,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import type { BulkResult } from "../../shared/entry/write/bulk.ts";
 import { BEFORE_CALLS } from "../../shared/hooks/before.ts";
 import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { createOrb } from "../../shared/orb/create.ts";

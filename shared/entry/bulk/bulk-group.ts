@@ -6,7 +6,7 @@ import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { tendIndexes } from "../ordered/upkeep.ts";
-import type { NewEntry } from "./create.ts";
+import type { NewEntry } from "../write/create.ts";
 
 export interface Item {
   line: number;

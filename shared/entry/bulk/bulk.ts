@@ -13,10 +13,10 @@ import { isUniqueKey } from "../model/index-keys.ts";
 import { type EntryWrite, messagesOf } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
+import { commit } from "../write/commit.ts";
+import { createEntry, type NewEntry, planNew, schemaFor } from "../write/create.ts";
+import { renewDefinition, retryOnConflict } from "../write/retry.ts";
 import { asError, byTargets, type Item, writeTogether } from "./bulk-group.ts";
-import { commit } from "./commit.ts";
-import { createEntry, type NewEntry, planNew, schemaFor } from "./create.ts";
-import { renewDefinition, retryOnConflict } from "./retry.ts";
 
 export type BulkResult =
   | { line: number; snapshot: EntrySnapshot }

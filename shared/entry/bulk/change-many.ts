@@ -1,7 +1,7 @@
 /** Changes many entries, each by a write of its own. */
 import { AppError, type ErrorKind, invalid } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
-import { readWindow } from "./input.ts";
+import { readWindow } from "../write/input.ts";
 
 export interface EntryPatch {
   values?: unknown;

@@ -1,0 +1,37 @@
+/** Defines the bodies of the routes of entries. The definition of each orb validates values later. */
+import { z } from "@hono/zod-openapi";
+import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { EntrySchema, MOMENT, PATCH_VALUES, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
+
+const moment = z.unknown().openapi(MOMENT);
+
+export const RuntimeEntry = EntrySchema.extend({
+  status: z.enum(STATUSES),
+  values: ValuesSchema,
+  expand: z.record(z.string(), z.unknown()).optional().openapi({
+    description:
+      "Referenced entries by field; null if the entry does not exist or is not visible to the caller",
+  }),
+}).openapi("RuntimeEntry");
+
+const VALUES = { type: "object", additionalProperties: true } as const;
+
+export const RuntimeNew = z
+  .strictObject({
+    values: z.unknown().openapi(VALUES),
+    validFrom: moment.optional().openapi({ description: "If missing or null: no bound" }),
+    validTo: moment.optional().openapi({ description: "If missing or null: no bound" }),
+  })
+  .openapi("RuntimeNewEntry", { required: ["values"] });
+
+const changed = {
+  validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+  validTo: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
+  ...ReadOnlyMembers,
+};
+export const RuntimeChange = z
+  .strictObject({ values: z.unknown().optional().openapi(VALUES), ...changed })
+  .openapi("RuntimeEntryChange");
+export const RuntimePatch = z
+  .strictObject({ values: z.unknown().optional().openapi(PATCH_VALUES), ...changed })
+  .openapi("RuntimeEntryPatch");
