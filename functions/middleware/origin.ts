@@ -22,8 +22,8 @@ export function requireTrustedOrigin(c: Context<AppEnv>): void {
 }
 
 /**
- * Rejects requests from web pages of other origins, which could otherwise sign their visitors in. Programs send no
- * `Origin` header, and the function accepts them.
+ * Rejects requests from web pages of other origins. Otherwise such a page could sign its visitors in to an account of
+ * its choice. Requests without an `Origin` header come from programs and are accepted.
  */
 export function refuseForeignOrigin(c: Context<AppEnv>): void {
   const origin = c.req.header("origin");

@@ -95,7 +95,7 @@ export function accountRoutes(scope: Scope) {
       return c.json(userResponse(account), 200);
     })
     .openapi(signOut, async (c) => {
-      // Reject forms of other sites: they send no cookie, but the response would still delete the user's cookie.
+      // Reject requests from other sites. The browser sends no cookie with them, but the response would still delete it.
       refuseForeignOrigin(c);
       const { deps, realm } = c.var;
       const actor = await identify(c, accountsOf(realm));

@@ -40,7 +40,7 @@ const OWN = [
   ...Object.values(buckets).map((bucket) => streams.kv(bucket)),
 ];
 
-/** Streams that the functions may purge, to erase accounts, sessions and the deliveries of deleted orbs. */
+/** Streams that the Workers functions may purge. They erase accounts, sessions and the deliveries of deleted orbs. */
 const ERASABLE = [
   ...[
     buckets.sessions,

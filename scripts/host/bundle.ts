@@ -6,7 +6,7 @@ import { build, type Plugin, stop } from "esbuild";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Leaves imports of modules that the runtime provides out of the bundle. */
+/** Keeps imports of the runtime's own modules as imports, instead of adding these modules to the bundle. */
 const runtimeModules: Plugin = {
   name: "runtime-modules",
   setup(builder) {

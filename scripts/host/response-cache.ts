@@ -259,7 +259,7 @@ function isValid({ definition, epoch, sources }: Generation, now: number): boole
   return true;
 }
 
-/** Returns whether two generations depend on the same data, even if the definition was read again in between. */
+/** Returns whether two versions of a response depend on the same data. Reading the definition again changes nothing. */
 function sameDependencies(a: Generation, b: Generation): boolean {
   const [one, other] = [a.definition.message, b.definition.message];
   return (

@@ -10,7 +10,7 @@ export interface Leaf {
   trail: string[];
 }
 
-/** Returns all single values of a field. Skips values in the format of an older definition. */
+/** Returns the values of a field in all languages and markets. Skips values in the format of an older definition. */
 export function leavesOf(field: CompiledField, values: Readonly<Values>): Leaf[] {
   const stored = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];

@@ -5,7 +5,7 @@ import { AppError, notFound } from "../kernel/errors.ts";
 import { buckets } from "../store/subjects.ts";
 import type { HandlerDeps } from "./contract/types.ts";
 
-/** Valid keys of the bucket. A name with a wildcard or an empty part would match other keys, or none. */
+/** Valid keys of the bucket. A key with a wildcard would delete other keys as well. */
 const KEY = /^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$/;
 
 /**

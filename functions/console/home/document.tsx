@@ -11,7 +11,7 @@ interface Placed {
   place: Span | undefined;
 }
 
-/** The form for an orb from a JSON document. Each error links to its place in the text. */
+/** A form for creating an orb from a JSON document. Each error links to its place in the text. */
 export function DocumentForm({
   busy,
   error,

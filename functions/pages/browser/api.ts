@@ -89,7 +89,7 @@ async function send(
 export type RealmApi = ReturnType<typeof realmApi>;
 
 const get = (path: string) => send(path, undefined, {}, "GET") as Promise<unknown>;
-/** Fetches a list. Returns null if the response is not a list: a module of the orb may use the same path. */
+/** Fetches a list. Returns null if the orb has a module at this path, because the response is then not the list. */
 async function listAt<T>(path: string): Promise<T[] | null> {
   const answer = await get(path);
   return Array.isArray(answer) ? (answer as T[]) : null;

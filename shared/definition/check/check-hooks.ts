@@ -30,7 +30,7 @@ export function checkHooks(document: LooseDocument, faults: Faults): void {
     checkHandler(hook, used, faults);
   }
   for (const schedule of document.schedules) {
-    // Deliveries are named after the id, whatever they are of.
+    // The name of a delivery contains only this id, so hooks and schedules must not share one.
     if (schedule.id !== undefined && ids.has(schedule.id)) {
       faults.add(`${schedule.path}/id`, "duplicate", "is already the id of a hook or of another schedule");
     }

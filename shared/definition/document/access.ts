@@ -65,7 +65,7 @@ export function rolesOf(roles: z.output<typeof rolesSchema> | undefined): OrbRol
 
 /** Maximum number of handlers in one list of callers. */
 const MAX_HANDLERS = 20;
-/** `handler:<service>.<handler>` allows a handler to act for any of its callers. */
+/** In a list of callers, `handler:<service>.<handler>` stands for a handler, whoever has called it. */
 const HANDLER = /^handler:[^.]+\.[^.]+$/;
 
 const caller = z.string().refine((name) => ROLE_ID.test(name) || HANDLER.test(name), {

@@ -158,7 +158,7 @@ export interface Referrer {
 const NAMED = 50;
 const REFERRERS_PER_READ = 250;
 
-/** A reference found in the index. The entry may have changed since. */
+/** A reference found in the index. The entry that refers to the target may have changed since. */
 interface Hint {
   log: string;
   field: string;

@@ -135,7 +135,7 @@ export interface GroupResult {
   values: Record<string, SortValue>;
 }
 
-/** What is known of one aggregate of one group. */
+/** The intermediate result of one aggregate for one group. */
 interface Running {
   count: number;
   sum: Decimal;

@@ -81,7 +81,7 @@ export function cut<T, F extends Match<T>>(
   };
 }
 
-/** Hides the id of an entry that is not shown from a position, because clients can decode cursors. */
+/** Encrypts the entry id in a position if the caller may not see this entry, because clients can decode cursors. */
 export async function hiddenPosition(
   { config }: Pick<Deps, "config">,
   position: Position,

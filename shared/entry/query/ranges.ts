@@ -56,7 +56,7 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
   const some: Edge = { value: null, inclusive: false };
   switch (operator) {
     case "eq":
-      // Texts of unique fields can be equal although they are written differently.
+      // Unique fields compare texts in a normal form, so two different texts can be equal.
       return field.equality === field.type.token ? { low: edge(true), high: edge(true), whole } : undefined;
     case "gt":
       return { low: edge(false), whole };

@@ -47,7 +47,10 @@ interface Which {
   id: string;
 }
 
-/** Reads an entry whose history the caller may read. Only platform admins may read the history of deleted entries. */
+/**
+ * Reads an entry.
+ * @throws AppError if the caller may not read its history. Only platform admins may read that of deleted entries.
+ */
 async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readable> {
   requireScope(actor, "readRevisions", which.orbId);
   const [context, entry] = await Promise.all([which.orb, loadEntry(deps, which.orbId, which.id)]);

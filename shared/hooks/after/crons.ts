@@ -51,7 +51,7 @@ export class Crons {
     this.#looked = Number.NEGATIVE_INFINITY;
   }
 
-  /** Reads the broker's schedules if that is due. */
+  /** Reads the schedules from the broker, unless it did so less than a minute ago. */
   async look(): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();

@@ -18,9 +18,9 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Home } from "../../store/subjects.ts";
 
 export interface ImpactItem extends SchemaChange {
-  /** Number of entries stored in the schema. */
+  /** Number of stored entries of the schema. */
   entries: number;
-  /** Number of entries that have a value of the field. Only in a dry run, for a change of a field. */
+  /** Number of entries that have a value for the field. Only present if a dry run finds a change of this field. */
   values?: number;
   /** Whether the change is rejected. */
   refused: boolean;

@@ -36,7 +36,7 @@ interface StreamDependencies {
   fine: Dependency[] | undefined;
 }
 
-/** A response about one entry depends on two values: the orb's published definition, and one message of the entry. */
+/** The stored data that a response about one entry depends on: the published definition and one message of the entry. */
 export interface EntryDependencies {
   definition: Dependency;
   message: NonNullable<Dependency["message"]>;

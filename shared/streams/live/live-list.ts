@@ -65,7 +65,7 @@ export interface LiveListOptions {
 const SHARED_MS = 1_000;
 /** A cache or a replica may lag behind the leader for this many milliseconds. */
 const LAG_MS = 10_000;
-/** Bytes of a piece of a snapshot, so that a slow client does not need the memory for all of it at once. */
+/** Bytes that are sent at once. A slow client then keeps only this much of a snapshot in memory. */
 const PIECE_BYTES = 64_000;
 
 export class LiveList implements Listener<ChangeStep> {

@@ -114,7 +114,7 @@ export class Hub {
     return this.#connected;
   }
 
-  /** Notes that the broker connection is up or down. After a reconnect, looks for messages that arrived in between. */
+  /** Handles a change of the broker connection. After a reconnect, reads the messages that arrived meanwhile. */
   connection(status: "up" | "down"): void {
     const back = status === "up" && this.#lost;
     if (this.#connected && status === "down") this.#lost = true;
