@@ -147,6 +147,8 @@ export function aggregateParameters({ fields }: CompiledSchema): Parameter[] {
         type: "object",
         maxProperties: AGGREGATE_LIMITS.aggregates,
         additionalProperties: { type: "string", enum: ["count", ...forms] },
+        // Otherwise the documentation page fills in made-up names and sends them.
+        example: {},
       },
     },
     commaSeparated("group", "With `aggregate`: computes for each value of these fields", {

@@ -32,12 +32,13 @@ describe("first platform admin", () => {
     expect(await page.locator("#who").textContent()).toMatch(/^user-[0-9a-f]{8}$/);
     expect(await faults(page)).toEqual([]);
     await look(page, "platform-registered");
-    // The next step of the tour looks like one, and its result appears next to it.
+    // The next step looks like one. The result of a button appears next to it.
     const copy = page.getByRole("button", { name: "Copy access token" });
     const rest = page.getByRole("heading", { name: "Your passkeys" });
     const ground = (selector: string) =>
       page.evaluate(`getComputedStyle(document.querySelector("${selector}")).backgroundColor`);
-    expect(await ground("#copy")).toBe("rgb(52, 70, 211)");
+    expect(await ground(".provider.primary")).toBe("rgb(52, 70, 211)");
+    expect(await ground("#copy")).toBe("rgba(0, 0, 0, 0)");
     expect(await ground("#account .signout")).toBe("rgba(0, 0, 0, 0)");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await copy.click();
