@@ -187,6 +187,7 @@ test("publishes a range, undoes it, and reports why entries failed", async () =>
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText("Undone for 5 entries.").waitFor();
   await page.goto(`${console.platform.origin}/console/orbs/books/entries/library/author`);
+  await page.getByRole("link", { name: "Ada Writer" }).waitFor();
   await page.getByLabel("Select the entries shown so far").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("button", { name: "Delete 1 entry" }).click();
