@@ -124,7 +124,7 @@ function only(pattern: RegExp, document: ApiDocument): ApiDocument {
 test("every response to entries and built-in handlers is as described, and only valid requests are accepted", async () => {
   const document = (await call(platform, "GET", "/api/openapi?orb=everything")).body as ApiDocument;
   const tested = only(/^\/api\/everything\/(library|desks|record|list|get|set|evaluate)/, document);
-  const { code, output } = await run(testable(tested), token, CONFIG, 6);
+  const { code, output } = await run(testable(tested), token, CONFIG, 3);
   expect(code, output).toBe(0);
 }, 600_000);
 
@@ -250,6 +250,6 @@ test("every response to admins and to accounts is as described, and only valid r
     }
   }
   const config = [CONFIG, ...given].join("\n");
-  const { code, output } = await run(withNames(document, names), admin, config, 3);
+  const { code, output } = await run(withNames(document, names), admin, config, 2);
   expect(code, output).toBe(0);
 }, 600_000);
