@@ -143,7 +143,7 @@ describe("redirect after sign-in", () => {
       expect(await opened.page.getByRole("button", { name: /^Continue/ }).count()).toBe(0);
     }
     expect([...opened.hosts]).toEqual([own.host]);
-  });
+  }, 90_000);
 
   test("accepts a path with encoded slashes as a path of the same origin", async () => {
     await using opened = await withPasskey();
