@@ -175,9 +175,12 @@ export const subjects = {
   /** A page of an ordered index. It never changes, and a later page has another name. */
   orderedPage: (a: Omit<EntryAddress, "id">, field: string, page: string) =>
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(page, "page")}`,
-  /** Written with each new reference to `target`, so that deleting `target` at the same time conflicts. */
+  /** Each new reference to `target` writes this subject. A concurrent deletion of `target` then gets a conflict. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
-  /** Subject of messages that only make a batch fail if another subject has changed. They expire after a second. */
+  /**
+   * For messages that carry a condition about another subject: the batch fails if that subject has changed. These
+   * messages expire after a second.
+   */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /**
@@ -269,7 +272,7 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._(def\.\d+\.0|o[ms](\.[^.*>]+){3,4})|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/** Header of an ordered index's root: readers of the root need the log from this sequence on. */
+/** Header of an ordered index's root: the sequence from which readers must also read the log. */
 export const LOG_START = "Log-Start";
 
 /** Returns the log that belongs to the root of an ordered index. */

@@ -12,9 +12,9 @@ export interface StoredMessage {
   json<T>(): T;
 }
 
-/** Optimistic concurrency: the write fails unless a subject's last sequence is as expected. */
+/** A condition of a write (optimistic concurrency). The write fails unless a subject has the expected last sequence. */
 export interface Expectation {
-  /** The write fails unless this is the last revision of the whole bucket. */
+  /** Sequence of the subject's last message, or 0 if there must be none. */
   seq: number;
   /** The subject whose last sequence is checked. Default: the subject of the message itself. */
   subject?: string;

@@ -24,7 +24,8 @@ export function asError(error: unknown): AppError {
 }
 
 /**
- * A batch can expect only one sequence of a referenced entry. So separates entries that read it at different sequences.
+ * Splits entries into those that may share a batch and the others. A batch can expect only one sequence of each
+ * referenced entry, so all its entries must have read the same one.
  */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Changes many entries, each by a write of its own. */
+/** Changes many entries, with one write per entry. */
 import { AppError, type ErrorKind, invalid } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
 import { readWindow } from "../write/input.ts";
@@ -11,12 +11,12 @@ export interface EntryPatch {
 
 export interface ManyChanged {
   changed: number;
-  /** Entries that already are as the request wants them. */
+  /** Number of entries that the request would not change. */
   unchanged: number;
   failed: { id: string; error: AppError }[];
 }
 
-/** Throws if no entry could take the patch, so that a request is refused even if it finds no entry. */
+/** Throws if the patch is invalid for every entry. The request then fails even if no entry matches. */
 export function requirePatch({ values, validFrom, validTo }: EntryPatch): void {
   const { faults } = readWindow({ validFrom, validTo }, { validFrom: null, validTo: null });
   if (values !== undefined && !isObject(values))
@@ -24,10 +24,13 @@ export function requirePatch({ values, validFrom, validTo }: EntryPatch): void {
   if (faults.length > 0) throw invalid(faults);
 }
 
-/** Writes under way at the same time. */
+/** Maximum number of concurrent writes. */
 const AT_ONCE = 8;
 
-/** Errors that concern one entry. Any other error, such as an exhausted quota, concerns the entries after it too. */
+/**
+ * Kinds of errors that affect a single entry. Any other error, such as an exhausted quota, would affect the following
+ * entries too.
+ */
 const OF_ONE_ENTRY: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   "forbidden",
   "not_found",
@@ -41,8 +44,8 @@ const OF_ONE_ENTRY: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
 /**
  * Changes entries in order, some at the same time.
  * @param change changes one entry, and returns whether there was anything to change
- * @throws the first error that does not concern one entry alone. Entries that were changed before stay changed, so the
- * caller may repeat the whole call.
+ * @throws the first error that affects more than one entry. Earlier entries stay changed, and the caller may repeat the
+ * whole call.
  */
 export async function changeMany(
   ids: readonly string[],

@@ -1,11 +1,11 @@
-/** Reads what a part of an orb's stream changed in the entries of one schema. */
+/** Reads part of an orb's stream, and returns how the entries of one schema changed. */
 import { pause } from "../../kernel/pause.ts";
 import { REQUEST_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
 import { type EntrySnapshot, type LiveCopy, snapshotOf, type Tombstone } from "../model/snapshot.ts";
 
-/** An entry after one message of its stream. */
+/** The state of an entry after a message. */
 export interface EntryState {
   head: EntrySnapshot;
   /** Reads the published revision. Returns null if there is none. */
@@ -22,7 +22,7 @@ export interface Change {
   seq: number;
   id: string;
   kind: "write" | "open" | "close" | "lost";
-  /** Undefined if there was no entry. */
+  /** Undefined if the entry did not exist. */
   before: EntryState | undefined;
   after: EntryState | undefined;
   /** Time of the message, in milliseconds since the epoch. */
@@ -32,7 +32,7 @@ export interface Change {
 export interface ChangesOptions {
   orb: string;
   home: Home;
-  /** The messages follow this sequence. */
+  /** Sequence after which the messages begin. */
   from: number;
   /** Whether a replica may not have the messages before `from` yet. */
   replicated: boolean;
@@ -43,9 +43,9 @@ export function changesFilter(orb: string, home: Home): string {
   return subjects.schemaLogs({ orb, ...home }).replace(".owner.", ".*.");
 }
 
-/** Milliseconds before each retry, while a replica does not have the revision before the first one that was read. */
+/** Milliseconds before each retry of reading an earlier revision, which a replica may not have yet. */
 const LOOK_AGAIN = [5, 20, 100, 400];
-/** Entries whose earlier state is read at once. */
+/** Number of entries whose earlier state is read in one request. */
 const AT_ONCE = 200;
 
 interface Read {
@@ -88,7 +88,10 @@ export async function changesIn(
   return changes;
 }
 
-/** Returns what a message in place of the published copy means. Undefined if a revision in the log means the same. */
+/**
+ * Returns the kind of change that a message on the published copy's subject reports. Undefined if the log reports the
+ * same change.
+ */
 function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change["kind"] | undefined {
   if (message.size === 0) return undefined;
   const body = message.json<LiveCopy | Tombstone>();

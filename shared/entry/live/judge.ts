@@ -1,4 +1,4 @@
-/** Decides what a change of an entry means for a list: the entry is in it now, or it has left it, or nothing. */
+/** Decides how a change of an entry affects a list: the entry is in the list now, has left it, or neither. */
 import type { Actor } from "../../access/actor.ts";
 import { maskedRevision, presentEntry, type RuntimeEntry, type VisibleEntry } from "../index/visible.ts";
 import { addressOf } from "../model/resolve.ts";
@@ -19,12 +19,12 @@ export interface LiveEntry extends RuntimeEntry {
   rank?: SortValue[];
 }
 
-/** What followers of a list are told about a change. */
+/** An event that the followers of a list receive. */
 export type ListEvent = { type: "upsert"; entry: LiveEntry } | { type: "leave"; id: string };
 
 /**
  * Returns an entry as it is in the list, or undefined if it is not in the list.
- * @param when `now`: while its window is open; `ever`: also after its window has closed
+ * @param when `now` requires that the entry's window is open; `ever` also accepts a closed window
  */
 async function seenIn(
   { orb, schema, actor, query, choice, latest }: ListView,
@@ -36,7 +36,7 @@ async function seenIn(
   const newest = latest === true ? newestFor(actor, orb, schema, head, now) : undefined;
   let found = newest;
   if (found === undefined) {
-    // Whether the window has closed does not matter for an entry that may be in the list of a follower.
+    // A follower may still have the entry in its list, so ignore whether the window has closed.
     const open = when === "now" ? visible(head, now) : visible({ ...head, liveTo: null }, now);
     const live = open ? await published() : null;
     if (live === null) return undefined;
@@ -47,7 +47,7 @@ async function seenIn(
   return seen !== undefined && matches(query.conditions, seen.shown, choice) ? seen : undefined;
 }
 
-/** Returns an entry of a list as its followers get it. */
+/** Returns an entry in the form that followers receive. */
 export function liveEntry({ query, choice }: ListView, seen: VisibleEntry): LiveEntry {
   const entry = presentEntry(seen, { choice, fields: query.fields }, new Set());
   return query.sort.length === 0 ? entry : { ...entry, rank: sortValues(query.sort, seen.shown, choice) };
@@ -64,8 +64,8 @@ function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
 }
 
 /**
- * Returns what followers are told about a change. They are told that an entry leaves only if it was in the list before,
- * so nothing is told about entries that the caller could not see.
+ * Returns the event for a change, or undefined if the list does not change. An entry leaves only if it was in the list
+ * before. So no event reveals an entry that the caller could not see.
  * @param now milliseconds since the epoch
  */
 export async function eventOf(view: ListView, change: Change, now: number): Promise<ListEvent | undefined> {

@@ -5,7 +5,7 @@ import { PAGE_SIZE } from "../query/query.ts";
 import { listVisible } from "../read/list.ts";
 import { type ListView, type LiveEntry, liveEntry } from "./judge.ts";
 
-/** Maximum pages that are read for one snapshot. Pages of which few entries match are short. */
+/** Maximum pages that are read for one snapshot. A page is short if few entries match. */
 const MOST_PAGES = 150;
 /** Maximum entries and bytes with which a live list begins. */
 export const LIVE_LIMITS = { entries: 10_000, bytes: 16_000_000 } as const;

@@ -27,7 +27,7 @@ interface StoredClaim {
    * its content.
    */
   body: string;
-  /** The revision that the request created comes this many messages after this one in the stream. */
+  /** Sequence of the revision that the request created, minus the sequence of this message. */
   offset: number;
 }
 

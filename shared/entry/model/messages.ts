@@ -108,7 +108,9 @@ export function onlyHints(write: EntryWrite): boolean {
   );
 }
 
-/** Returns whether a write of an existing entry changes no index but ordered ones, and nothing that is live. */
+/**
+ * Returns whether a write of an existing entry changes only its log and ordered indexes, and not its published copy.
+ */
 export function onlyOrdered(write: EntryWrite): boolean {
   return (
     write.headSeq > 0 &&

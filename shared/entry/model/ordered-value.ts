@@ -22,7 +22,10 @@ export function orderedValue(field: CompiledField, values: Readonly<Record<strin
 export interface OrderedChange {
   id: string;
   adds: OrderedValue[];
-  /** Values that the entry has no longer, if its next revision was stored. Readers and compactions check that. */
+  /**
+   * Values that the entry's next revision does not have. That revision may not have been stored, so readers and
+   * compactions check whether it was.
+   */
   drops: OrderedValue[];
 }
 

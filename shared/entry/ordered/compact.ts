@@ -29,13 +29,13 @@ import {
 import { PageGone, readPages } from "./scan.ts";
 
 export interface CompactionLimits {
-  /** Changes that one compaction takes from the log. */
+  /** Maximum changes that one compaction takes from the log. */
   changes: number;
-  /** Pairs that the root keeps outside of pages. */
+  /** Maximum pairs that the root keeps outside of pages. */
   recent: number;
-  /** Pairs of a page. */
+  /** Maximum pairs in a page. */
   page: number;
-  /** Included changes that stay in the log, before it is shortened. */
+  /** Maximum included changes that stay in the log until it is shortened. */
   dead: number;
 }
 
@@ -43,7 +43,7 @@ export const LIMITS: CompactionLimits = { changes: 8_000, recent: 1_000, page: 1
 
 /** Maximum size of a page and of the recent pairs in the root, in characters. */
 const PAGE_SIZE = 96 * 1024;
-/** Pages that one step reads and replaces. */
+/** Maximum pages that one step reads and replaces. */
 const PAGES_PER_STEP = 24;
 /** Approximate characters that each pair needs beside its value. */
 const PAIR_SIZE = 40;
@@ -189,7 +189,7 @@ async function replacePages(
   await replaceRoot(compaction, current, messages, { ...root, pages: next });
 }
 
-/** Reads pages in parts that are small reads. */
+/** Reads pages with several small reads. */
 async function readMany(
   store: Store,
   index: OrderedField,

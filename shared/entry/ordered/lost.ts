@@ -7,8 +7,8 @@ import { parseEntry } from "../model/resolve.ts";
 import type { OrderedField, Pair } from "./pages.ts";
 
 /**
- * Returns which pairs their entries have no longer. A pair may be older than its entry's revision, because writers add
- * the pair first. So an entry has lost a pair only if a later revision does not have it.
+ * Returns the outdated pairs: a later revision of the entry has another value. Writers add a pair before they append
+ * its revision. So an earlier revision without the value does not make the pair outdated.
  * @param drops pairs that a write removed, and the sequence up to which they were added
  */
 export async function lost(

@@ -10,7 +10,7 @@ import { EMPTY, type OrderedField, type Pair, type Root, rootOf, type StoredRoot
 
 /** Readers take at most this many changes from the log. With more, the index is not usable until a compaction. */
 const LONGEST_LOG = 4_000;
-/** Changes of one read of the log. Larger reads would have to wait for other large reads. */
+/** Maximum changes per read of the log. A larger read would wait in the queue for large reads. */
 const LOG_READ = 500;
 const ATTEMPTS = 8;
 
@@ -22,7 +22,10 @@ export interface OpenedIndex {
   logged: number;
 }
 
-/** Where the log was read from last, for each index. Reading starts there while the root is still being read. */
+/**
+ * For each index, the sequence from which its log was last read. The next read of the log starts there, while the root
+ * is still being read.
+ */
 const starts = new BoundedMap<string, number>(10_000);
 
 interface ParsedRoot {
@@ -72,7 +75,7 @@ export async function openIndex(store: Store, index: OrderedField): Promise<Open
     let root = found;
     const reached = start !== undefined && start <= Math.max(1, root.upTo);
     let page = reached && ahead !== undefined ? ahead : await readLog(store, index, Math.max(1, root.upTo));
-    // Without a root, no change was removed when the log was read. The read may have taken place before the first one.
+    // No root was found. Another process may have written the first one in the meantime, so ask the leader again.
     if (root.upTo === 0) root = await readRoot(store, index, "leader");
     const changes = page.messages.filter(({ seq }) => seq >= root.upTo);
     while (page.pending > 0 && page.messages.length > 0) {

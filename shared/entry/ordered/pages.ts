@@ -31,7 +31,7 @@ export interface StoredPage extends Pairs {
   v: 1;
 }
 
-/** A page in the list of pages. It has the pairs from its first one to the first one of the next page. */
+/** A page in the list of pages. It holds the pairs from `first` up to the `first` of the next page. */
 export interface PagePlace {
   name: string;
   pairs: number;

@@ -122,7 +122,10 @@ function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: num
   return { from, to: Math.max(from + 1, to) };
 }
 
-/** Returns at least how many pairs a range has. Pages at its ends do not count, because they may lie mostly outside. */
+/**
+ * Returns a lower bound for the number of pairs in a range. Does not count the pages at both ends, because they may lie
+ * mostly outside the range.
+ */
 export function pairsBetween({ root: { pages } }: OpenedIndex, range: Range): number {
   const { from, to } = pagesIn(pages, range);
   return pages.slice(from + 1, to - 1).reduce((sum, { pairs }) => sum + pairs, 0);

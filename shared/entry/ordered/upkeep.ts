@@ -1,4 +1,4 @@
-/** Decides when ordered indexes are compacted: after reads that met a long log, and after some writes. */
+/** Decides when to compact ordered indexes: after a read that found a long log, and after many writes. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
@@ -9,19 +9,19 @@ import type { OrbContext } from "../model/resolve.ts";
 import { compact, compactFully, LIMITS } from "./compact.ts";
 import type { OrderedField } from "./pages.ts";
 
-/** A reader that meets this many changes in the log compacts it. */
+/** A read that finds this many changes in the log starts a compaction. */
 const LONG_LOG = 64;
 /**
- * A process compacts an index after it has written this many changes. On a broker without replicas a compaction takes as
- * long as 40 creates, so this adds about a sixth to a create.
+ * A process compacts an index after it has written this many changes. Without replicas, a compaction takes as long as
+ * 40 creates, which makes each create about a sixth slower.
  */
 const MANY_WRITTEN = 256;
 /** A compaction that takes longer than this many milliseconds counts as dead. */
 const PATIENCE_MS = 30_000;
 
-/** When the compaction of each index began that this process runs. */
+/** Start times of the compactions that this process runs, by index. */
 const running = new BoundedMap<string, number>(10_000);
-/** Changes that this process has written since its last compaction of each index. */
+/** Number of changes that this process has written since its last compaction, by index. */
 const written = new BoundedMap<string, number>(10_000);
 
 type Definition = Pick<OrbContext, "orb" | "fence">;

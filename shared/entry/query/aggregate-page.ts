@@ -1,4 +1,7 @@
-/** Reads the entries of an aggregation. What one request cannot read, the next one adds to the running totals. */
+/**
+ * Reads the entries of an aggregation. If one request cannot read all of them, its cursor contains the running totals,
+ * and the next request continues them.
+ */
 import type { Deps } from "../../deps.ts";
 import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor } from "../model/cursor.ts";
 import { type Aggregation, Totals, tooManyGroups } from "./aggregate.ts";
@@ -8,9 +11,9 @@ import { type ListStep, scanAll, scanKnown } from "./list-scan.ts";
 import { CHUNK, type Collection, readMatching } from "./matching.ts";
 import type { ListQuery } from "./query.ts";
 
-/** Entries of an index that are read at once. */
+/** Number of index entries per read. */
 const WINDOW = 500;
-/** How many candidates a later request may find, compared to the first one. */
+/** A later request may find at most this many times the candidates of the first one. */
 const GROWTH = 4;
 
 async function stepsOf<T>(
@@ -30,7 +33,7 @@ async function stepsOf<T>(
     }
   }
   if (after !== undefined && after.kind !== "index") throw refusedCursor();
-  // The index names each entry once. The order of creation can name an entry twice.
+  // Use the index, which names each entry once. The list of creations can name an entry twice.
   return scanAll(deps, list, { ...query, limit: WINDOW - 1 }, after, "index");
 }
 

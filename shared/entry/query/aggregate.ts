@@ -20,11 +20,11 @@ export const AGGREGATES = ["count", "sum", "avg", "min", "max"] as const;
 type Operation = (typeof AGGREGATES)[number];
 
 export const AGGREGATE_LIMITS = {
-  /** Aggregates of a query. */
+  /** Maximum aggregates in a query. */
   aggregates: 10,
-  /** Names in `group`. */
+  /** Maximum names in `group`. */
   groupedBy: 3,
-  /** Groups of an answer. */
+  /** Maximum groups in a response. */
   groups: 1_000,
 } as const;
 
@@ -51,7 +51,7 @@ export function aggregateName(parameter: string): string | undefined {
 const isNumber = ({ type }: Subject) => type.name === "number" || type.name === "integer";
 const isSortable = (subject: Subject) => subject.kind === "property" || subject.field.sortable;
 
-/** Returns whether entries can be grouped by a field: one with few values, each of which is in an index. */
+/** Returns whether entries can be grouped by a field. The field must have few values, and an index must list them. */
 export function isGroupable(subject: Subject): boolean {
   if (subject.kind === "property") return subject.name === "createdBy" || subject.name === "updatedBy";
   const kind = indexKind(subject.field);
@@ -147,7 +147,7 @@ interface RunningGroup {
   running: Running[];
 }
 
-/** 422: the result does not fit into an answer, or the running totals not into a cursor. */
+/** Error 422: there are too many groups for a response, or for a cursor. */
 export function tooManyGroups(): AppError {
   const detail = "This aggregate has too many groups. Group by fewer fields, or add a filter.";
   return new AppError("invalid", "too_many_groups", detail, { data: { limit: AGGREGATE_LIMITS.groups } });
@@ -187,7 +187,7 @@ export class Totals {
         return;
       }
       const value = plainValue(subject, entry, this.#choice);
-      // The value may be of a former type of the field.
+      // Skip values that were stored when the field had another type.
       if (value === null || subject.type.token(value) === null) return;
       one.count++;
       if ((operation === "sum" || operation === "avg") && typeof value === "number")

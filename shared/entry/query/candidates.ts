@@ -78,7 +78,7 @@ function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[numb
 }
 
 interface Cover {
-  /** Every entry that meets the query meets at least one of these. */
+  /** Every entry that matches the query meets at least one of these conditions. */
   conditions: readonly Condition[];
   /** Position in `KINDS` of the index that finds the most entries. */
   rank: number;

@@ -105,7 +105,7 @@ export async function endedEarly<T>(
 }
 
 const CURSOR = "cursor";
-/** A sealed id. Ids of entries begin with a digit. */
+/** Matches encrypted ids. Plain entry ids begin with a digit. */
 const SEALED = /^ey/;
 
 export async function positionIn(

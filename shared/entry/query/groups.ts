@@ -12,9 +12,9 @@ import {
 
 /** Limits of the filters of a query. */
 export const FILTER_LIMITS = {
-  /** Conditions, in all groups together. */
+  /** Maximum conditions in all groups together. */
   conditions: 20,
-  /** Groups inside each other. */
+  /** Maximum depth of nested groups. */
   depth: 5,
 } as const;
 
@@ -78,8 +78,8 @@ interface Place {
 }
 
 /**
- * Returns the group below a draft that a path begins with. A field can be called `or`, `and` or `not`: its form has at
- * most two parts, and the second one is an operator.
+ * Returns the group that the beginning of a path names. A field may be called `or`, `and` or `not`. So a path of one
+ * part, or of a name and an operator, is a condition.
  */
 function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undefined {
   const [first, second = "", ...rest] = path;

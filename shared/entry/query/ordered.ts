@@ -17,9 +17,9 @@ interface OrderedPlace extends IndexEntry {
 }
 
 export interface OrderedPlan<T> {
-  /** The list, with each entry only where its present value is. */
+  /** The list without outdated pairs, so that each entry appears once. */
   list: Collection<T>;
-  /** The query without the conditions that the range meets. */
+  /** The query without the conditions that all entries of the range meet. */
   query: ListQuery;
   steps: AsyncGenerator<ListStep[]>;
 }
@@ -67,7 +67,7 @@ async function* stepsOf(
   }
 }
 
-/** Returns the list without the pairs whose entry has another value by now. */
+/** Returns the list without the pairs whose entry has another value now. */
 function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
   const met = new Set<string>();
   return {

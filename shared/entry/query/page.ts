@@ -124,7 +124,8 @@ async function pageOfSorted<T>(
 }
 
 /**
- * Maximum number of entries to read in the order of an ordered index, if another index may leave fewer entries to sort.
+ * Maximum number of entries to read from an ordered index before trying another index, which may leave fewer entries to
+ * sort.
  */
 const TRIED = 500;
 
@@ -182,8 +183,8 @@ async function countOf<T>(
 }
 
 /**
- * How many candidates a later page may find, compared to the first page. An index that has grown beyond this since the
- * first page cannot continue it.
+ * A later page may find at most this many times the candidates of the first page. If the index has grown more than
+ * that, its cursors become invalid.
  */
 const GROWTH = 4;
 

@@ -11,11 +11,11 @@ import { clip, joinNames } from "../../kernel/faults.ts";
 
 /** Limits of the parameters of a list. */
 export const QUERY_LIMITS = {
-  /** Names in `sort`. */
+  /** Maximum names in `sort`. */
   sortKeys: 5,
-  /** Values of the operator `in`. */
+  /** Maximum values of the operator `in`. */
   values: 100,
-  /** Characters of a value in a filter. */
+  /** Maximum characters of a value in a filter. */
   text: 1_000,
 } as const;
 
@@ -41,7 +41,7 @@ export interface Group {
   of: Where[];
 }
 
-/** A condition, or a group of them. A list of these means that all must hold. */
+/** A condition or a group of conditions. All members of a list must hold. */
 export type Where = Condition | Group;
 
 export function isGroup(where: Where): where is Group {

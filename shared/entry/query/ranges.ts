@@ -31,7 +31,7 @@ export function fieldOf({ subject }: Pick<SortKey, "subject">): CompiledField | 
   return subject.kind === "field" ? subject.field : undefined;
 }
 
-/** Returns the value under which the index lists an operand, and whether that is the whole value. */
+/** Returns an operand in the form that the index stores, and whether the index stores all of it. */
 function operand(value: Json | undefined): { value: OrderedValue; whole: boolean } {
   if (typeof value === "string") return { value: sortedText(value), whole: value.length < SORTED_CHARACTERS };
   return { value: typeof value === "number" ? value : null, whole: true };
@@ -42,7 +42,7 @@ interface ConditionRange extends Range {
   whole: boolean;
 }
 
-/** Returns the part of an ordered index in which all entries are that meet a condition. */
+/** Returns the range of an ordered index that contains all entries which meet a condition. */
 function rangeOf(field: CompiledField, { operator, values }: Condition): ConditionRange | undefined {
   const none: Edge = { value: null, inclusive: true };
   if (operator === "null") {
@@ -71,7 +71,7 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
   }
 }
 
-/** Returns the one of two edges that leaves less. @param sign 1 for lower ends, -1 for upper ends */
+/** Returns the edge that makes the range smaller. @param sign 1 for lower ends, -1 for upper ends */
 function tighter(a: Edge | undefined, b: Edge | undefined, sign: 1 | -1): Edge | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   const order = compareValues(a.value, b.value) * sign;
@@ -85,7 +85,7 @@ export function joinedRange(a: Range, b: Range): Range {
   return { low: tighter(a.low, b.low, 1), high: tighter(a.high, b.high, -1) };
 }
 
-/** Returns the range that all conditions on a field select together, and the conditions that it makes superfluous. */
+/** Returns the range that all conditions on a field select together, and the conditions that need no further check. */
 export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
   const covered = new Set<Where>();
   let range: Range = {};

@@ -24,8 +24,8 @@ interface Waiting {
 }
 
 /**
- * Tracks the subjects of a batch. A write must not join if it changes a subject whose last sequence another write of
- * the batch expects, or the reverse.
+ * The subjects that the writes of a batch change, and those whose last sequence they expect. A write must not join the
+ * batch if a subject would then be in both groups.
  */
 class Subjects {
   readonly #touched = new Set<string>();

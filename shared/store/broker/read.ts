@@ -205,8 +205,7 @@ export async function directMany(
 const FIRST_AT_ONCE = 16;
 const MOST_AT_ONCE = 256;
 /**
- * Maximum bytes of responses that may arrive at the same time. The size of the earlier messages of these subjects tells
- * how many requests fit.
+ * Maximum bytes of concurrent responses. The largest message so far determines how many requests may run concurrently.
  */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 

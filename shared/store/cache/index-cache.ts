@@ -16,7 +16,7 @@ const LOAD_PAGE = 2_000;
 /** Minimum milliseconds between two reads of an index, because reading all of it is expensive. */
 const RELOAD_MS = 5_000;
 const REFUSED_MS = 600_000;
-/** Maximum number of indexes in memory. Even a query for a value that no entry has adds one. */
+/** Maximum number of indexes in memory. Clients can add indexes by querying for values that no entry has. */
 const MOST_INDEXES = 2_000;
 
 class Slot implements Evictable {
