@@ -6,7 +6,6 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-export const generatedPath = join(root, "functions/pages/assets.generated.ts");
 
 async function text(entry: string, loader: "css" | "ts"): Promise<string> {
   const result = await build({
@@ -24,8 +23,8 @@ async function text(entry: string, loader: "css" | "ts"): Promise<string> {
   return result.outputFiles[0]?.text ?? "";
 }
 
-/** Returns the module's text. Equal sources give equal text. */
-export async function renderAssets(): Promise<string> {
+/** Returns the texts of the generated modules by their paths. Equal sources give equal texts. */
+export async function renderAssets(): Promise<Record<string, string>> {
   const license = readFileSync(join(root, "node_modules/@simplewebauthn/browser/LICENSE.md"), "utf8");
   const holder = /Copyright.*/.exec(license)?.[0] ?? "";
   const notice = `/* Contains @simplewebauthn/browser, MIT, ${holder.trim()} */\n`;
@@ -43,8 +42,10 @@ export async function renderAssets(): Promise<string> {
     script: { name: `${page}-${hash(script)}.js`, type: "text/javascript; charset=utf-8", content: script },
     style: { name: `${page}-${hash(style)}.css`, type: "text/css; charset=utf-8", content: style },
   }));
-  return [
-    "// Made by scripts/build-pages.ts from functions/pages/browser and functions/pages/*.css. Do not edit.",
+  const made =
+    "// Made by scripts/build-pages.ts from functions/pages/browser and functions/pages/*.css. Do not edit.";
+  const names = [
+    made,
     "/** Addresses of each page's files. */",
     "export const files = {",
     ...files.map(({ page, script, style }) => {
@@ -52,14 +53,30 @@ export async function renderAssets(): Promise<string> {
       return `  ${page}: { script: ${at(script.name)}, style: ${at(style.name)} },`;
     }),
     "} as const;",
-    "/** Files for browsers, by name. The name holds the content's hash. */",
-    "export const assets: Readonly<Record<string, { type: string; content: string }>> = {",
+    "/** Media types of the files by name. The name holds the content's hash. */",
+    "export const types: Readonly<Record<string, string>> = {",
     ...files
       .flatMap(({ script, style }) => [script, style])
-      .map(({ name, ...file }) => `  ${JSON.stringify(name)}: ${JSON.stringify(file)},`),
+      .map(({ name, type }) => `  ${JSON.stringify(name)}: ${JSON.stringify(type)},`),
     "};",
     "",
-  ].join("\n");
+  ];
+  const texts = [
+    made,
+    "/** Contents of the pages' files by name. */",
+    "export const pageFiles: Readonly<Record<string, string>> = {",
+    ...files
+      .flatMap(({ script, style }) => [script, style])
+      .map(({ name, content }) => `  ${JSON.stringify(name)}: ${JSON.stringify(content)},`),
+    "};",
+    "",
+  ];
+  return {
+    [join(root, "functions/pages/assets.generated.ts")]: names.join("\n"),
+    [join(root, "scripts/host/pages.generated.ts")]: texts.join("\n"),
+  };
 }
 
-if (import.meta.main) writeFileSync(generatedPath, await renderAssets());
+if (import.meta.main) {
+  for (const [path, content] of Object.entries(await renderAssets())) writeFileSync(path, content);
+}

@@ -5,8 +5,9 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery } from "../http/schemas.ts";
 import { bootstrapAccess } from "../platform-auth/bootstrap.ts";
 import { ProgramSchema } from "../realm/programs.ts";
-import { assets } from "./assets.generated.ts";
+import { types } from "./assets.generated.ts";
 import { accentStyle } from "./branding.ts";
+import { hostFile } from "./host-file.ts";
 import { showProgram } from "./program.ts";
 import { showSignin } from "./signin.ts";
 
@@ -101,7 +102,7 @@ const asset = {
     tags: ["Platform: sign-in"],
     security: [],
     request: { params: z.object({ name: z.string() }), query: AnyQuery },
-    responses: { 200: { description: "The file" } },
+    responses: { 200: { description: "The file" }, 304: { description: "Not modified" } },
     problems: [404],
   }),
   hide: true,
@@ -122,13 +123,11 @@ export function pageRoutes() {
         "cache-control": "public, max-age=3600",
       });
     }
-    const file = Object.hasOwn(assets, name) ? assets[name] : undefined;
-    if (file === undefined) throw notFound("file");
+    const type = Object.hasOwn(types, name) ? types[name] : undefined;
+    if (type === undefined) throw notFound("file");
     // The file name contains a hash of the content, so caches may keep it forever.
-    return c.body(file.content, 200, {
-      "content-type": file.type,
-      "cache-control": "public, max-age=31536000, immutable",
-    });
+    const headers = { "content-type": type, "cache-control": "public, max-age=31536000, immutable" };
+    return hostFile(c, { path: `pages/${name}`, contents: "the files of the pages", headers });
   });
   return router;
 }

@@ -1,4 +1,4 @@
-import { bundleFunctions } from "../host/bundle.ts";
+import { bundleFunctions } from "../bundle/bundle.ts";
 import { serveFunctions } from "../host/functions.ts";
 import { freePort } from "../process/ports.ts";
 import { startDelay } from "./delay.ts";

@@ -1,22 +1,38 @@
-/** Static files of the console, and of the page /api/docs (from the package swagger-ui-dist). */
+/** Static files of the pages and the console. Those of /api/docs are from the package swagger-ui-dist. */
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { RENDERER_FILES } from "../../functions/pages/docs.ts";
+import { pageFiles } from "./pages.generated.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const source = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 
 const assetsDir = join(root, ".wrangler/assets");
 
-const read = new Map<string, Promise<{ content: Uint8Array<ArrayBuffer>; tag: string }>>();
+interface File {
+  content: Uint8Array<ArrayBuffer>;
+  tag: string;
+}
+
+const read = new Map<string, Promise<File>>();
+
+const fileOf = (content: Uint8Array<ArrayBuffer>): File => ({
+  content,
+  tag: `"${createHash("sha256").update(content).digest("base64url").slice(0, 22)}"`,
+});
+
+const pages: ReadonlyMap<string, File> = new Map(
+  Object.entries(pageFiles).map(([name, text]) => [`pages/${name}`, fileOf(new TextEncoder().encode(text))]),
+);
 
 async function find(name: string) {
   if (Object.hasOwn(RENDERER_FILES, name)) return load(name);
-  if (!name.startsWith("console/")) return undefined;
+  if (!name.startsWith("console/")) return pages.get(name);
   // esbuild is large, and most processes never serve the console.
   const { buildConsole } = await import("./console.ts");
   return (await buildConsole()).files.get(name);
@@ -25,10 +41,7 @@ async function find(name: string) {
 function load(name: string) {
   let known = read.get(name);
   if (known === undefined) {
-    known = (async () => {
-      const content = new Uint8Array(await readFile(join(source, name)));
-      return { content, tag: `"${createHash("sha256").update(content).digest("base64url").slice(0, 22)}"` };
-    })();
+    known = readFile(join(source, name)).then((content) => fileOf(new Uint8Array(content)));
     read.set(name, known);
   }
   return known;
@@ -44,13 +57,17 @@ export async function assetResponse(name: string, ifNoneMatch?: string | null): 
   return new Response(content, { headers });
 }
 
-/** Writes all static files for a deployment to the Workers runtime. Returns the compressed size of the console. */
-export async function writeAssets(): Promise<{ first: number; all: number }> {
+/**
+ * Writes the bundle of the functions and all static files for a deployment to the Workers runtime. Returns the
+ * compressed sizes of the functions, and of the console's first page and all its files.
+ */
+export async function writeAssets(): Promise<{ functions: number; first: number; all: number }> {
+  const { bundleFunctions } = await import("../bundle/bundle.ts");
   const { buildConsole } = await import("./console.ts");
   const { files, sizes } = await buildConsole();
   rmSync(assetsDir, { recursive: true, force: true });
-  mkdirSync(join(assetsDir, "console"), { recursive: true });
-  for (const [name, { content }] of files) writeFileSync(join(assetsDir, name), content);
+  for (const folder of ["console", "pages"]) mkdirSync(join(assetsDir, folder), { recursive: true });
+  for (const [name, { content }] of [...files, ...pages]) writeFileSync(join(assetsDir, name), content);
   // Copy the licence texts together with the code.
   for (const name of [
     ...Object.keys(RENDERER_FILES),
@@ -60,5 +77,7 @@ export async function writeAssets(): Promise<{ first: number; all: number }> {
   ]) {
     cpSync(join(source, name), join(assetsDir, name));
   }
-  return sizes;
+  const bundle = await bundleFunctions();
+  writeFileSync(join(root, ".wrangler/worker.js"), bundle);
+  return { ...sizes, functions: gzipSync(bundle).length };
 }

@@ -8,11 +8,11 @@ import {
   type Request as MiniflareRequest,
   Response as MiniflareResponse,
 } from "miniflare";
+import { bundleFunctions, compatibility } from "../bundle/bundle.ts";
 import { Failure } from "../process/failure.ts";
 import { requirePort } from "../process/ports.ts";
 import { backoff } from "../process/supervise.ts";
 import { assetResponse } from "./assets.ts";
-import { bundleFunctions, compatibility } from "./bundle.ts";
 
 export interface FunctionsOptions {
   host: string;

@@ -15,7 +15,7 @@ async function dryRun(toml: string): Promise<string> {
   writeFileSync(
     path,
     toml
-      .replace('main = "functions/', 'main = "../functions/')
+      .replace('main = ".wrangler/', 'main = "')
       .replace('directory = ".wrangler/assets"', 'directory = "assets"'),
   );
   try {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { bundleFunctions } from "../../scripts/host/bundle.ts";
+import { bundleFunctions } from "../../scripts/bundle/bundle.ts";
 import { searchLogFiles } from "./logs.ts";
 
 declare module "vitest" {

@@ -2,8 +2,8 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Miniflare } from "miniflare";
+import { bundleFunctions, compatibility } from "../../scripts/bundle/bundle.ts";
 import { generateKeys } from "../../scripts/config/secrets.ts";
-import { bundleFunctions, compatibility } from "../../scripts/host/bundle.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Asked, Outcome } from "./outcome.ts";
 

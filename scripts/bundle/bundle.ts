@@ -3,6 +3,7 @@ import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin, stop } from "esbuild";
+import { slim } from "./slim.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
@@ -17,7 +18,7 @@ const runtimeModules: Plugin = {
   },
 };
 
-/** Bundles the functions into one module, as wrangler does for a deployment. */
+/** Bundles the functions into one module. Deployments, hosts and tests run the same one. */
 export async function bundleFunctions(entry = join(root, "functions/worker.ts")): Promise<string> {
   const result = await build({
     entryPoints: [entry],
@@ -30,10 +31,9 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
     conditions: ["workerd", "worker", "browser"],
     mainFields: ["browser", "module", "main"],
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
-    plugins: [runtimeModules],
-    // Minify as in wrangler.toml. A smaller bundle also starts faster and takes less memory.
+    plugins: [runtimeModules, ...slim],
+    // A smaller bundle also starts faster and takes less memory.
     minify: true,
-    keepNames: true,
     logLevel: "silent",
   }).finally(stop);
   const output = result.outputFiles[0];

@@ -1,0 +1,41 @@
+/**
+ * Reads the DER encoding of ECDSA signatures. In the bundle of the functions, this module replaces the packages
+ * `@peculiar/asn1-schema` and `@peculiar/asn1-ecc`, so its exports have their names.
+ */
+
+const SEQUENCE = 0x30;
+const INTEGER = 0x02;
+
+interface Element {
+  content: Uint8Array;
+  rest: Uint8Array;
+}
+
+/** Reads the element at the beginning. Two integers of a signature are shorter than 128 bytes, or 256 together. */
+function element(bytes: Uint8Array, tag: number): Element {
+  const long = bytes[1] === 0x81;
+  const start = long ? 3 : 2;
+  const length = bytes[start - 1];
+  const end = start + (length ?? 0);
+  const minimal = length !== undefined && (long ? length >= 0x80 : length < 0x80);
+  if (bytes[0] !== tag || !minimal || end > bytes.length) throw new Error("must be a signature in DER");
+  return { content: bytes.subarray(start, end), rest: bytes.subarray(end) };
+}
+
+/** Names the structure to parse: two integers. */
+export class ECDSASigValue {
+  r = new ArrayBuffer(0);
+  s = new ArrayBuffer(0);
+}
+
+export const AsnParser = {
+  /** @throws if the bytes are not exactly one signature, or the target is another structure */
+  parse(bytes: Uint8Array, target: typeof ECDSASigValue): ECDSASigValue {
+    if (target !== ECDSASigValue) throw new Error("Only signatures can be parsed, not certificates.");
+    const sequence = element(bytes, SEQUENCE);
+    const r = element(sequence.content, INTEGER);
+    const s = element(r.rest, INTEGER);
+    if (sequence.rest.length + s.rest.length > 0) throw new Error("must be a signature in DER");
+    return { r: new Uint8Array(r.content).buffer, s: new Uint8Array(s.content).buffer };
+  },
+};
