@@ -1,5 +1,5 @@
 /** Leaves out code of packages that the functions never run. */
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
 
@@ -21,6 +21,26 @@ const certificates: Plugin = {
   },
 };
 
+/** Keeps the connection of nats.ws. The store speaks to JetStream itself (`shared/store/client`). */
+const broker: Plugin = {
+  name: "broker",
+  setup(builder) {
+    // The single file of the package cannot be reduced, so take its parts.
+    builder.onResolve({ filter: /^nats\.ws$/ }, () => ({ path: "nats.ws", namespace: "broker" }));
+    builder.onLoad({ filter: /.*/, namespace: "broker" }, () => ({
+      contents: `
+        exports.connect = require("./src/connect.js").connect;
+        exports.credsAuthenticator = require("./nats-base-client/authenticator.js").credsAuthenticator;
+        exports.Events = require("./nats-base-client/core.js").Events;
+      `,
+      resolveDir: join(root, "node_modules/nats.ws/lib"),
+    }));
+    const unused =
+      /[\\/]nats\.ws[\\/]lib[\\/](?:jetstream[\\/].*|nats-base-client[\\/](?:bench|service|serviceclient|typedsub))\.js$/;
+    builder.onLoad({ filter: unused }, () => ({ contents: "module.exports = {};" }));
+  },
+};
+
 /** Parts of zod that its namespace keeps in every bundle. */
 const zod: Plugin = {
   name: "zod",
@@ -34,4 +54,4 @@ const zod: Plugin = {
   },
 };
 
-export const slim: readonly Plugin[] = [certificates, zod];
+export const slim: readonly Plugin[] = [broker, certificates, zod];
