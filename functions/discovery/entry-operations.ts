@@ -132,7 +132,7 @@ export function entryOperation(
     tags: [entriesTag(live, schema)],
     security: securityFor(role, operation.security),
     parameters: parametersOf(generic, schema, operation),
-    // The values of many entries are checked with each entry, so the description of one body does not fit.
+    // Each entry of such a change is validated separately, so the schema of a single entry's body does not apply.
     ...(requestBody === undefined || isMany(operationId)
       ? {}
       : {

@@ -1,4 +1,4 @@
-/** Changes or deletes the entries that a list finds, one page in a request. */
+/** Changes or deletes the entries that a list finds, one page per request. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { changeMany } from "../../shared/entry/index.ts";
@@ -10,7 +10,7 @@ import { FaultSchema } from "./schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
 
-/** Query parameters of changes of many entries, beside the filters of the list. */
+/** Query parameters of requests that change many entries, in addition to the filters of the list. */
 export const ManyQuery = {
   all: flag.openapi({ description: "`true`: all entries. Required if there is no filter" }),
   dryRun: flag.openapi({ description: "`true`: writes nothing, and answers what would happen" }),
@@ -46,7 +46,10 @@ const FLAGS = ["all", "dryRun", "publish", "force"];
 
 const isFilter = (name: string) => name.startsWith("filter[");
 
-/** A 422: without it, a request that lost its filter would change or delete everything. */
+/**
+ * Error 422 for a request without a filter. Otherwise a client that omits its filter by mistake would change or delete
+ * everything.
+ */
 function filterRequired(): AppError {
   return new AppError(
     "invalid",
@@ -58,7 +61,7 @@ function filterRequired(): AppError {
 /**
  * Returns the parameters of the list that finds the entries.
  * @param own names of the parameters of the change itself
- * @param others names of the parameters of the list, beside filters
+ * @param others names of the parameters of the list, in addition to filters
  */
 export function selectionOf(
   c: Context<AppEnv>,

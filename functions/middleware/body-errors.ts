@@ -8,7 +8,7 @@ export function tooLarge(limit: number): AppError {
   );
 }
 
-/** A 400: the client disconnected before the end of the body, or sent invalid chunks. */
+/** Error 400: the client disconnected before the end of the body, or sent invalid chunks. */
 export function bodyAborted(cause: unknown): AppError {
   return new AppError(
     "malformed",
@@ -26,7 +26,7 @@ export function notJson(): AppError {
   );
 }
 
-/** A 415: the body is JSON, but a patch of another kind, such as a JSON Patch. */
+/** Error 415: the body is JSON, but a patch of another kind, such as a JSON Patch. */
 export function notMergePatch(): AppError {
   return new AppError(
     "unsupported_media",
@@ -35,7 +35,10 @@ export function notMergePatch(): AppError {
   );
 }
 
-/** A 400: without a time limit, a client could keep a request open forever by sending single bytes. */
+/**
+ * Error 400 for a body that arrives too slowly. Without a time limit, a client could keep a request open forever by
+ * sending single bytes.
+ */
 export function tooSlow(): AppError {
   return new AppError(
     "malformed",

@@ -1,4 +1,4 @@
-/** The parts of the description of lists that are about live lists. */
+/** The OpenAPI description of live lists. */
 import { z } from "@hono/zod-openapi";
 
 export const Live = {
@@ -15,5 +15,8 @@ export const LastEventId = z.object({
     .openapi({ description: "Id of the last received event. A live list continues after it." }),
 });
 
-/** Not described as content of the list: clients that tools generate would then have to tell two kinds of answers apart. */
+/**
+ * The events are not described as a content type of lists. Otherwise generated clients would have to distinguish two
+ * kinds of responses.
+ */
 export const LiveRedirect = { description: "Redirect of a live list to the streams process" };

@@ -1,4 +1,4 @@
-/** Follows a list: keeps its entries, sorted, and calls back after each change. */
+/** Follows a list. Keeps its entries sorted, and calls back after each change. */
 import type { ReadOptions } from "./options.ts";
 import { Problem } from "./problem.ts";
 import { type ListInput, queryOf } from "./query.ts";
@@ -13,8 +13,7 @@ export interface LiveOptions<S extends Fields> extends Omit<ReadOptions<S, never
 
 export interface LiveHandlers {
   /**
-   * Called when the platform refuses the list. The client tries again after a passing failure, and stops after any
-   * other.
+   * Called when the platform refuses the list. The client retries after a temporary failure, and stops after any other.
    */
   onError?: (error: Problem) => void;
 }
@@ -27,7 +26,9 @@ interface Followed {
   rank?: SortValue[];
 }
 
-/** Milliseconds after which the client reconnects, chosen at random up to this, so that not all clients come at once. */
+/**
+ * Maximum milliseconds before the client reconnects. The delay is random, so that not all clients reconnect at once.
+ */
 const RECONNECT_MS = 1_000;
 
 function compareValues(a: SortValue, b: SortValue): number {
@@ -50,12 +51,12 @@ function orderOf(sort: string | readonly string[] = []): (a: Followed, b: Follow
   };
 }
 
-/** The entries of a list, and what arrives of the next one. */
+/** The entries of a list, and those of a snapshot that is still arriving. */
 class Followers {
   readonly #changed: () => void;
   lastEventId = "";
   items = new Map<string, Followed>();
-  /** A whole list that is arriving. It replaces the entries when it is complete. */
+  /** Entries of a snapshot that is still arriving. They replace the list's entries when the snapshot is complete. */
   #next: Map<string, Followed> | undefined;
 
   constructor(changed: () => void) {
@@ -77,7 +78,7 @@ class Followers {
     if (this.#next === undefined) this.#changed();
   }
 
-  /** Forgets a whole list of which only a part arrived. */
+  /** Discards an incomplete snapshot. */
   interrupted(): void {
     this.#next = undefined;
   }
@@ -86,7 +87,7 @@ class Followers {
 /**
  * Follows a list until it is stopped.
  * @param path address of the list
- * @param render gets all entries, sorted, after the first answer and after each change
+ * @param render called with all entries, sorted, when the list is complete and after each change
  * @returns a function that stops
  */
 export function followList(

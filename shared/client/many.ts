@@ -13,7 +13,7 @@ export interface ManyOptions extends CallOptions {
 
 export interface ManyResult {
   changed: number;
-  /** Number of entries that already are as the call wants them. */
+  /** Number of entries that the call would not change. */
   unchanged: number;
   /** Entries that were not changed, and why. */
   failed: {

@@ -86,7 +86,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
     values: MergePatch<ChangedValues<S, O>>,
     options?: P,
   ): Promise<Entry<Values<S, O, ModeOf<P, D>>>>;
-  /** Applies a JSON Merge Patch to all entries that match the filter, each in a write of its own. */
+  /** Applies a JSON Merge Patch to all entries that match the filter, with one write per entry. */
   patchAll(
     selection: Selection<S>,
     values: MergePatch<ChangedValues<S, O>>,

@@ -30,7 +30,9 @@ export interface AggregateOptions<S extends Fields, A extends string>
   extends Pick<ListOptions<S, never>, "filter" | "revision" | "locale" | "market" | "signal"> {
   /** For example `{ orders: "count", turnover: "sum(total)" }`. */
   aggregate: Readonly<Record<A, Aggregate<S>>>;
-  /** Fields with an enum, booleans and references. Computes for each of their values. */
+  /**
+   * Computes the aggregates for each value of these fields. They must be booleans, references or fields with an enum.
+   */
   group?: readonly FieldName<S>[];
 }
 

@@ -1,16 +1,16 @@
-/** The answers of lists. */
+/** Responses of lists. */
 
 export interface Page<T> {
   items: T[];
   /** Pass this value as `cursor` to get the next page. Null on the last page. */
   nextCursor: string | null;
   total?: number;
-  /** False if the list has at least `total` entries, and more than one request can count. */
+  /** False if the list has more entries than one request can count. `total` is then a lower bound. */
   totalExact?: false;
-  /** Only if the page ended early, because it read as much as it may: the number of entries that it compared. */
+  /** Number of entries that the page compared. Present only if the page ended early because of the read limit. */
   read?: { entries: number };
   explain?: Explanation;
-  /** Only of an aggregation. */
+  /** Present only for aggregations. */
   groups?: AggregateGroup<string>[];
 }
 
@@ -26,7 +26,7 @@ export interface Explanation {
   /** Fields whose index was used. */
   fields: string[];
   order: "creation" | "memory" | "index";
-  /** Entries that the index named, if it was read as a whole. */
+  /** Number of entries that the index named. Null if the index was not read as a whole. */
   candidates: number | null;
   read: number;
   /** Entries that were read and are not part of the list. */

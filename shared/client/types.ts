@@ -150,7 +150,10 @@ type FilterKeys<S extends Fields> = {
   [K in keyof S]: S[K] extends { sensitive: true } ? never : K;
 }[keyof S];
 
-/** Groups of conditions. A field called `or`, `and` or `not` takes its place here; use the query string for the group. */
+/**
+ * Groups of conditions. A field called `or`, `and` or `not` hides the group of that name. Use the query string for that
+ * group.
+ */
 interface Groups<S extends Fields> {
   /** At least one of these must match. */
   or?: readonly Filter<S>[];

@@ -3,7 +3,7 @@ import type { ListEvent } from "../../entry/live/judge.ts";
 
 const encoder = new TextEncoder();
 
-/** Why the platform ended a live list. The client asks again, and gets a new snapshot or the reason as an error. */
+/** Why the platform ended a live list. The client then reconnects, and gets a new snapshot or an error. */
 export type EndReason = "definition_changed" | "access_changed" | "history_lost";
 
 function sent(name: string, data: unknown, id: string | undefined): Uint8Array {
@@ -11,7 +11,7 @@ function sent(name: string, data: unknown, id: string | undefined): Uint8Array {
   return encoder.encode(`event: ${name}\ndata:${JSON.stringify(data)}\n${line}\n`);
 }
 
-/** @param id undefined in a snapshot, from which no client can resume */
+/** @param id undefined in a snapshot, because a client cannot resume within one */
 export function listEvent(event: ListEvent, id: string | undefined): Uint8Array {
   return event.type === "upsert" ? sent("upsert", event.entry, id) : sent("leave", { id: event.id }, id);
 }
@@ -19,12 +19,12 @@ export function listEvent(event: ListEvent, id: string | undefined): Uint8Array 
 /** Begins a snapshot. The empty id makes an EventSource forget its position. */
 export const RESET = sent("reset", {}, "");
 
-/** The client has the whole list. */
+/** Tells the client that the snapshot is complete. */
 export const readyEvent = (id: string) => sent("ready", {}, id);
 
 export const endEvent = (reason: EndReason) => sent("end", { reason }, "");
 
-/** Moves the position of the client without an event, and keeps a quiet connection open. */
+/** Updates the client's position without an event, and keeps an idle connection open. */
 export const positionLine = (id: string) => encoder.encode(`: heartbeat\nid:${id}\n\n`);
 
 /** @param ms milliseconds after which an EventSource reconnects */

@@ -5,7 +5,7 @@ import type { ReaderEnd, Sink } from "../read/reader.ts";
 import { type EndReason, endEvent, listEvent, positionLine, RESET, readyEvent, retryLine } from "./events.ts";
 import type { ListFollower, ListSnapshot, ListStep, LiveList, Piece } from "./live-list.ts";
 
-/** Where a follower begins. */
+/** Where a follower begins: with a snapshot, or after a position. */
 export type Beginning = { snapshot: ListSnapshot } | { after: number };
 
 export interface FollowerOptions {
@@ -32,11 +32,11 @@ export class Follower implements ListFollower, TimerListener {
   readonly #endAt: number;
   readonly #expires: boolean;
   #position: number;
-  /** Sequence up to which the snapshot may already contain the changes. */
+  /** The snapshot may already contain changes up to this sequence. */
   #snapshotLast: number;
   /**
-   * The revisions that the client has, until the changes that the snapshot may already contain were told. Then the
-   * client gets none of them twice.
+   * Revisions that the client got in the snapshot. Changes that the snapshot may already contain are compared with
+   * them, so that the client gets none twice. Undefined afterwards.
    */
   #told: Map<string, number> | undefined;
   #ended = false;
@@ -119,7 +119,8 @@ export class Follower implements ListFollower, TimerListener {
       return;
     }
     const lost = step.lost.filter(({ seq }) => seq > this.#position);
-    // What was erased before the snapshot can only be in it if the snapshot came from a replica that lagged.
+    // Ignore entries that were erased before the snapshot. The snapshot contains such an entry only if it came from a
+    // replica that lagged.
     if (lost.some(({ seq }) => seq > this.#snapshotLast)) {
       this.#endBecause("history_lost");
       return;
@@ -172,7 +173,8 @@ export class Follower implements ListFollower, TimerListener {
   }
 
   async #checkAccess(): Promise<void> {
-    // A broker that does not answer says nothing about the session. The next request is refused if it has ended.
+    // If the broker does not respond, assume that the session still exists. If it has ended, the client's next request
+    // is rejected.
     const allowed = await this.#o.stillAllowed().catch(() => true);
     if (!allowed) this.#endBecause("access_changed");
   }

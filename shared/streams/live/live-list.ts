@@ -1,6 +1,6 @@
 /**
- * One list that clients follow. All followers with the same filter, order, language and rights share it: their events
- * are decided and encoded once.
+ * One list that clients follow. All followers with the same filter, order, language and rights share it, so each event
+ * is decided and encoded only once.
  */
 import type { Deps } from "../../deps.ts";
 import { eventOf, type ListView } from "../../entry/live/judge.ts";
@@ -23,7 +23,7 @@ export interface Piece {
   bytes: Uint8Array;
 }
 
-/** What the followers of a list are told about the changes between two positions. */
+/** The events of a list for the changes between two positions. */
 export interface ListStep {
   from: number;
   to: number;
@@ -226,7 +226,7 @@ export class LiveList implements Listener<ChangeStep> {
     return { from, last: state.last, revisions, pieces };
   }
 
-  /** Returns a sequence of the stream from before a time. */
+  /** Returns the sequence of a message that was stored before a time. */
   async #before(last: number, time: number): Promise<number> {
     for (let back = 16; back < last; back *= 4) {
       const message = await this.#o.deps.store.nextMessage(this.feed.stream, ">", last - back);

@@ -1,7 +1,7 @@
 /**
- * Ids of the events of a live list. An id says up to where its client knows the list. It is signed together with
- * everything that decides what the client was told. So a client that changes an id, or that sends it with another
- * filter or after a change of its rights, begins again, and learns nothing about the time before.
+ * Ids of the events of a live list. An id contains the position up to which the client knows the list. The id is signed
+ * together with the filter and the caller's rights. If the client changes the id or the filter, or if its rights have
+ * changed, the client gets a new snapshot instead of the changes since that position.
  */
 import { base64url } from "jose";
 
@@ -17,8 +17,8 @@ export class PositionSigner {
   readonly #list: string;
 
   /**
-   * @param secret separate from other uses of the platform's keys by a prefix
-   * @param list everything that decides what clients are told
+   * @param secret key of the platform; a prefix separates this use from others
+   * @param list everything that determines which events clients get
    */
   constructor(secret: string, list: readonly unknown[]) {
     this.#key = keyOf(secret);

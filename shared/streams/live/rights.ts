@@ -1,4 +1,4 @@
-/** Identifies what a live list depends on beside its entries: the definition, and the rights of the caller. */
+/** Identifies what a live list depends on besides its entries: the definition and the caller's rights. */
 import { accountOf } from "../../access/actor.ts";
 import { may, principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -21,7 +21,7 @@ export function definitionKey({ compiled }: OrbContext, { home }: CompiledSchema
   return made;
 }
 
-/** Returns a text that is equal for callers who see the same in a list. */
+/** Returns a text that is equal for callers who see the same entries and values in a list. */
 export function rightsKey({ orb, schema, actor, latest }: ListView): string {
   const caller = principalIn(actor, orb.orb, orb.compiled);
   const everybody = may(caller, "read", { access: schema.access, own: false });

@@ -105,7 +105,7 @@ function requireWhole(params: URLSearchParams): void {
   if (errors.length > 0) throw invalidParameters(errors);
 }
 
-/** Returns a function that tells whether the caller still has the rights with which it began. */
+/** Returns a function that checks whether the caller still has the same rights as at the beginning. */
 function stillAllowed(deps: Deps, actor: Actor): () => Promise<boolean> {
   if (actor.kind !== "platform" && actor.kind !== "orb") return async () => true;
   const realm = actor.kind === "platform" ? PLATFORM_REALM : actor.realm;
