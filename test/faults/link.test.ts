@@ -56,21 +56,24 @@ test("shares one connection among hundreds of parallel requests", async () => {
     most = Math.max(most, stand.connections());
   }, 5);
   const answers = await Promise.all(
-    Array.from({ length: 400 }, (_, i) =>
+    Array.from({ length: 200 }, (_, i) =>
       i % 4 === 0
         ? call(platform, "POST", "/api/many/m?publish=true", { token, body: { values: { n: i } } })
         : call(platform, "GET", "/api/many/m?limit=10"),
     ),
   );
   clearInterval(watch);
-  const statuses = answers.map(({ status }) => status);
-  expect(statuses.filter((status) => status === 201)).toHaveLength(100);
-  expect(statuses.filter((status) => status === 200)).toHaveLength(300);
+  const statuses = Object.groupBy(answers, ({ status }) => String(status));
+  const counts = Object.entries(statuses).map(([status, all]) => [status, all?.length]);
+  expect(counts).toEqual([
+    ["200", 150],
+    ["201", 50],
+  ]);
   expect(most).toBe(idle);
   const { body } = await call(platform, "GET", "/api/many/m?count=true&limit=200");
   const numbers = body.items.map((item: { values: { n: number } }) => item.values.n);
   expect(numbers.toSorted((a: number, b: number) => a - b)).toEqual(
-    Array.from({ length: 100 }, (_, i) => i * 4),
+    Array.from({ length: 50 }, (_, i) => i * 4),
   );
 });
 

@@ -1,7 +1,8 @@
 /** Outcomes of store calls in a form that tests can compare across stores and isolates. */
 import { AppError } from "../../shared/kernel/errors.ts";
+import { NoResponders } from "../../shared/store/broker/read.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { StreamMissing } from "../../shared/store/types.ts";
+import { Conflict, StreamMissing, SubjectFull, SubjectsTaken, TooMuch } from "../../shared/store/types.ts";
 
 /** A call with its arguments. */
 export interface Asked {
@@ -65,6 +66,14 @@ function parsed(read: () => unknown): unknown {
   }
 }
 
+/** Errors of stores by name. Bundles have other names for the classes. */
+const ERRORS = { AppError, Conflict, NoResponders, StreamMissing, SubjectFull, SubjectsTaken, TooMuch };
+
+function classOf(error: Error): string {
+  const known = Object.entries(ERRORS).find(([, of]) => error instanceof of);
+  return known?.[0] ?? error.name;
+}
+
 /** Calls a store and returns the outcome. */
 export async function outcomeOf(store: Store, { call, args }: Asked): Promise<Outcome> {
   try {
@@ -73,7 +82,7 @@ export async function outcomeOf(store: Store, { call, args }: Asked): Promise<Ou
     return { answer: answer === undefined ? null : answer };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const thrown: Record<string, unknown> = { of: error.constructor.name, message: error.message };
+    const thrown: Record<string, unknown> = { of: classOf(error), message: error.message };
     if (error instanceof StreamMissing) thrown.stream = error.stream;
     if (error instanceof AppError) {
       const { kind, code, detail, retryAfter, errors, data } = error;
