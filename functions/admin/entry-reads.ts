@@ -7,7 +7,7 @@ import { getManaged } from "../../shared/entry/read/managed-get.ts";
 import { matchesTag, revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Cursor, entryListOf, IfNoneMatch, json, OrbIdParam } from "../http/schemas.ts";
+import { Cursor, entryListOf, IfNoneMatch, json, OrbIdParam, Search } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
 /** This schema only documents the parameters. `parseListQuery` validates them and reports all errors at once. */
@@ -30,6 +30,7 @@ const ListQuery = z.looseObject({
     description:
       "Up to 5 field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
   }),
+  search: Search,
   fields: z.string().optional().openapi({ description: "Fields in the response, separated by commas" }),
   expand: z
     .string()

@@ -58,6 +58,8 @@ function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: str
       return [fieldsParameter(schema)];
     case "expand":
       return schema.references.length === 0 ? [] : [expandParameter(schema)];
+    case "search":
+      return schema.searched.length === 0 ? [] : [parameter];
     case "locale":
       return isWrite
         ? onlyThese(parameter, [...schema.languages, "*"])

@@ -41,6 +41,7 @@ const FieldOverview = z
     min: z.union([z.number(), z.string()]).optional(),
     max: z.union([z.number(), z.string()]).optional(),
     pattern: z.string().optional().openapi({ description: "Pattern in RE2 syntax" }),
+    search: z.boolean().openapi({ description: "The parameter `search` finds entries by its words" }),
     sortable: z.boolean(),
     filters: z
       .array(z.string())

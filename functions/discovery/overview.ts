@@ -46,6 +46,7 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
     marketSpecific: field.marketSpecific,
     sensitive: field.sensitive,
     unique: field.unique,
+    search: field.searched,
     sortable: field.sortable,
     filters: [...field.operators],
     ...present({

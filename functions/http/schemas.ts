@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { MARKET } from "../../shared/definition/document/ids.ts";
 import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
+import { QUERY_LIMITS } from "../../shared/entry/query/parameters.ts";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 
 export const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
@@ -68,6 +69,12 @@ export const Cursor = z.string().optional().openapi({
   maxLength: LONGEST_CURSOR,
 });
 
+export const Search = z.string().optional().openapi({
+  description:
+    "Words that an entry must contain in fields with `search: true`. The last one may be the beginning of a word. Without `sort`, the best matches come first",
+  maxLength: QUERY_LIMITS.search,
+});
+
 /** Query parameters of a paged list. The first of the orders is the default. */
 export function pageQuery<const O extends readonly [string, string]>(orders: O) {
   return z.strictObject({
@@ -91,9 +98,9 @@ const entryListMembers = {
     .openapi({ description: "Only if the page ended early, because it read as much as it may" }),
   explain: z
     .object({
-      index: z.enum(["none", "id", "unique", "reference", "equality", "ordered"]),
+      index: z.enum(["none", "id", "unique", "reference", "equality", "ordered", "search"]),
       fields: z.array(z.string()).openapi({ description: "Fields whose index was used" }),
-      order: z.enum(["creation", "memory", "index"]),
+      order: z.enum(["creation", "memory", "index", "rank"]),
       candidates: z
         .int()
         .nullable()

@@ -131,6 +131,10 @@ export function toolServer({ transport, orb }: Site): McpServer {
       inputSchema: z.strictObject({
         ...inCollection,
         filter: z.record(z.string(), z.unknown()).optional(),
+        search: z
+          .string()
+          .optional()
+          .describe("Words in fields with `search`. Without sort, the best matches come first"),
         sort: z
           .string()
           .optional()

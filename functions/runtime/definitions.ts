@@ -20,6 +20,7 @@ import {
   Location,
   MARKET_NAME,
   Replayed,
+  Search,
   WriteHeaders,
 } from "../http/schemas.ts";
 import { RuntimeChange, RuntimeEntry, RuntimeNew, RuntimePatch } from "./bodies.ts";
@@ -128,6 +129,7 @@ export const definitions = {
             "Field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
           example: "-createdAt",
         }),
+        search: Search,
         count: flag.openapi({ description: "`true` adds `total`" }),
         explain: flag.openapi({
           description: "`true` adds `explain`: how the list was read. For callers who may read every draft",

@@ -8,6 +8,8 @@ import type { Fields, Filter, Sort } from "./types.ts";
 
 export interface LiveOptions<S extends Fields> extends Omit<ReadOptions<S, never>, "expand"> {
   filter?: Filter<S>;
+  /** Words that an entry must contain in fields with `search: true`. */
+  search?: string;
   sort?: Sort<S> | readonly Sort<S>[];
 }
 

@@ -19,6 +19,8 @@ export interface ReadOptions<S extends Fields, E extends string> extends Wish, C
 
 export interface ListOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
   filter?: Filter<S>;
+  /** Words that an entry must contain in fields with `search: true`. The best matches come first, unless `sort` is set. */
+  search?: string;
   sort?: Sort<S> | readonly Sort<S>[];
   /** Maximum number of entries per page: at most 200; 50 by default, and 200 for `all`. */
   limit?: number;
@@ -27,7 +29,7 @@ export interface ListOptions<S extends Fields, E extends string> extends ReadOpt
 type Aggregate<S extends Fields> = "count" | `${"count" | "sum" | "avg" | "min" | "max"}(${FieldName<S>})`;
 
 export interface AggregateOptions<S extends Fields, A extends string>
-  extends Pick<ListOptions<S, never>, "filter" | "revision" | "locale" | "market" | "signal"> {
+  extends Pick<ListOptions<S, never>, "filter" | "search" | "revision" | "locale" | "market" | "signal"> {
   /** For example `{ orders: "count", turnover: "sum(total)" }`. */
   aggregate: Readonly<Record<A, Aggregate<S>>>;
   /**

@@ -22,10 +22,10 @@ export interface AggregateGroup<A extends string> {
 
 /** How a list was read. */
 export interface Explanation {
-  index: "none" | "id" | "unique" | "reference" | "equality" | "ordered";
+  index: "none" | "id" | "unique" | "reference" | "equality" | "ordered" | "search";
   /** Fields whose index was used. */
   fields: string[];
-  order: "creation" | "memory" | "index";
+  order: "creation" | "memory" | "index" | "rank";
   /** Number of entries that the index named. Null if the index was not read as a whole. */
   candidates: number | null;
   read: number;

@@ -2,6 +2,7 @@
 
 export interface ListInput {
   filter?: Readonly<Record<string, unknown>> | undefined;
+  search?: string | undefined;
   sort?: string | readonly string[] | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
@@ -72,6 +73,7 @@ function addFilter(query: URLSearchParams, path: string, condition: unknown): vo
 export function queryOf(input: ListInput): URLSearchParams {
   const {
     filter = {},
+    search,
     sort,
     limit,
     cursor,
@@ -89,6 +91,7 @@ export function queryOf(input: ListInput): URLSearchParams {
   addFilters(query, "filter", filter);
   for (const [name, form] of Object.entries(aggregate)) query.set(`aggregate[${name}]`, form);
   const given: [string, string | undefined][] = [
+    ["search", search],
     ["sort", typeof sort === "string" ? sort : sort?.join(",")],
     ["limit", limit?.toString()],
     ["cursor", cursor],

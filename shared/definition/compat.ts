@@ -173,7 +173,8 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
       message: `Field ${field} is no longer unique.`,
     });
   }
-  if ((before.enum === undefined) !== (after.enum === undefined) || before.index !== after.index) {
+  const indexesOf = (one: FieldDefinition) => [one.enum !== undefined, one.index, one.search === true].join();
+  if (indexesOf(before) !== indexesOf(after)) {
     changes.push({
       severity: "index",
       code: "changed_index",

@@ -30,6 +30,7 @@ import {
   schemaToken,
 } from "./document/home.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Rule } from "./fields/index.ts";
+import { listOperators } from "./fields/type.ts";
 
 export interface CompiledField {
   readonly name: string;
@@ -48,6 +49,8 @@ export interface CompiledField {
   readonly indexed: boolean;
   /** Whether the field has an ordered index, which answers sorts and ranges. */
   readonly ordered: boolean;
+  /** Whether `search` finds entries by the words of the field. */
+  readonly searched: boolean;
   readonly sortable: boolean;
   readonly operators: readonly FilterOperator[];
   /**
@@ -84,6 +87,7 @@ export interface CompiledSchema {
   readonly unique: readonly CompiledField[];
   readonly indexed: readonly CompiledField[];
   readonly ordered: readonly CompiledField[];
+  readonly searched: readonly CompiledField[];
   readonly sensitive: readonly CompiledField[];
   readonly translatable: readonly CompiledField[];
   readonly marketSpecific: readonly CompiledField[];
@@ -234,6 +238,7 @@ function partsOf(fields: ReadonlyMap<string, CompiledField>) {
     unique: all.filter((field) => field.unique),
     indexed: all.filter((field) => field.indexed),
     ordered: all.filter((field) => field.ordered),
+    searched: all.filter((field) => field.searched),
     sensitive: all.filter((field) => field.sensitive),
     translatable: all.filter((field) => field.translatable),
     marketSpecific: all.filter((field) => field.marketSpecific),
@@ -274,6 +279,7 @@ function compileField(definition: FieldDefinition, roles: OrbRoles): CompiledFie
         definition.type === "boolean" ||
         definition.type === "reference"),
     ordered: single && definition.index === "ordered" && type.orderable,
+    searched: !sensitive && definition.search === true && type.searchable,
     sortable: !list && !sensitive && type.sortable,
     operators: sensitive ? [] : list ? listOperators(type) : type.operators,
     target:
@@ -286,11 +292,6 @@ function compileField(definition: FieldDefinition, roles: OrbRoles): CompiledFie
         : new Set(definition.enum.map((value) => enumToken(type, value) ?? "")),
     rules: type.rules(definition),
   };
-}
-
-/** Filters on a list field test whether the list contains an item or is empty. */
-function listOperators(type: FieldType): FilterOperator[] {
-  return type.operators.includes("eq") ? ["contains", "null"] : ["null"];
 }
 
 function enumToken(type: FieldType, value: string | number | boolean): string | null {

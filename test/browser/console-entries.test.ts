@@ -23,7 +23,14 @@ const orb = {
           id: "book",
           name: "Book",
           fields: [
-            { name: "title", type: "string", label: "Title", required: true, translatable: true },
+            {
+              name: "title",
+              type: "string",
+              label: "Title",
+              required: true,
+              translatable: true,
+              search: true,
+            },
             { name: "genre", type: "string", label: "Genre", enum: ["novel", "poetry", "science"] },
             { name: "author", type: "reference", label: "Author", ref: "books/library/author" },
             { name: "pages", type: "integer", label: "Pages" },
@@ -97,6 +104,16 @@ beforeAll(async () => {
     true,
   );
 }, 120_000);
+
+test("searches for words while the user types", async () => {
+  const page = await console.open(LIST);
+  await page.getByRole("link", { name: "Book 30" }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("búch 2");
+  await page.getByText("of 5").waitFor();
+  expect((await titles(page)).sort()).toEqual(["Book 21", "Book 23", "Book 25", "Book 27", "Book 29"]);
+  expect(new URL(page.url()).searchParams.get("search")).toBe("búch 2");
+});
 
 test("shows entries with their state, and keeps the chosen columns", async () => {
   const page = await console.open(LIST);

@@ -30,6 +30,7 @@ export async function run(url: string, token: string) {
       or: [{ sku: "AB-1000" }, { price: { lt: 0 }, condition: "used" }],
       not: { or: [{ sku: null }, { condition: { in: ["used"] } }] },
     },
+    search: "tisch",
     sort: ["-price", "createdAt"],
     expand: ["category"],
     locale: "de",

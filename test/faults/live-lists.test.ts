@@ -27,7 +27,7 @@ const document = {
         {
           id: "item",
           fields: [
-            { name: "name", type: "string", translatable: true },
+            { name: "name", type: "string", translatable: true, search: true },
             { name: "color", type: "string", enum: COLORS },
             { name: "price", type: "integer" },
             { name: "cost", type: "integer", access: { read: ["admin"] } },
@@ -73,6 +73,7 @@ function queryOf(random: Random, admin: boolean): string {
     `filter[name]=d${random.below(9)}&locale=de`,
     `filter[name][startsWith]=n&locale=*&sort=name`,
     "fields=color",
+    `search=n${random.below(9)}&filter[color]=${random.pick(COLORS)}`,
     ...(admin ? ["revision=latest", `revision=latest&filter[cost][lt]=${random.below(10)}`] : []),
   ];
   return random.pick(queries);

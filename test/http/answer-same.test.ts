@@ -26,7 +26,7 @@ const document = (languages: string[], more: object[]) => ({
           id: "product",
           access: { read: "public", write: "admin" },
           fields: [
-            { name: "title", type: "string", translatable: true },
+            { name: "title", type: "string", translatable: true, search: true },
             { name: "kind", type: "string", enum: ["a", "b", "c"] },
             { name: "size", type: "integer" },
             { name: "code", type: "string", unique: true },
@@ -51,6 +51,8 @@ const LISTS = [
   "?filter[code]=c3",
   "?filter[code][in]=c1,c2,c3,c4",
   "?filter[title]=t3",
+  "?search=t",
+  "?search=T1&filter[kind]=a&limit=3&count=true",
   "?sort=size,-title",
   "?count=true&filter[kind]=b",
   "?limit=1&count=true&sort=-size",

@@ -1,4 +1,7 @@
-/** Ordered indexes against a model in memory: sorts and ranges, cursors, compactions, crashes and concurrent writers. */
+/**
+ * Ordered indexes and word indexes against a model in memory: sorts, ranges and searches, cursors, compactions, crashes
+ * and concurrent writers.
+ */
 
 import { describe, expect, it } from "vitest";
 import { homeOf } from "../../shared/definition/document/home.ts";
@@ -12,9 +15,12 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
+import { WORDS } from "../../shared/entry/model/word-keys.ts";
 import { type CompactionLimits, compact, compactFully } from "../../shared/entry/ordered/compact.ts";
 import { openIndex } from "../../shared/entry/ordered/open.ts";
 import type { OrderedField } from "../../shared/entry/ordered/pages.ts";
+import { compactWords, compactWordsFully, type WordLimits } from "../../shared/entry/ordered/word-compact.ts";
+import { openWords } from "../../shared/entry/ordered/word-scan.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { listManaged } from "../../shared/entry/read/managed.ts";
@@ -36,10 +42,37 @@ const hostDeps = testDeps(host);
 /** Small enough that few entries need many pages. */
 const SMALL: CompactionLimits = { changes: 25, recent: 6, page: 5, dead: 20 };
 
+const FEW_WORDS: WordLimits = { terms: 40, page: 6, dead: 20, level: 10, merges: 3, step: 6 };
+
 const FIELDS = ["price", "day", "at", "name", "rank"] as const;
 type Field = (typeof FIELDS)[number];
 type Value = string | number;
 type Values = Partial<Record<Field, Value>>;
+
+/** Texts of entries, and their words. */
+const TEXTS: Readonly<Record<string, readonly string[]>> = {
+  Lámpa: ["lampa"],
+  lamp: ["lamp"],
+  LAMPEN: ["lampen"],
+  "Oak-wood": ["oak", "wood"],
+  "Straße,": ["strasse"],
+  東京都: ["東京", "京都", "都"],
+  ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`w${at}`, [`w${at}`]])),
+};
+/** Searches, and their words. */
+const SEARCHES: readonly (readonly [string, readonly string[]])[] = [
+  ["lam", ["lam"]],
+  ["LAMPÁ", ["lampa"]],
+  ["oak", ["oak"]],
+  ["wood oak", ["wood", "oak"]],
+  ["lamp la", ["lamp", "la"]],
+  ["strasse!", ["strasse"]],
+  ["京都", ["京都"]],
+  ["京", ["京"]],
+  ["w1", ["w1"]],
+  ["w", ["w"]],
+  ["oak 東京都", ["oak", "東京", "京都"]],
+];
 
 const field = (name: string, type: "number" | "date" | "datetime" | "string" | "integer") => ({
   name,
@@ -63,7 +96,9 @@ const shop = (id: string, index: "ordered" | null = "ordered") => ({
             field("name", "string"),
             field("rank", "integer"),
             { name: "state", type: "string" as const, enum: ["new", "used"] },
-            { name: "title", type: "string" as const },
+            { name: "title", type: "string" as const, search: index !== null },
+            { name: "body", type: "text" as const, search: true },
+            { name: "tags", type: "string" as const, list: true, search: true },
           ],
         },
       ],
@@ -81,10 +116,16 @@ function compaction(store: Store, live: LiveOrb, name: string, limits = SMALL) {
   return { deps: { store }, index: indexOf(live.orb, name), fence: live.fence, limits };
 }
 
+const wordCompaction = (store: Store, live: LiveOrb) => ({
+  ...compaction(store, live, WORDS),
+  limits: FEW_WORDS,
+});
+
 async function compactAll(store: Store, live: LiveOrb, least = 1): Promise<void> {
-  for (const name of FIELDS) {
+  for (const name of [...FIELDS, WORDS]) {
     try {
-      await compact(compaction(store, live, name), least);
+      if (name === WORDS) for (let i = 0; i < 4; i++) await compactWords(wordCompaction(store, live), least);
+      else await compact(compaction(store, live, name), least);
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
     }
@@ -117,17 +158,48 @@ function randomValue(random: Random, name: Field): Value {
   }
 }
 
-function randomValues(random: Random): Values & { state: string; title: string } {
+interface Texts {
+  title?: string;
+  body?: string;
+  tags?: string[];
+}
+
+type All = Values & Texts & { state?: string };
+
+const textsOf = (random: Random, most: number) =>
+  Array.from({ length: random.below(most + 1) }, () => random.pick(Object.keys(TEXTS)));
+
+function randomValues(random: Random): All {
   const values: Values = {};
   for (const name of FIELDS) if (random.below(4) > 0) values[name] = randomValue(random, name);
-  return { ...values, state: random.pick(["new", "used"]), title: `t${random.below(5)}` };
+  return {
+    ...values,
+    state: random.pick(["new", "used"]),
+    title: textsOf(random, 2).join(" "),
+    body: textsOf(random, 8).join("\n"),
+    tags: textsOf(random, 2),
+  };
 }
 
 /** What the model knows about an entry. */
 interface Known {
   id: string;
-  newest: Values & { state?: string; title?: string };
-  live: (Values & { state?: string; title?: string }) | null;
+  newest: All;
+  live: All | null;
+}
+
+/** Returns the points of an entry in a search, written a second time and in other words. */
+function points({ title = "", body = "", tags = [] }: All, words: readonly string[]): number {
+  const wordsIn = (texts: readonly string[]) => texts.flatMap((text) => TEXTS[text] ?? []);
+  const short = [...wordsIn(title.split(" ")), ...wordsIn(tags)];
+  const long = wordsIn(body.split("\n"));
+  const each = words.map((word, at) => {
+    const begins = (one: string) => at === words.length - 1 && one.startsWith(word);
+    if (short.includes(word)) return 4;
+    if (long.includes(word)) return 3;
+    return short.some(begins) ? 2 : long.some(begins) ? 1 : 0;
+  });
+  return each.includes(0) ? 0 : each.reduce((sum: number, one) => sum + one, 0);
 }
 
 const sorted = (value: Value | undefined) =>
@@ -144,6 +216,7 @@ interface Query {
   sort?: { name: Field; descending: boolean };
   ranges: { name: Field; operator: "gt" | "gte" | "lt" | "lte" | "eq" | "null"; value: Value | boolean }[];
   state?: string;
+  search?: (typeof SEARCHES)[number];
 }
 
 function meets({ operator, value }: Query["ranges"][number], found: Value | undefined): boolean {
@@ -166,13 +239,17 @@ function expected(entries: Iterable<Known>, query: Query, which: "live" | "newes
     if (values === null) return [];
     const fits =
       query.ranges.every((range) => meets(range, values[range.name])) &&
+      (query.search === undefined || points(values, query.search[1]) > 0) &&
       (query.state === undefined || values.state === query.state);
     return fits ? [{ id: entry.id, values }] : [];
   });
-  const { sort } = query;
+  const { sort, search } = query;
   const byId = (a: string, b: string) => (a < b ? -1 : 1);
   found.sort((a, b) => {
-    if (sort === undefined) return byId(a.id, b.id);
+    if (sort === undefined) {
+      if (search === undefined) return byId(a.id, b.id);
+      return points(b.values, search[1]) - points(a.values, search[1]) || byId(b.id, a.id);
+    }
     const order = compareKeys(sorted(a.values[sort.name]), sorted(b.values[sort.name])) || byId(a.id, b.id);
     return sort.descending ? -order : order;
   });
@@ -194,15 +271,17 @@ function randomQuery(random: Random): Query {
     ...(sort === undefined ? {} : { sort }),
     ranges,
     ...(random.below(4) === 0 ? { state: "new" } : {}),
+    ...(random.below(3) === 0 ? { search: random.pick(SEARCHES) } : {}),
   };
 }
 
-function parametersOf({ sort, ranges, state }: Query, limit: number): URLSearchParams {
+function parametersOf({ sort, ranges, state, search }: Query, limit: number): URLSearchParams {
   const parameters = new URLSearchParams({ limit: String(limit) });
   if (sort !== undefined) parameters.set("sort", `${sort.descending ? "-" : ""}${sort.name}`);
   for (const { name, operator, value } of ranges)
     parameters.set(`filter[${name}][${operator}]`, String(value));
   if (state !== undefined) parameters.set("filter[state]", state);
+  if (search !== undefined) parameters.set("search", search[0]);
   return parameters;
 }
 
@@ -281,7 +360,10 @@ async function act(deps: TestDeps, live: LiveOrb, known: Map<string, Known>, ids
       entry.live = values;
       return;
     default: {
-      const changed = { ...entry.newest, ...(random.below(2) === 0 ? values : { title: "other" }) };
+      const changed = {
+        ...entry.newest,
+        ...(random.below(2) === 0 ? values : { title: random.pick(Object.keys(TEXTS)) }),
+      };
       await updateEntry(deps, admin, { ...context, id, values: changed });
       entry.newest = changed;
     }
@@ -296,14 +378,14 @@ describe("lists", () => {
     const ids: string[] = [];
     for (let round = 0; round < 12; round++) {
       for (let i = 0; i < 15; i++) await act(random.pick([deps, hostDeps]), live, known, ids, random);
-      if (random.below(4) > 0) await compactAll(random.pick([deps, hostDeps]).store as Store, live);
+      if (random.below(6) > 0) await compactAll(random.pick([deps, hostDeps]).store as Store, live);
       for (let i = 0; i < 8; i++) {
         const query = randomQuery(random);
         const which = random.pick(["live", "newest"] as const);
         const on = random.pick([deps, hostDeps]);
         const found = await listed(on, live, query, which, 1 + random.below(7));
         // Two entries of one millisecond may have ids in another order than the one in which they were created.
-        if (query.sort === undefined) found.sort();
+        if (query.sort === undefined && query.search === undefined) found.sort();
         expect(found, JSON.stringify({ query, which, round })).toEqual(
           expected(known.values(), query, which),
         );
@@ -311,6 +393,9 @@ describe("lists", () => {
     }
     const state = await openIndex(deps.store, indexOf(live.orb, "price"));
     expect(state?.root.pages.length).toBeGreaterThan(2);
+    const words = await openWords(deps.store, indexOf(live.orb, WORDS));
+    expect(words?.root.runs.flat().length).toBeGreaterThan(5);
+    expect(words?.root.runs.length).toBeLessThan(15);
     await Promise.all([deps.settled(), hostDeps.settled()]);
   }, 60_000);
 
@@ -347,10 +432,12 @@ describe("lists", () => {
     ];
     const read = async (fork: Random, on: TestDeps) => {
       for (let i = 0; i < 4; i++) {
-        const query: Query = {
+        const search = fork.pick(SEARCHES);
+        const sorted: Query = {
           ...randomQuery(fork),
           sort: { name: fork.pick(FIELDS), descending: fork.below(2) === 0 },
         };
+        const query: Query = fork.below(2) === 0 ? { ranges: [], search } : sorted;
         const found = await listed(on, live, query, "live", 1 + fork.below(9));
         expect(
           found.filter((id) => stable.has(id)),
@@ -366,6 +453,14 @@ describe("lists", () => {
     }
     for (const part of [stable, ...parts.map(({ some }) => some)])
       for (const [id, entry] of part) known.set(id, entry);
+    await compactWordsFully(wordCompaction(deps.store, live));
+    for (const search of SEARCHES) {
+      const query: Query = { ranges: [], search };
+      for (const on of [deps, hostDeps])
+        expect(await listed(on, live, query, "newest", 50)).toEqual(
+          expected(known.values(), query, "newest"),
+        );
+    }
     for (const name of FIELDS) {
       await compactFully(compaction(deps.store, live, name));
       const query: Query = { sort: { name, descending: false }, ranges: [] };
@@ -389,16 +484,22 @@ describe("compaction", () => {
       for (let i = 0; i < 12; i++) await act(deps, live, known, ids, random);
       for (let step = 0; ; step++) {
         steps = Math.max(steps, step);
-        const stopped = await compactFully(
-          compaction(stoppingStore(deps.store as Store, step), live, "price"),
-        ).then(
+        const store = stoppingStore(deps.store as Store, step);
+        const stopped = await (async () => {
+          await (round % 2 === 0
+            ? compactFully(compaction(store, live, "price"))
+            : compactWordsFully(wordCompaction(store, live)));
+        })().then(
           () => false,
           (error: unknown) => {
             if (!(error instanceof Stopped)) throw error;
             return true;
           },
         );
-        const query: Query = { sort: { name: "price", descending: random.below(2) === 0 }, ranges: [] };
+        const query: Query =
+          round % 2 === 0
+            ? { sort: { name: "price", descending: random.below(2) === 0 }, ranges: [] }
+            : { ranges: [], search: random.pick(SEARCHES) };
         for (const which of ["live", "newest"] as const)
           expect(await listed(deps, live, query, which, 20)).toEqual(expected(known.values(), query, which));
         if (!stopped) break;
@@ -418,6 +519,23 @@ describe("compaction", () => {
     await compactFully(compaction(deps.store, live, "price", { ...SMALL, recent: 0 }));
     const state = await openIndex(deps.store, indexOf(live.orb, "price"));
     expect(state?.root.pages.reduce((sum, { pairs }) => sum + pairs, 0)).toBe(1);
+    const merging = {
+      ...wordCompaction(deps.store, live),
+      limits: { ...FEW_WORDS, level: 1e9, merges: 100 },
+    };
+    for (let i = 0; i < 4; i++) {
+      const values = { title: "lamp" };
+      await createEntry(deps, admin, {
+        orbId: live.orb,
+        orb: live,
+        module: "catalog",
+        schema: "item",
+        values,
+      });
+      await compactWordsFully(merging);
+    }
+    const words = await openWords(deps.store, indexOf(live.orb, WORDS));
+    expect(words?.root.runs.flat().reduce((sum, { pairs }) => sum + pairs, 0)).toBe(4);
     const log = await deps.store.scan(
       streams.orb(live.orb),
       subjects.orderedLog(indexOf(live.orb, "price"), "price"),
@@ -439,6 +557,18 @@ describe("publication", () => {
     const known = new Map<string, Known>();
     const ids: string[] = [];
     const query: Query = { sort: { name: "price", descending: false }, ranges: [] };
+    const agree = async (live: LiveOrb) => {
+      for (const which of ["live", "newest"] as const) {
+        expect(await listed(deps, live, query, which, 100)).toEqual(expected(known.values(), query, which));
+        if (live.document.modules[0]?.schemas[0]?.fields[0]?.index === undefined) continue;
+        const search: Query = { ranges: [], search: random.pick(SEARCHES) };
+        const found = await listed(deps, live, search, which, 3);
+        const all = expected(known.values(), search, which);
+        // While the index is being built, the newest entries come first.
+        if (live.pending !== undefined) all.sort().reverse();
+        expect(found, JSON.stringify(search)).toEqual(all);
+      }
+    };
     const now = async () => {
       const live = await liveOrb(deps, orb);
       if (live === null) throw new Error("nothing is live");
@@ -466,10 +596,7 @@ describe("publication", () => {
         },
       );
       if (complete) done++;
-      for (const which of ["live", "newest"] as const)
-        expect(await listed(deps, await now(), query, which, 100)).toEqual(
-          expected(known.values(), query, which),
-        );
+      await agree(await now());
       await getOrb(deps, admin, { orb });
       if (
         !complete &&
@@ -478,8 +605,7 @@ describe("publication", () => {
         await update(deps);
       const after = await now();
       expect(after.pending).toBeUndefined();
-      for (const which of ["live", "newest"] as const)
-        expect(await listed(deps, after, query, which, 100)).toEqual(expected(known.values(), query, which));
+      await agree(after);
     }
     expect((await openIndex(deps.store, indexOf(orb, "price")))?.root.upTo).toBeGreaterThan(0);
     await deps.settled();

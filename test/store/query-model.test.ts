@@ -40,9 +40,9 @@ const DOCUMENT: OrbDocumentInput = {
           { name: "hot", type: "boolean" },
           { name: "rank", type: "integer" },
           { name: "code", type: "string", unique: true },
-          { name: "title", type: "string", translatable: true },
-          { name: "tags", type: "string", list: true },
-          { name: "secret", type: "string", enum: [...STATES], access: { read: ["admin"] } },
+          { name: "title", type: "string", translatable: true, search: true },
+          { name: "tags", type: "string", list: true, search: true },
+          { name: "secret", type: "string", enum: [...STATES], access: { read: ["admin"] }, search: true },
           { name: "own", type: "integer", access: { read: ["own"] } },
         ],
       })),
@@ -179,6 +179,19 @@ function fits(one: Node, values: Version): boolean {
   return compare(one.op, one.field === "title" ? (stored as Version["title"])?.en : stored, one.values);
 }
 
+const SEARCHES = ["oak", "OA", "fir oak", "oak pi", "f", "new", "o", "fir do", "?"] as const;
+
+/** Returns how well the shown values match a search. */
+function points({ title, tags = [], secret }: Version, search: string): number {
+  const words = search.toLowerCase().match(/[a-z]+/g) ?? [];
+  const own = [title?.en, ...tags, secret].flatMap((text) => text?.toLowerCase() ?? []);
+  const each = words.map((word, at) => {
+    if (own.includes(word)) return 4;
+    return at === words.length - 1 && own.some((one) => one.startsWith(word)) ? 2 : 0;
+  });
+  return each.length === 0 || each.includes(0) ? 0 : each.reduce((sum: number, one) => sum + one, 0);
+}
+
 const broker = await fileBroker();
 const plain = testDeps(broker.store("operator"));
 const cached = openCachedStore({ ...broker.access(), replicas: 1 });
@@ -266,7 +279,7 @@ describe.each([
     const deps = open();
     const indexes = new Set<string>();
     // Rarely, the first rounds use no index of unique values.
-    for (let round = 0; round < 100 || (indexes.size < 3 && round < 1_000); round++) {
+    for (let round = 0; round < 140 || (indexes.size < 4 && round < 1_000); round++) {
       const actor = random.pick([anonymous, ann, bob, boss, admin]);
       const isBoss = actor === boss || actor === admin;
       const schema = actor === anonymous || chance(random, 3) === false ? "task" : "mine";
@@ -284,20 +297,25 @@ describe.each([
           const values = shownTo(actor, doc, latest);
           return values === undefined ? [] : [{ id: doc.id, values }];
         });
-      const wanted = seen.filter(({ values }) => tree.every((one) => fits(one, values)));
+      const search = chance(random, 3) ? random.pick(SEARCHES) : undefined;
+      const rank = ({ values }: { values: Version }) => (search === undefined ? 1 : points(values, search));
+      const wanted = seen.filter((one) => rank(one) > 0 && tree.every((node) => fits(node, one.values)));
       const descending = chance(random, 2);
+      if (search !== undefined && !descending)
+        wanted.sort((a, b) => rank(b) - rank(a) || (a.id < b.id ? 1 : -1));
       const ids = wanted.map(({ id }) => id);
       if (descending) ids.reverse();
       const small = chance(random, 2);
       const budget = () => new ReadBudget(undefined, small ? 5 + random.below(20) : undefined);
       const found: string[] = [];
-      const why = JSON.stringify({ round, filter, descending, small, latest, actor });
+      const why = JSON.stringify({ round, filter, search, descending, small, latest, actor });
       const hidden = docs.filter((doc) => !seen.some(({ id }) => id === doc.id));
       for (let cursor: string | null = ""; cursor !== null; ) {
         const parameters: [string, string][] = [
           ...filter,
           ["limit", String(1 + random.below(20))],
           ["count", "true"],
+          ...(search === undefined ? [] : ([["search", search]] as [string, string][])),
           ...(descending ? ([["sort", "-createdAt"]] as [string, string][]) : []),
           ...(cursor === "" ? [] : ([["cursor", cursor]] as [string, string][])),
           ...(isBoss ? ([["explain", "true"]] as [string, string][]) : []),
@@ -314,7 +332,7 @@ describe.each([
       }
       expect(found, why).toEqual(ids);
     }
-    expect(indexes).toEqual(new Set(["none", "unique", "equality"]));
+    expect(indexes).toEqual(new Set(["none", "unique", "equality", "search"]));
   }, 60_000);
 });
 
@@ -332,10 +350,12 @@ describe.each([
       const codes = docs.map(({ newest }) => newest.code ?? "");
       const tree = chance(random, 2) ? [node(random, 1, codes, ["state", "hot", "rank", "title"])] : [];
       const group = random.pick([[], ["state"], ["hot"], ["hot", "state"]] as const);
+      const search = chance(random, 3) ? random.pick(SEARCHES) : undefined;
       const wanted = new Map<string, Version[]>(group.length === 0 ? [["[]", []]] : []);
       for (const doc of docs) {
         const values = doc.schema === schema ? shownTo(actor, doc, latest) : undefined;
         if (values === undefined || !tree.every((one) => fits(one, values))) continue;
+        if (search !== undefined && points(values, search) === 0) continue;
         const key = JSON.stringify(group.map((name) => values[name] ?? null));
         wanted.set(key, [...(wanted.get(key) ?? []), values]);
       }
@@ -360,6 +380,7 @@ describe.each([
       const budget = () => new ReadBudget(undefined, chance(random, 2) ? 5 + random.below(20) : undefined);
       const parameters: [string, string][] = [
         ...written(tree),
+        ...(search === undefined ? [] : ([["search", search]] as [string, string][])),
         ["aggregate[n]", "count"],
         ["aggregate[ranked]", "count(rank)"],
         ["aggregate[sum]", "sum(rank)"],
@@ -430,4 +451,6 @@ test("answers a filter or sort on a field that the caller may not read as if it 
     const { errors } = await failureOf(page(plain, ann, "task", parameters, options));
     expect(errors?.[0]?.code).toBe("unknown_field");
   }
+  const { errors } = await failureOf(page(plain, ann, "task", [["search", "o".repeat(201)]], options));
+  expect(errors?.[0]?.code).toBe("too_long");
 });

@@ -15,8 +15,11 @@ import { FIELD_TYPES } from "../../shared/definition/fields/index.ts";
 
 test("knows of each field type what the platform allows", () => {
   const platform = Object.entries(FIELD_TYPES).map(([name, type]) => {
-    const { bounds, pattern, enumerable, unique, orderable, sensitive } = type;
-    return [name, { bounds, pattern, enumerable, unique, orderable, default: type.default, sensitive }];
+    const { bounds, pattern, enumerable, unique, orderable, searchable, sensitive } = type;
+    return [
+      name,
+      { bounds, pattern, enumerable, unique, orderable, searchable, default: type.default, sensitive },
+    ];
   });
   expect(FIELD_RULES).toEqual(Object.fromEntries(platform));
 });

@@ -373,6 +373,8 @@ describe("attributes", () => {
     [{ type: "number", index: "ordered", sensitive: true }, ["/index not_applicable"]],
     [{ type: "date", index: "ordered", list: true }, ["/index not_applicable"]],
     [{ type: "string", index: "ordered", translatable: true }, ["/index not_applicable"]],
+    [{ type: "integer", search: true }, ["/search not_applicable"]],
+    [{ type: "text", search: true, sensitive: true }, ["/search not_applicable"]],
     [
       { type: "string", sensitive: true, default: "a", enum: ["a"] },
       ["/default not_applicable", "/enum not_applicable"],

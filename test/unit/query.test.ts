@@ -9,7 +9,7 @@ import {
   resolveField,
 } from "../../shared/entry/model/localize.ts";
 import { compareRanked, type FilterInput, matches, sortValues } from "../../shared/entry/query/filter.ts";
-import { conditionsIn, type Where } from "../../shared/entry/query/parameters.ts";
+import { conditionsIn, isSearch, type Where } from "../../shared/entry/query/parameters.ts";
 import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
 import {
   add,
@@ -163,6 +163,8 @@ describe("list query", () => {
     expect(bare("sort=-createdAt&filter[createdBy]=ann").sort).toHaveLength(1);
     expect(faults(() => bare("filter[sku]=a"))).toEqual(["/filter[sku] needs_schema"]);
     expect(faults(() => bare("fields=sku"))).toEqual(["/fields needs_schema"]);
+    expect(faults(() => bare("search=a"))).toEqual(["/search needs_schema"]);
+    expect(faults(() => parse("search=a"))).toEqual(["/search not_searchable"]);
   });
 
   it("detects creation order", () => {
@@ -391,7 +393,9 @@ describe("conditions and sort orders", () => {
     const plain = (where: Where): unknown =>
       "join" in where
         ? [where.join, ...where.of.map(plain)]
-        : [where.subject.name, where.operator, ...where.values];
+        : isSearch(where)
+          ? where.words
+          : [where.subject.name, where.operator, ...where.values];
     expect(conditions.map(plain)).toEqual([
       ["or", "eq", 1],
       ["and", "gte", 2],

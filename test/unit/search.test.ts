@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { containsText } from "../../shared/kernel/search.ts";
+import { MOST_WORDS, searchedWords, wordsOf } from "../../shared/kernel/words.ts";
 import { testSeed } from "../support/random.ts";
 
 const letters = (max: number) => fc.string({ unit: fc.constantFrom("a", "b"), maxLength: max });
@@ -24,4 +25,38 @@ test("searches in linear time where String.includes would take half a minute", (
   const text = "a".repeat(1_000_000);
   expect(containsText(text, `${half}b${half}`)).toBe(false);
   expect(containsText(`${text}b${text}`, `${half}b${half}`)).toBe(true);
+});
+
+test.each([
+  ["Crème Brûlée, l'Été!", "creme brulee l ete"],
+  ["CRE\u0300ME cr\u00ADème", "creme"],
+  ["Straße Łódź Ærø ıIİ", "strasse lodz aero iii"],
+  ["ﬁne ℌ ² ΣΊΣΥΦΟΣ", "fine h 2 σισυφοσ"],
+  ["AB-123_x 😀 don't", "ab 123 x don t"],
+  ["नमस्ते 안녕하세요", "नमस्ते 안녕하세요"],
+  ["東京都のA", "東京 京都 都の の a"],
+  ["ガッコウ", "ガッ ッコ コウ ウ"],
+  ["a\ud800b", "a b"],
+  ["x".repeat(50), "x".repeat(40)],
+  ["!?", ""],
+])("finds the words of %j", (text, words) => {
+  expect([...wordsOf(text)].join(" ")).toBe(words);
+});
+
+test("searches for the words of a text as they are in entries", () => {
+  expect(searchedWords("Tokyo 東京都 京")).toEqual(["tokyo", "東京", "京都", "京"]);
+  const letters = fc.string({ unit: fc.constantFrom(..."aÉß東ガ\u3099 -ั😀\u0301ﬁ"), maxLength: 30 });
+  fc.assert(
+    fc.property(letters, (text) => {
+      const words = wordsOf(text);
+      for (const word of searchedWords(text))
+        expect([...words].some((one) => one.startsWith(word))).toBe(true);
+      for (const one of searchedWords(text.toUpperCase().normalize("NFD")))
+        expect([...words].some((other) => other.startsWith(one))).toBe(true);
+    }),
+    { seed: testSeed() },
+  );
+  expect(wordsOf(Array.from({ length: MOST_WORDS + 5 }, (_, at) => `w${at}`).join(" ")).size).toBe(
+    MOST_WORDS,
+  );
 });

@@ -9,6 +9,8 @@ export interface FieldRules {
   unique: boolean;
   /** Whether an ordered index can list the values. */
   orderable: boolean;
+  /** Whether a search can find entries by the values. */
+  searchable: boolean;
   default: boolean;
   sensitive: boolean;
 }
@@ -19,10 +21,11 @@ const ordered: FieldRules = {
   enumerable: true,
   unique: true,
   orderable: true,
+  searchable: false,
   default: true,
   sensitive: true,
 };
-const text: FieldRules = { ...ordered, bounds: "length", pattern: true };
+const text: FieldRules = { ...ordered, bounds: "length", pattern: true, searchable: true };
 
 export const FIELD_RULES: Readonly<Record<FieldType, FieldRules>> = {
   string: text,

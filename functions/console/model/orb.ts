@@ -25,6 +25,8 @@ export interface FieldModel {
   marketSpecific?: boolean;
   sensitive?: boolean;
   unique?: boolean;
+  /** Whether a search finds entries by its words. */
+  search?: boolean;
   /** Target of a reference: orbId/moduleId/schemaId. */
   ref?: string;
   enum?: readonly Scalar[];

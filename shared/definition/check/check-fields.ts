@@ -106,12 +106,14 @@ function checkApplicable(type: FieldType, field: LooseField, faults: Faults): vo
   if (!type.default) refuse("default", `must not be set on ${named}`);
   if (!type.sensitive) refuse("sensitive", `must not be true on ${named}`);
   if (!type.orderable) refuse("index", `must not be set on ${named}`);
+  if (!type.searchable) refuse("search", `must not be true on ${named}`);
   if (ownProperty(field.raw, "list") === true) refuse("unique", "must not be true for a list");
   for (const attribute of ["list", "translatable", "marketSpecific", "sensitive"] as const) {
     if (ownProperty(field.raw, attribute) !== true) continue;
     refuse("index", `must not be set together with ${attribute}`);
   }
   if (ownProperty(field.raw, "sensitive") === true) {
+    refuse("search", "must not be true for a sensitive field");
     refuse("default", "must not be set on a sensitive field, because the document would reveal it");
     refuse("enum", "must not be set on a sensitive field, because the document would reveal it");
   }

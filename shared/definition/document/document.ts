@@ -127,6 +127,9 @@ export const fieldSchema = z
       description:
         "ordered: lists of any size can be sorted by the field, and filtered by ranges of its values. Not for lists, and not for values that are translatable, market-specific or sensitive.",
     }),
+    search: flag(
+      "The list parameter search finds entries by the words of the field. For string and text, also lists of them; not for sensitive values.",
+    ),
     ref: z.string().regex(REF, "must have the form orbId/moduleId/schemaId").optional().meta({
       description: "The schema that a field of type reference refers to: orbId/moduleId/schemaId.",
       example: "shop/catalog/category",

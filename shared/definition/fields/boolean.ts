@@ -10,6 +10,7 @@ export const booleanType: FieldType = {
   sensitive: true,
   sortable: true,
   orderable: false,
+  searchable: false,
   operators: ["eq", "ne", "in", "null"],
   parse(value, report) {
     if (typeof value === "boolean") return value;

@@ -18,6 +18,7 @@ export const jsonType: FieldType = {
   sensitive: true,
   sortable: false,
   orderable: false,
+  searchable: false,
   operators: ["null"],
   parse(value, report) {
     const count: NodeCount = { nodes: 0, faults: 0 };

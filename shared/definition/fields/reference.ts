@@ -12,6 +12,7 @@ export const referenceType: FieldType = {
   sensitive: false,
   sortable: true,
   orderable: false,
+  searchable: false,
   operators: ["eq", "ne", "in", "null"],
   parse(value, report) {
     if (typeof value !== "string") {

@@ -16,6 +16,7 @@ export const stringType: FieldType = {
   sensitive: true,
   sortable: true,
   orderable: true,
+  searchable: true,
   operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "startsWith", "null"],
   parse: (value, report) => parseCharacters(value, MAX_STRING, report),
   fromText: (text) => text,

@@ -15,6 +15,7 @@ export const textType: FieldType = {
   sensitive: true,
   sortable: false,
   orderable: false,
+  searchable: true,
   operators: ["eq", "ne", "in", "contains", "startsWith", "null"],
   parse: (value, report) => parseCharacters(value, MAX_TEXT, report),
   fromText: (text) => text,

@@ -34,6 +34,8 @@ export interface FieldType {
   readonly sortable: boolean;
   /** Whether an ordered index can list the values. */
   readonly orderable: boolean;
+  /** Whether `search` can find entries by the values. */
+  readonly searchable: boolean;
   readonly operators: readonly FilterOperator[];
   /** Converts a JSON value to its stored form, or reports an error and returns undefined. */
   parse(value: unknown, report: Report): Json | undefined;
@@ -55,6 +57,11 @@ export function compareScalars(a: Json, b: Json): number {
   return 0;
 }
 
+/** Filters on a list field test whether the list contains an item or is empty. */
+export function listOperators(type: FieldType): FilterOperator[] {
+  return type.operators.includes("eq") ? ["contains", "null"] : ["null"];
+}
+
 /** Common properties of numbers, dates and datetimes. */
 export const ordered = {
   bounds: "value",
@@ -65,6 +72,7 @@ export const ordered = {
   sensitive: true,
   sortable: true,
   orderable: true,
+  searchable: false,
   operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "null"],
   compare: compareScalars,
 } satisfies Partial<FieldType>;

@@ -1,6 +1,7 @@
 /** Reads all entries of a list, so that a follower can begin with them. */
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { BY_CREATION } from "../query/parameters.ts";
 import { PAGE_SIZE } from "../query/query.ts";
 import { listVisible } from "../read/list.ts";
 import { type ListView, type LiveEntry, liveEntry } from "./judge.ts";
@@ -30,7 +31,7 @@ export async function* snapshotOfList(deps: Deps, view: ListView): AsyncGenerato
   let count = 0;
   let pages = 0;
   do {
-    const query = { ...view.query, sort: [], limit: PAGE_SIZE.max, cursor };
+    const query = { ...view.query, sort: [BY_CREATION], limit: PAGE_SIZE.max, cursor };
     const page = await listVisible(deps, actor, { ...input, query });
     count += page.items.length;
     if (count > LIVE_LIMITS.entries || ++pages > MOST_PAGES) throw tooLarge();

@@ -9,10 +9,10 @@ import { type Home, type LiveRole, streams, subjects } from "../../store/subject
 import { formsBefore, publishedOf } from "../index/entry-keys.ts";
 import { entriesSince, scanEntries } from "../index/scan-entries.ts";
 import { cancelMessages } from "../index/schedules.ts";
-import { isUniqueKey, parseKey } from "../model/index-keys.ts";
+import { isUniqueKey, isWordKey, parseKey } from "../model/index-keys.ts";
 import { storedInput } from "../model/known.ts";
 import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
-import { backfillKeys, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
+import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
 import { fenced, moveEntries } from "../write/move.ts";
 
 /** Up to this many entries are counted one by one. Beyond it, the size of the index is used as the count. */
@@ -74,7 +74,9 @@ export async function backfillExisting(
   const holders = new Map<string, Set<string>>();
   const missing: MissingKey[] = [];
   let entries = 0;
+  let words = 0;
   for await (const page of pages) {
+    const missingWords: MissingKey[] = [];
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
@@ -87,13 +89,15 @@ export async function backfillExisting(
         if (ids === undefined) holders.set(key, new Set([entry.head.id]));
         else ids.add(entry.head.id);
       }
-      missing.push(...missingKeys(entry, keys));
+      for (const one of missingKeys(entry, keys)) (isWordKey(one.key) ? missingWords : missing).push(one);
     }
+    // Entries have many words, so do not collect those of all entries. If the definition is refused, they do no harm.
+    if (options.dryRun !== true) words += await backfillWords(deps, context, missingWords);
   }
   const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.size > 1));
-  if (duplicates.length > 0 || options.dryRun === true) return { entries, written: 0, duplicates };
+  if (duplicates.length > 0 || options.dryRun === true) return { entries, written: words, duplicates };
   const { written, shared } = await backfillKeys(deps, context, schema, missing);
-  return { entries, written, duplicates: duplicatesIn([...shared]) };
+  return { entries, written: words + written, duplicates: duplicatesIn([...shared]) };
 }
 
 function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[]): Duplicate[] {

@@ -5,6 +5,7 @@
  * - `e.<field>.<token>`: a field has a value
  * - `r.<field>.<target id>`: a field refers to another entry
  * - `o.<field>.<value as JSON>`: a field with an ordered index has a value, or none (`null`)
+ * - `w.<word> <field>`: a text that can be searched contains a word
  */
 import { base64url } from "jose";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
@@ -18,6 +19,7 @@ import { sha256 } from "../../kernel/ids.ts";
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { type OrderedValue, orderedValue } from "./ordered-value.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
+import { termsOf, WORDS } from "./word-keys.ts";
 
 const encoder = new TextEncoder();
 
@@ -161,8 +163,13 @@ function isEqualityKey(key: string): boolean {
   return key.startsWith("e.");
 }
 
+export function isWordKey(key: string): boolean {
+  return key.startsWith("w.");
+}
+
+/** Returns whether the key belongs to an index that has a log. */
 export function isOrderedKey(key: string): boolean {
-  return key.startsWith("o.");
+  return key.startsWith("o.") || isWordKey(key);
 }
 
 /** Returns whether readers check every message of the key's index, so that it may be written without the entry. */
@@ -171,7 +178,7 @@ export function isHintKey(key: string): boolean {
 }
 
 export function orderedKey(field: string, value: OrderedValue): string {
-  return `o.${field}.${JSON.stringify(value)}`;
+  return field === WORDS ? `w.${String(value)}` : `o.${field}.${JSON.stringify(value)}`;
 }
 
 export function referenceKey(field: string, target: string): string {
@@ -202,6 +209,7 @@ export async function indexKeysOf(
     for (const target of referenceTargets(field, plain)) keys.add(referenceKey(field.name, target));
   }
   for (const field of schema.ordered) keys.add(orderedKey(field.name, orderedValue(field, plain)));
+  for (const term of termsOf(schema, plain)) keys.add(orderedKey(WORDS, term));
   return [...keys].sort();
 }
 
@@ -213,6 +221,7 @@ export interface IndexKey {
 }
 
 export function parseKey(key: string): IndexKey {
+  if (isWordKey(key)) return { kind: "o", field: WORDS, token: JSON.stringify(key.slice(2)) };
   const kind = key.slice(0, 1);
   const dot = key.indexOf(".", 2);
   const [field, token] = dot < 0 ? [key.slice(2), ""] : [key.slice(2, dot), key.slice(dot + 1)];

@@ -5,15 +5,12 @@
  * compactions at the same time, one has no effect, and a compaction that breaks off leaves nothing behind.
  */
 import type { Fence } from "../../definition/live-orb.ts";
-import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
-import { LOG_START, streams, subjects } from "../../store/subjects.ts";
+import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type Store } from "../../store/types.ts";
 import { readPage } from "../index/scan.ts";
-import { GONE_SECONDS } from "../model/messages.ts";
-import { changeIn } from "../model/ordered-value.ts";
 import { nullIfMissing } from "../model/resolve.ts";
-import { lost } from "./lost.ts";
+import { changesOf, freedPages, writeRoot } from "./changes.ts";
 import { parsedRoot } from "./open.ts";
 import {
   comparePairs,
@@ -94,19 +91,9 @@ export async function compact(compaction: Compaction, least: number): Promise<nu
   const items = new Map<string, Item>();
   for (const pair of root.gone) items.set(pairKey(pair), { pair, added: false });
   for (const pair of root.recent) items.set(pairKey(pair), { pair, added: true });
-  const added = new Map<string, number>();
-  const dropped = new Map<string, { pair: Pair; seq: number }>();
-  for (const change of page.messages) {
-    const { id, adds, drops } = changeIn(change.json());
-    for (const value of drops) dropped.set(pairKey({ value, id }), { pair: { value, id }, seq: change.seq });
-    for (const value of adds) {
-      const key = pairKey({ value, id });
-      added.set(key, change.seq);
-      items.set(key, { pair: { value, id }, added: true });
-    }
-  }
-  const drops = [...dropped].map(([key, drop]) => ({ ...drop, since: added.get(key) ?? root.upTo }));
-  for (const pair of await lost(store, index, drops)) items.set(pairKey(pair), { pair, added: false });
+  const changed = await changesOf(store, index, root.upTo, page.messages);
+  for (const pair of changed.added) items.set(pairKey(pair), { pair, added: true });
+  for (const pair of changed.gone) items.set(pairKey(pair), { pair, added: false });
 
   const shortens = root.dead >= limits.dead;
   const rest = await moveToPages(compaction, current, [...items.values()]);
@@ -158,11 +145,8 @@ async function replacePages(
   const { deps, index, limits } = compaction;
   const { root } = current;
   const old = root.pages.filter((_, number) => items.has(number));
-  const read = await readMany(
-    deps.store,
-    index,
-    old.map(({ name }) => name),
-  );
+  const names = old.map(({ name }) => name);
+  const read = await readMany(deps.store, index, names);
   const most = Math.max(
     limits.page,
     Math.ceil(Math.sqrt(root.pages.reduce((sum, { pairs }) => sum + pairs, 0))),
@@ -180,10 +164,7 @@ async function replacePages(
       }),
     );
   }
-  for (const { name } of old) {
-    const subject = subjects.orderedPage(index, index.field, name);
-    messages.push({ subject, data: "", rollup: true, ttl: GONE_SECONDS });
-  }
+  messages.push(...freedPages(index, names));
   const pages = root.pages.flatMap((place, number) => written.get(number) ?? [place]);
   const next = root.pages.length === 0 ? (written.get(0) ?? []) : pages;
   await replaceRoot(compaction, current, messages, { ...root, pages: next });
@@ -238,26 +219,13 @@ function splitPairs(pairs: readonly Pair[], most: number): Pair[][] {
 
 /** Writes a root and pages in one batch. Updates `current`. @throws Conflict if the root or the definition changed */
 async function replaceRoot(
-  { deps, index, fence }: Compaction,
+  compaction: Compaction,
   current: CurrentRoot,
   messages: readonly Append[],
   root: Root,
 ): Promise<void> {
-  const { orb } = index;
-  const guard: Append = {
-    subject: subjects.guard(orb, "order", 0),
-    data: "",
-    ttl: GONE_SECONDS,
-    expect: fenceGuard(orb, fence),
-  };
-  const next: Append = {
-    subject: subjects.orderedRoot(index, index.field),
-    data: rootBody(root),
-    rollup: true,
-    expect: { seq: current.seq },
-    headers: { [LOG_START]: String(root.upTo) },
-  };
-  current.seq = await deps.store.batch(streams.orb(orb), [guard, ...messages, next]);
+  const next = { upTo: root.upTo, body: rootBody(root) };
+  current.seq = await writeRoot(compaction, current.seq, messages, next);
   current.root = root;
 }
 

@@ -28,28 +28,44 @@ export interface OpenedIndex {
  */
 const starts = new BoundedMap<string, number>(10_000);
 
-interface ParsedRoot {
-  seq: number;
-  time: number;
-  root: Root;
+/** Parses the roots of one kind of index, and keeps the parsed ones. */
+export class RootParser<R extends { upTo: number }> {
+  readonly #known: BoundedMap<string, { seq: number; time: number; root: R }>;
+  readonly #empty: R;
+  readonly #parse: (message: StoredMessage) => R;
+
+  constructor(empty: R, parse: (message: StoredMessage) => R, most: number) {
+    this.#empty = empty;
+    this.#parse = parse;
+    this.#known = new BoundedMap(most);
+  }
+
+  parsed(message: StoredMessage | null): R {
+    if (message === null || message.size === 0) return this.#empty;
+    const { subject, seq, time } = message;
+    const known = this.#known.get(subject);
+    if (known?.seq === seq && known.time === time) return known.root;
+    const root = this.#parse(message);
+    this.#known.set(subject, { seq, time, root });
+    return root;
+  }
 }
 
-/** Roots that this process has parsed. */
-const roots = new BoundedMap<string, ParsedRoot>(200);
+const roots = new RootParser<Root>(EMPTY, (message) => rootOf(message.json<StoredRoot>()), 200);
 
 export function parsedRoot(message: StoredMessage | null): Root {
-  if (message === null || message.size === 0) return EMPTY;
-  const { subject, seq, time } = message;
-  const known = roots.get(subject);
-  if (known?.seq === seq && known.time === time) return known.root;
-  const root = rootOf(message.json<StoredRoot>());
-  roots.set(subject, { seq, time, root });
-  return root;
+  return roots.parsed(message);
 }
 
-async function readRoot(store: Store, index: OrderedField, consistency: Consistency): Promise<Root> {
+async function readRoot<R extends { upTo: number }>(
+  store: Store,
+  index: OrderedField,
+  parser: RootParser<R>,
+  consistency: Consistency,
+): Promise<{ root: R }> {
   const subject = subjects.orderedRoot(index, index.field);
-  return parsedRoot(await nullIfMissing(store.get(streams.orb(index.orb), subject, { consistency })));
+  const message = await nullIfMissing(store.get(streams.orb(index.orb), subject, { consistency }));
+  return { root: parser.parsed(message) };
 }
 
 function readLog(store: Store, index: OrderedField, fromSeq: number): Promise<Page> {
@@ -58,25 +74,30 @@ function readLog(store: Store, index: OrderedField, fromSeq: number): Promise<Pa
 }
 
 /**
- * Returns the state of an ordered index. Undefined if its log is too long to be read for one request.
+ * Returns the root of an index, and the later changes in its log. Undefined if the log is too long to be read for one
+ * request.
  *
  * A compaction may replace the root and shorten the log between the two reads. It never removes the last change that
  * the newest root includes. So the log was read completely if that change is in it.
  */
-export async function openIndex(store: Store, index: OrderedField): Promise<OpenedIndex | undefined> {
+export async function openLog<R extends { upTo: number }>(
+  store: Store,
+  index: OrderedField,
+  parser: RootParser<R>,
+): Promise<{ root: R; changes: StoredMessage[] } | undefined> {
   const name = subjects.orderedLog(index, index.field);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const consistency = attempt === 0 ? "stale" : "leader";
     const start = starts.get(name);
     const [ahead, found] = await Promise.all([
       start === undefined ? undefined : readLog(store, index, start),
-      readRoot(store, index, consistency),
+      readRoot(store, index, parser, consistency),
     ]);
-    let root = found;
+    let { root } = found;
     const reached = start !== undefined && start <= Math.max(1, root.upTo);
     let page = reached && ahead !== undefined ? ahead : await readLog(store, index, Math.max(1, root.upTo));
     // No root was found. Another process may have written the first one in the meantime, so ask the leader again.
-    if (root.upTo === 0) root = await readRoot(store, index, "leader");
+    if (root.upTo === 0) ({ root } = await readRoot(store, index, parser, "leader"));
     const changes = page.messages.filter(({ seq }) => seq >= root.upTo);
     while (page.pending > 0 && page.messages.length > 0) {
       if (changes.length + page.pending > LONGEST_LOG) return undefined;
@@ -86,13 +107,21 @@ export async function openIndex(store: Store, index: OrderedField): Promise<Open
     const first = changes[0]?.seq ?? root.upTo;
     if (root.upTo > 0 && first !== root.upTo) continue;
     starts.set(name, Math.max(1, root.upTo));
-    const added = changes.filter(({ seq }) => seq > root.upTo);
-    return { root, added: added.flatMap(pairsAdded), logged: added.length };
+    const { upTo } = root;
+    return { root, changes: changes.filter(({ seq }) => seq > upTo) };
   }
   throw unavailable("an ordered index changes too fast");
 }
 
-function pairsAdded(message: StoredMessage): Pair[] {
+/** Returns the state of an ordered index. Undefined if its log is too long. */
+export async function openIndex(store: Store, index: OrderedField): Promise<OpenedIndex | undefined> {
+  const opened = await openLog(store, index, roots);
+  if (opened === undefined) return undefined;
+  const { root, changes } = opened;
+  return { root, added: changes.flatMap(pairsAdded), logged: changes.length };
+}
+
+export function pairsAdded(message: StoredMessage): Pair[] {
   const { id, adds } = changeIn(message.json());
   return adds.map((value) => ({ value, id }));
 }

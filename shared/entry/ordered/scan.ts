@@ -94,7 +94,7 @@ export async function readPages(
   return found;
 }
 
-async function readMessages(
+export async function readMessages(
   store: Store,
   stream: string,
   pages: readonly string[],

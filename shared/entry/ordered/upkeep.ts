@@ -1,4 +1,4 @@
-/** Decides when to compact ordered indexes: after a read that found a long log, and after many writes. */
+/** Decides when to compact ordered and word indexes: after a read that found a long log, and after many writes. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
@@ -6,8 +6,10 @@ import { nullOnConflict } from "../../store/pages.ts";
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { isOrderedKey, parseKey } from "../model/index-keys.ts";
 import type { OrbContext } from "../model/resolve.ts";
+import { WORDS } from "../model/word-keys.ts";
 import { compact, compactFully, LIMITS } from "./compact.ts";
 import type { OrderedField } from "./pages.ts";
+import { compactWords, compactWordsFully, WORD_LIMITS } from "./word-compact.ts";
 
 /** A read that finds this many changes in the log starts a compaction. */
 const LONG_LOG = 64;
@@ -18,6 +20,8 @@ const LONG_LOG = 64;
 const MANY_WRITTEN = 256;
 /** A compaction that takes longer than this many milliseconds counts as dead. */
 const PATIENCE_MS = 30_000;
+/** Maximum compactions of a word index in a row. */
+const WORD_ROUNDS = 1_000;
 
 /** Start times of the compactions that this process runs, by index. */
 const running = new BoundedMap<string, number>(10_000);
@@ -41,10 +45,9 @@ export function tendIndex(
   const now = Date.now();
   if (now - (running.get(name) ?? 0) < PATIENCE_MS) return;
   running.set(name, now);
-  const compaction = { deps, index, fence, limits: LIMITS };
   const work = async () => {
     try {
-      await nullOnConflict(compact(compaction, LONG_LOG));
+      await nullOnConflict(compactOnce(deps, index, fence));
     } finally {
       running.delete(name);
     }
@@ -56,6 +59,16 @@ export function tendIndex(
   );
 }
 
+async function compactOnce(deps: Deps, index: OrderedField, fence: Definition["fence"]): Promise<void> {
+  if (index.field !== WORDS) {
+    await compact({ deps, index, fence, limits: LIMITS }, LONG_LOG);
+    return;
+  }
+  // A compaction takes a limited number of words, so the changes since the last one can be too many for it.
+  for (let round = 0; round < WORD_ROUNDS; round++)
+    if ((await compactWords({ deps, index, fence, limits: WORD_LIMITS }, LONG_LOG)) === 0) return;
+}
+
 /** Counts the changes of a write, and compacts the indexes that this process has changed often. */
 export function tendIndexes(
   deps: Deps,
@@ -63,9 +76,8 @@ export function tendIndexes(
   { orb, type, schema }: EntryAddress,
   keys: readonly string[],
 ): void {
-  for (const key of keys) {
-    if (!isOrderedKey(key)) continue;
-    const index = { orb, type, schema, field: parseKey(key).field };
+  for (const field of new Set(keys.filter(isOrderedKey).map((key) => parseKey(key).field))) {
+    const index = { orb, type, schema, field };
     const name = subjects.orderedLog(index, index.field);
     const count = (written.get(name) ?? 0) + 1;
     written.set(name, count < MANY_WRITTEN ? count : 0);
@@ -73,13 +85,17 @@ export function tendIndexes(
   }
 }
 
-/** Compacts the ordered indexes of some schemas until their logs are short. */
+/** Compacts the ordered indexes and the word indexes of some schemas until their logs are short. */
 export async function compactSchemas(
   deps: Pick<Deps, "store">,
   { fence }: Definition,
   schemas: Iterable<CompiledSchema>,
 ): Promise<void> {
-  for (const { orb, home, ordered } of schemas) {
+  for (const { orb, home, ordered, searched } of schemas) {
+    if (searched.length > 0) {
+      const index = { orb, ...home, field: WORDS };
+      await compactWordsFully({ deps, index, fence, limits: WORD_LIMITS });
+    }
     for (const { name } of ordered) {
       await compactFully({ deps, index: { orb, ...home, field: name }, fence, limits: LIMITS });
     }

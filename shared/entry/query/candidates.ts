@@ -7,8 +7,9 @@ import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type IndexEntry, readPlaces } from "../index/scan.ts";
 import { equalityToken, indexKind, uniqueTokens } from "../model/index-keys.ts";
 import { nullIfMissing } from "../model/resolve.ts";
-import { type Condition, isGroup, type Where } from "./parameters.ts";
+import { type Condition, isGroup, isSearch, type Search, searchOf, type Where } from "./parameters.ts";
 import { type OrderedContext, placesInRange } from "./ranges.ts";
+import { searchIndex } from "./search-index.ts";
 
 export const READ_LIMIT = REQUEST_ENTRIES;
 const WINDOW = 2000;
@@ -17,8 +18,26 @@ const MAX_INDEXED_VALUES = 20;
 
 /** How the candidates of a query were found: with which index, and by which fields. */
 export interface Found {
-  index: "none" | "id" | "unique" | "reference" | "equality" | "ordered";
+  index: "none" | "id" | "unique" | "reference" | "equality" | "ordered" | "search";
   fields: string[];
+}
+
+/** A search that finds at most this many entries is read instead of the index of a filter. */
+const FEW = 500;
+
+export function bySearch({ fields }: Search): Found {
+  return { index: "search", fields: fields.map(({ name }) => name) };
+}
+
+/** Returns the entries that may match a search. Undefined if they cannot be read from the index. */
+async function placesWith(
+  deps: Deps,
+  schema: CompiledSchema,
+  context: OrderedContext | undefined,
+  search: Search,
+): Promise<IndexEntry[] | undefined> {
+  const scores = await searchIndex(deps, schema, context, search);
+  return scores === undefined ? undefined : [...scores.keys()].map((id) => placeOf(schema, id, 0));
 }
 
 const EVERYTHING: Found = { index: "none", fields: [] };
@@ -85,6 +104,7 @@ interface Cover {
 }
 
 function coverOf(where: Where): Cover | undefined {
+  if (isSearch(where)) return undefined;
   if (!isGroup(where)) {
     const index = indexFor(where);
     return index === undefined ? undefined : { conditions: [where], rank: KINDS.indexOf(index) };
@@ -181,6 +201,12 @@ export async function candidatesOf(
   { walking = false, most = READ_LIMIT, context }: CandidateOptions = {},
 ): Promise<Candidates> {
   const cover = best(wanted);
+  const search = searchOf(wanted);
+  if (search !== undefined) {
+    const found = await placesWith(deps, schema, context, search);
+    const isBest = found !== undefined && found.length <= (cover === undefined ? most : FEW);
+    if (isBest) return { kind: "set", by: bySearch(search), places: inOrder(found) };
+  }
   const inRange = async (): Promise<Candidates> => {
     const found = await placesInRange(deps, schema, context, wanted, most);
     if (found === undefined) return { kind: "all", by: EVERYTHING };

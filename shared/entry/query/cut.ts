@@ -5,7 +5,7 @@ import { READ_BYTES } from "../../store/budget.ts";
 import { type Position, readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
 import type { GroupResult } from "./aggregate.ts";
 import type { Collection, Match } from "./matching.ts";
-import { conditionsIn, isGroup, type Where } from "./parameters.ts";
+import { conditionsIn, isGroup, isSearch, searchOf, type Where } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 import type { Explanation } from "./tally.ts";
 
@@ -25,6 +25,7 @@ export interface ListPage<T> {
 
 function signed(where: Where): unknown[] {
   if (isGroup(where)) return [where.join, where.of.map(signed)];
+  if (isSearch(where)) return ["search", where.words, where.fields.map(({ name }) => name)];
   return [where.subject.name, where.operator, where.values];
 }
 
@@ -39,12 +40,14 @@ function aggregated({ aggregation }: ListQuery): unknown[] {
 export function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   const sort = query.sort.map(({ subject, descending }) => [subject.name, descending]);
   const { aggregates = [], group = [] } = query.aggregation ?? {};
+  const searched = searchOf(query.conditions)?.fields ?? [];
   const subjects = [...conditionsIn(query.conditions), ...query.sort, ...aggregates].map(
     ({ subject }) => subject,
   );
-  const localized = [...subjects, ...group].some(
-    (subject) => subject?.kind === "field" && (subject.field.translatable || subject.field.marketSpecific),
+  const fields = [...subjects, ...group].flatMap((subject) =>
+    subject?.kind === "field" ? [subject.field] : [],
   );
+  const localized = [...fields, ...searched].some((field) => field.translatable || field.marketSpecific);
   return JSON.stringify([
     list.orb,
     list.scope,
@@ -81,14 +84,22 @@ export function cut<T, F extends Match<T>>(
   };
 }
 
-/** Encrypts the entry id in a position if the caller may not see this entry, because clients can decode cursors. */
+/**
+ * Encrypts the id of an entry in a position, and its values, if the caller may not see this entry. Clients can decode
+ * cursors.
+ */
 export async function hiddenPosition(
   { config }: Pick<Deps, "config">,
   position: Position,
   isShown: boolean,
 ): Promise<Position> {
   if (isShown || position.id === "") return position;
-  return { ...position, id: await seal(config.encryptionKeys, position.id, CURSOR) };
+  const { id, keys } = position;
+  return {
+    ...position,
+    id: await seal(config.encryptionKeys, JSON.stringify([id, ...keys]), CURSOR),
+    keys: [],
+  };
 }
 
 /** Ends a page at an entry that may not be part of it. If the caller may not see that entry, the cursor hides its id. */
@@ -115,7 +126,13 @@ export async function positionIn(
 ): Promise<Position> {
   const position = readCursor(cursor, signed);
   if (!SEALED.test(position.id)) return position;
-  const id = await open(deps.config.encryptionKeys, position.id, CURSOR);
-  if (id === null) throw refusedCursor();
-  return { ...position, id };
+  const sealed = await open(deps.config.encryptionKeys, position.id, CURSOR);
+  if (sealed === null) throw refusedCursor();
+  // Earlier versions sealed the id alone.
+  const [id, ...keys] = (sealed.startsWith("[") ? JSON.parse(sealed) : [sealed]) as [
+    string,
+    ...Position["keys"],
+  ];
+  // The position of an aggregate holds its totals.
+  return { ...position, id, keys: keys.length > 0 ? keys : position.keys };
 }

@@ -8,11 +8,14 @@ import { sortedText } from "../model/ordered-value.ts";
 import {
   type Condition,
   isGroup,
+  isSearch,
   type Property,
+  type Search,
   type SortKey,
   type Subject,
   type Where,
 } from "./parameters.ts";
+import { scoreOf } from "./search.ts";
 
 export interface FilterInput {
   id: string;
@@ -130,10 +133,16 @@ function holds(where: Where, entry: FilterInput, choice: Choice | undefined): bo
     if (where.join === "or") return where.of.some((one) => holds(one, entry, choice));
     return matches(where.of, entry, choice) === (where.join === "and");
   }
+  if (isSearch(where)) return rankOf(where, entry, choice) > 0;
   const { subject } = where;
   return subject.kind === "field"
     ? judgeField(subject.field, where, entry, choice)
     : judgeProperty(subject.name, subject.type, where, entry);
+}
+
+/** Returns how well an entry matches a search: 0 if it does not. */
+export function rankOf(search: Search, entry: FilterInput, choice: Choice | undefined): number {
+  return scoreOf(search, (field) => candidates(field, entry, choice));
 }
 
 export type SortValue = string | number | boolean | null;

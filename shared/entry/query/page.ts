@@ -8,76 +8,20 @@ import { type IndexEntry, readPage } from "../index/scan.ts";
 import { type Position, positionAt, refusedCursor } from "../model/cursor.ts";
 import { aggregatePage } from "./aggregate-page.ts";
 import { type Candidates, candidatesOf, hasIndex, idsTellTime, tooBroad } from "./candidates.ts";
-import { cut, endedEarly, fitting, type ListPage, positionIn, signatureOf } from "./cut.ts";
+import { cut, fitting, type ListPage, positionIn, signatureOf } from "./cut.ts";
 import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
 import { type ListStep, scanAll, scanByValue, scanKnown } from "./list-scan.ts";
-import { CHUNK, type Collection, eachMatch, type Match, readAll, readMatching } from "./matching.ts";
+import { type Collection, eachMatch, type Match, readAll } from "./matching.ts";
 import { orderedPlan } from "./ordered.ts";
-import { BY_CREATION } from "./parameters.ts";
+import { pageOfSteps, wholePage } from "./page-steps.ts";
+import { BY_CREATION, type Search, searchOf } from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 import { hasOtherRange } from "./ranges.ts";
+import { isRankedPosition, rankedPlan } from "./ranked.ts";
 
 const PASSED = 2000;
 
-interface StepLimits {
-  most?: number;
-  known?: boolean;
-  repeats?: boolean;
-}
-
-/**
- * Reads entries in order of creation until the page is full. Ends the page early after as many entries as the budget
- * allows.
- * @param options.most the result is undefined if reading this many entries does not fill the page
- * @param options.known whether the scan yields all entries at once
- * @param options.repeats whether the list itself drops entries that the scan yields twice
- */
-async function pageOfSteps<T>(
-  deps: Pick<Deps, "config">,
-  list: Collection<T>,
-  query: ListQuery,
-  scan: AsyncGenerator<ListStep[]>,
-  signed: string,
-  { most = Number.POSITIVE_INFINITY, known = false, repeats = false }: StepLimits = {},
-): Promise<ListPage<T> | undefined> {
-  const found: Match<T>[] = [];
-  const positions = new Map<IndexEntry, Position>();
-  const wanted = query.limit + 1;
-  const full = () => fitting(list, query.limit, found) < found.length;
-  const limit = Math.min(most, list.budget.entries);
-  let read = 0;
-  let reached: Position | undefined;
-  let size = known || query.conditions.length === 0 ? wanted : CHUNK;
-  // An entry that was purged and created again with the same id is in the list twice.
-  const seen = new Set<string>();
-  for await (const steps of scan) {
-    const window = repeats ? steps : steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
-    for (let at = 0; at < window.length && !full(); size = CHUNK) {
-      if (read >= limit && reached !== undefined) {
-        if (!known && most <= limit) return undefined;
-        return endedEarly(deps, list, found, reached, signed);
-      }
-      const chunk = window.slice(at, at + Math.min(size, limit - read));
-      for (const { place, position } of chunk) positions.set(place, position);
-      const next = await readMatching(
-        list,
-        query,
-        chunk.map(({ place }) => place),
-      );
-      found.push(...next.found);
-      read += next.read;
-      at += next.read;
-      reached = window[at - 1]?.position;
-      if (full() || reached === undefined || (known && at === window.length)) continue;
-      const cutOff = (next.read < chunk.length && found.length > 0) || list.budget.over;
-      if (cutOff) return endedEarly(deps, list, found, reached, signed);
-    }
-    if (full()) break;
-  }
-  const position = ({ place }: Match<T>): Position =>
-    positions.get(place) ?? positionAt("index", { seq: place.seq });
-  return cut(list, found, query.limit, position, signed);
-}
+const NEWEST = { ...BY_CREATION, descending: true };
 
 interface RankedFound<T> extends Match<T> {
   rank: SortPosition;
@@ -146,7 +90,9 @@ async function pageInSortOrder<T>(
     const limits = { repeats: true, ...(most === undefined ? {} : { most }) };
     return pageOfSteps(deps, plan.list, plan.query, plan.steps, signed, limits);
   };
-  const narrows = schema !== undefined && (hasIndex(query.conditions) || hasOtherRange(query));
+  const narrows =
+    schema !== undefined &&
+    (hasIndex(query.conditions) || hasOtherRange(query) || searchOf(query.conditions) !== undefined);
   const page = await walk(narrows ? TRIED : undefined);
   if (page !== undefined) return page;
   tally.visible = 0;
@@ -159,6 +105,24 @@ async function pageInSortOrder<T>(
   tally.by = plan.by;
   tally.candidates = plan.places.length;
   return pageOfSorted(deps, list, query, after, signed, plan.places);
+}
+
+/** Reads a page in the order of a search. Without a usable index, the newest entries come first. */
+async function pageByRank<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  search: Search,
+  after: Position | undefined,
+  signed: string,
+): Promise<ListPage<T>> {
+  const isRanked = isRankedPosition(after);
+  const plan =
+    isRanked || after === undefined ? await rankedPlan(deps, list, query, search, after) : undefined;
+  if (plan !== undefined)
+    return wholePage(deps, plan.list, plan.query, plan.steps, signed, { repeats: true });
+  if (isRanked) throw refusedCursor();
+  return pageInOrder(deps, list, { ...query, sort: [NEWEST] }, after, signed);
 }
 
 /**
@@ -197,11 +161,8 @@ async function pageInOrder<T>(
   signed: string,
 ): Promise<ListPage<T>> {
   const { schema, tally } = list;
-  const pageOf = async (steps: AsyncGenerator<ListStep[]>, known = false) => {
-    const page = await pageOfSteps(deps, list, query, steps, signed, { known });
-    if (page === undefined) throw new Error("A page without its own limit must not end without a result.");
-    return page;
-  };
+  const pageOf = (steps: AsyncGenerator<ListStep[]>, known = false) =>
+    wholePage(deps, list, query, steps, signed, { known });
   if (list.places !== undefined) return pageOf(scanKnown(list.places, query, after, "index"), true);
   const ofSet = after?.kind === "set" || after?.kind === "sorted";
   const ofIndex = ofSet || after?.kind === "value";
@@ -260,11 +221,16 @@ export async function readListPage<T>(
     const { aggregation } = query;
     if (aggregation !== undefined) return aggregatePage(deps, list, query, aggregation, { after, signed });
     const total = () => (query.count ? countOf(deps, listWith(budget()), query) : {});
-    if (creationOrder(query) === undefined) {
+    const search = searchOf(query.conditions);
+    const byRank = search !== undefined && query.sort.length === 0;
+    if (!byRank && creationOrder(query) === undefined) {
       const page = await pageInSortOrder(deps, list, query, after, signed);
       return page.total === undefined ? { ...page, ...(await total()) } : page;
     }
-    const [page, counted] = await Promise.all([pageInOrder(deps, list, query, after, signed), total()]);
+    const first = byRank
+      ? pageByRank(deps, list, query, search, after, signed)
+      : pageInOrder(deps, list, query, after, signed);
+    const [page, counted] = await Promise.all([first, total()]);
     return { ...page, ...counted };
   };
   const page = await read();

@@ -17,6 +17,8 @@ export const QUERY_LIMITS = {
   values: 100,
   /** Maximum characters of a value in a filter. */
   text: 1_000,
+  /** Maximum characters of a search. */
+  search: 200,
 } as const;
 
 /** Names of the properties that every entry has, such as `id`. Fields cannot have these names. */
@@ -41,16 +43,38 @@ export interface Group {
   of: Where[];
 }
 
-/** A condition or a group of conditions. All members of a list must hold. */
-export type Where = Condition | Group;
+/**
+ * The parameter `search`. An entry must have all words in the fields. The last one may also be the beginning of a word.
+ * Without words, no entry matches.
+ */
+export interface Search {
+  words: string[];
+  /** The fields with `search: true` that filters may use. */
+  fields: readonly CompiledField[];
+}
+
+/** A condition, a search, or a group. All members of a list must hold. */
+export type Where = Condition | Search | Group;
 
 export function isGroup(where: Where): where is Group {
   return "join" in where;
 }
 
-/** Returns the single conditions of a tree. */
+export function isSearch(where: Where): where is Search {
+  return "words" in where;
+}
+
+/** Returns the search of a query. Groups contain none. */
+export function searchOf(conditions: readonly Where[]): Search | undefined {
+  return conditions.find(isSearch);
+}
+
+/** Returns the single conditions of a tree, without a search. */
 export function conditionsIn(all: readonly Where[]): Condition[] {
-  return all.flatMap((where) => (isGroup(where) ? conditionsIn(where.of) : [where]));
+  return all.flatMap((where) => {
+    if (isGroup(where)) return conditionsIn(where.of);
+    return isSearch(where) ? [] : [where];
+  });
 }
 
 export interface SortKey {

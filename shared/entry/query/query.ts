@@ -6,6 +6,7 @@ import { isLocale, isMarket } from "../model/localize.ts";
 import { type Aggregation, aggregateName, readAggregation } from "./aggregate.ts";
 import { FILTER_LIMITS, filterPath, readFilters } from "./groups.ts";
 import { isProperty, PROPERTIES, readSort, type SortKey, type Where } from "./parameters.ts";
+import { readSearch } from "./search.ts";
 
 /** Default and maximum page size of lists. */
 export const PAGE_SIZE = { default: 50, max: 200 } as const;
@@ -38,6 +39,7 @@ export const LIST_PARAMETERS = [
   "count",
   "explain",
   "group",
+  "search",
 ] as const;
 const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
@@ -181,11 +183,11 @@ export function parseListQuery(
   if (filters.size > most)
     reader.fault("filter", "too_many", `must not be given more than ${most} times in one query`);
   const conditions = readFilters(reader, [...filters].slice(0, most));
-  const { limit, cursor, sort, fields, expand, count, explain } = Object.fromEntries(values);
+  const { limit, cursor, sort, fields, expand, count, explain, search } = Object.fromEntries(values);
   const query: ListQuery = {
     limit: limit === undefined ? PAGE_SIZE.default : reader.number("limit", limit, PAGE_SIZE.max),
     cursor,
-    conditions,
+    conditions: search === undefined ? conditions : [...conditions, ...readSearch(reader, search)],
     sort: sort === undefined ? [] : readSort(reader, sort),
     fields: fields === undefined ? undefined : reader.fields(fields),
     expand: expand === undefined ? [] : reader.expand(expand),

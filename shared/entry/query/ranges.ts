@@ -10,11 +10,16 @@ import { type OpenedIndex, openIndex } from "../ordered/open.ts";
 import { compareValues, type OrderedField } from "../ordered/pages.ts";
 import { type Edge, pairsBetween, type Range, scanOrdered } from "../ordered/scan.ts";
 import { tendIndex } from "../ordered/upkeep.ts";
-import { type Condition, isGroup, type SortKey, type Where } from "./parameters.ts";
+import { type Condition, isGroup, isSearch, type SortKey, type Where } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 
 /** What a list needs to know about the definition to use ordered indexes. */
 export type OrderedContext = Pick<OrbContext, "orb" | "fence" | "pending">;
+
+/** Returns whether the indexes of a schema still miss entries. */
+export function isWaiting({ home }: CompiledSchema, { pending }: OrderedContext): boolean {
+  return pending?.some((one) => homeKey(one) === homeKey(home)) === true;
+}
 
 /** Returns an ordered index of a list's schema, if it is complete. */
 export function orderedIndexOf(
@@ -23,8 +28,7 @@ export function orderedIndexOf(
   field: CompiledField | undefined,
 ): OrderedField | undefined {
   if (schema === undefined || context === undefined || field?.ordered !== true) return undefined;
-  const waits = context.pending?.some((home) => homeKey(home) === homeKey(schema.home)) === true;
-  return waits ? undefined : { orb: schema.orb, ...schema.home, field: field.name };
+  return isWaiting(schema, context) ? undefined : { orb: schema.orb, ...schema.home, field: field.name };
 }
 
 export function fieldOf({ subject }: Pick<SortKey, "subject">): CompiledField | undefined {
@@ -91,7 +95,7 @@ export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
   let range: Range = {};
   let narrows = false;
   for (const condition of conditions) {
-    if (isGroup(condition) || fieldOf(condition)?.name !== field.name) continue;
+    if (isGroup(condition) || isSearch(condition) || fieldOf(condition)?.name !== field.name) continue;
     const one = rangeOf(field, condition);
     if (one === undefined) continue;
     narrows = true;
@@ -104,7 +108,11 @@ export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
 /** Returns whether a condition is on a field with an ordered index, other than the one that the list is sorted by. */
 export function hasOtherRange({ conditions, sort: [key] }: Pick<ListQuery, "conditions" | "sort">): boolean {
   return conditions.some(
-    (one) => !isGroup(one) && fieldOf(one)?.ordered === true && one.subject.name !== key?.subject.name,
+    (one) =>
+      !isGroup(one) &&
+      !isSearch(one) &&
+      fieldOf(one)?.ordered === true &&
+      one.subject.name !== key?.subject.name,
   );
 }
 

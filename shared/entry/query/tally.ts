@@ -5,7 +5,7 @@ export interface Explanation {
   index: Found["index"];
   /** Fields whose index was used. */
   fields: string[];
-  order: "creation" | "memory" | "index";
+  order: "creation" | "memory" | "index" | "rank";
   /** Number of entries that the index named. Null if they were read in order until the page was full. */
   candidates: number | null;
   read: number;

@@ -15,6 +15,8 @@ import { retryOnConflict } from "./retry.ts";
 
 /** Maximum index keys in one atomic batch. Each key needs at most three messages, and a batch holds 1,000. */
 const GROUP = 300;
+/** Characters of the words that one batch writes. */
+const WORDS_SIZE = 1024 * 1024;
 
 /** An index key that an entry needs but that its index does not have yet. */
 export interface MissingKey {
@@ -73,6 +75,33 @@ export async function backfillKeys(
     await retryByHalves(run, await backfillEach(run, missing.slice(i, i + GROUP)));
   }
   return run.result;
+}
+
+/** Writes missing words of entries, one message for each entry. Returns the number of messages. */
+export async function backfillWords(
+  { store }: Pick<Deps, "store">,
+  { orb }: OrbContext,
+  missing: readonly MissingKey[],
+): Promise<number> {
+  const messages = [...Map.groupBy(missing, ({ address }) => address.id).values()].flatMap((some) =>
+    some[0] === undefined
+      ? []
+      : keyMessages(some[0].address, { adds: some.map(({ key }) => key), frees: [] }),
+  );
+  let batch: Append[] = [];
+  let size = 0;
+  const write = async () => {
+    if (batch.length > 0) await store.batch(streams.orb(orb), batch);
+    batch = [];
+    size = 0;
+  };
+  for (const message of messages) {
+    batch.push(message);
+    size += message.data.length;
+    if (batch.length >= GROUP || size >= WORDS_SIZE) await write();
+  }
+  await write();
+  return messages.length;
 }
 
 async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<MissingKey[]> {

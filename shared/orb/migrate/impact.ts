@@ -224,9 +224,12 @@ function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
     const old = before.byHome.get(homeKey(schema.home));
     const changed = [...schema.fields.values()].some((field) => {
       const was = old?.fields.get(field.name);
-      const special = field.indexed || field.ordered || field.unique || field.target !== undefined;
+      const special =
+        field.indexed || field.ordered || field.searched || field.unique || field.target !== undefined;
       if (!special || was === undefined) return special;
-      return was.indexed !== field.indexed || was.ordered !== field.ordered || was.unique !== field.unique;
+      return (["indexed", "ordered", "searched", "unique"] as const).some(
+        (kind) => was[kind] !== field[kind],
+      );
     });
     return changed;
   });

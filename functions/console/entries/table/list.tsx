@@ -174,7 +174,7 @@ export function List({
     return [...found].sort();
   };
 
-  const filtered = view.filters.length > 0 || view.status !== undefined;
+  const filtered = view.filters.length > 0 || view.search !== undefined || view.status !== undefined;
   const empty = rows.known === 0 && rows.ended;
   return (
     <div class="entries">
@@ -205,7 +205,7 @@ export function List({
         <Nothing
           {...{ filtered, base }}
           create={rights.create}
-          clear={() => change({ filters: [], status: undefined })}
+          clear={() => change({ filters: [], search: undefined, status: undefined })}
         />
       ) : rows.known === 0 && rows.error !== undefined ? null : (
         <Grid

@@ -40,7 +40,7 @@ export function Toolbar({
     <div class="grid-tools">
       <Views {...{ table, query, onOpen }} />
       <div class="tool-row">
-        <Search {...{ schema, view }} onChange={(filters) => change({ filters }, true)} />
+        <Search {...{ schema, view }} onChange={(part) => change(part, true)} />
         {managed ? (
           <select
             class="variant"

@@ -71,7 +71,7 @@ export function Trouble({
             <Button onClick={() => change({ sort: NEWEST })}>{t("table.sortNewest")}</Button>
           )}
           {view.filters.length === 0 && view.status === undefined ? null : (
-            <Button onClick={() => change({ filters: [], status: undefined })}>
+            <Button onClick={() => change({ filters: [], search: undefined, status: undefined })}>
               {t("table.clearFilters")}
             </Button>
           )}
@@ -82,8 +82,8 @@ export function Trouble({
   const asked = isProblem(error) && error.status >= 400 && error.status < 500;
   return (
     <ProblemBox error={error} retry={retry}>
-      {asked && (view.filters.length > 0 || view.sort !== NEWEST) ? (
-        <Button onClick={() => change({ filters: [], sort: NEWEST, status: undefined })}>
+      {asked && (view.filters.length > 0 || view.search !== undefined || view.sort !== NEWEST) ? (
+        <Button onClick={() => change({ filters: [], search: undefined, sort: NEWEST, status: undefined })}>
           {t("table.clearFilters")}
         </Button>
       ) : null}

@@ -231,6 +231,12 @@ const ATTRIBUTES = {
         rules(owner)?.orderable === true &&
         ["list", "translatable", "marketSpecific", "sensitive"].every((flag) => owner.object[flag] !== true),
     },
+    {
+      name: "search",
+      control: "flag",
+      half: true,
+      when: (owner) => rules(owner)?.searchable === true && owner.object.sensitive !== true,
+    },
     limit("min", "value"),
     limit("max", "value"),
     limit("min", "length", "minLength"),

@@ -16,6 +16,8 @@ export interface Filter {
 
 export interface View {
   filters: readonly Filter[];
+  /** Words that the entries contain. */
+  search: string | undefined;
   status: Status | undefined;
   /** Name of a column, with `-` in front for descending. */
   sort: string;
@@ -39,6 +41,7 @@ export function readView(query: URLSearchParams): View {
   }
   return {
     filters,
+    search: query.get("search") ?? undefined,
     status: STATUSES.find((status) => status === query.get("status")),
     sort: query.get("sort") ?? NEWEST,
     locale: query.get("locale") ?? undefined,
@@ -47,8 +50,9 @@ export function readView(query: URLSearchParams): View {
   };
 }
 
-function addConditions(query: URLSearchParams, { filters, status, sort }: View): void {
+function addConditions(query: URLSearchParams, { filters, search, status, sort }: View): void {
   for (const { name, op, value } of filters) query.append(`filter[${name}][${op}]`, value);
+  if (search !== undefined) query.set("search", search);
   if (status !== undefined) query.set("status", status);
   if (sort !== NEWEST) query.set("sort", sort);
 }
@@ -69,7 +73,8 @@ export function writeView(view: View): string {
 export function conditionsOf(view: View): URLSearchParams {
   const query = new URLSearchParams();
   addConditions(query, view);
-  query.set("sort", view.sort);
+  // Without an order of its own, a search begins with the best matches.
+  if (view.search === undefined) query.set("sort", view.sort);
   return query;
 }
 

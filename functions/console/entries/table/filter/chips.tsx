@@ -20,7 +20,7 @@ import { TargetName } from "./reference-pick.tsx";
 /** Debounce of the search in milliseconds. */
 const PAUSE = 250;
 
-/** Searches the field that names entries, while the user types. */
+/** Searches while the user types: for words in the fields that have them indexed, else in the field that names entries. */
 export function Search({
   schema,
   view,
@@ -28,23 +28,30 @@ export function Search({
 }: {
   schema: SchemaModel;
   view: View;
-  onChange: (filters: readonly Filter[]) => void;
+  onChange: (part: Pick<View, "search"> | Pick<View, "filters">) => void;
 }) {
   const title = titleField(schema);
+  const byWords = schema.fields.some(({ search }) => search === true);
   const isSearch = ({ name, op }: Filter) => name === title?.name && op === "contains";
-  const current = view.filters.find(isSearch)?.value ?? "";
+  const current = (byWords ? view.search : view.filters.find(isSearch)?.value) ?? "";
   const [text, setText] = useState(current);
   useEffect(() => setText(current), [current]);
   useEffect(() => {
-    if (text === current || title === undefined) return undefined;
+    if (text === current || (title === undefined && !byWords)) return undefined;
     const timer = setTimeout(() => {
+      if (byWords || title === undefined) {
+        onChange({ search: text === "" ? undefined : text });
+        return;
+      }
       const others = view.filters.filter((filter) => !isSearch(filter));
-      onChange(text === "" ? others : [...others, { name: title.name, op: "contains", value: text }]);
+      const filter: Filter = { name: title.name, op: "contains", value: text };
+      onChange({ filters: text === "" ? others : [...others, filter] });
     }, PAUSE);
     return () => clearTimeout(timer);
   }, [text]);
-  if (title === undefined || !opsOf(title).includes("contains")) return null;
-  const label = t("table.search", { field: labelOf(title) });
+  if (!byWords && (title === undefined || !opsOf(title).includes("contains"))) return null;
+  const label =
+    byWords || title === undefined ? t("table.searchWords") : t("table.search", { field: labelOf(title) });
   return (
     <div class="grid-search">
       <Icon name="search" />

@@ -1,0 +1,71 @@
+/** Common parts of compactions: read changes from the log of an index, and replace its root. */
+import type { Fence } from "../../definition/live-orb.ts";
+import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { Deps } from "../../deps.ts";
+import { LOG_START, streams, subjects } from "../../store/subjects.ts";
+import type { Append, Store, StoredMessage } from "../../store/types.ts";
+import { GONE_SECONDS } from "../model/messages.ts";
+import { changeIn } from "../model/ordered-value.ts";
+import { lost } from "./lost.ts";
+import { type OrderedField, type Pair, pairKey } from "./pages.ts";
+
+/**
+ * Returns the pairs that changes in a log added to an index, and the pairs that their entries have lost.
+ * @param upTo position in the log up to which the index includes it
+ */
+export async function changesOf(
+  store: Store,
+  index: OrderedField,
+  upTo: number,
+  messages: readonly StoredMessage[],
+): Promise<{ added: Pair[]; gone: Pair[] }> {
+  const added = new Map<string, { pair: Pair; seq: number }>();
+  const dropped = new Map<string, { pair: Pair; seq: number }>();
+  for (const message of messages) {
+    const { seq } = message;
+    const { id, adds, drops } = changeIn(message.json());
+    for (const value of drops) dropped.set(pairKey({ value, id }), { pair: { value, id }, seq });
+    for (const value of adds) added.set(pairKey({ value, id }), { pair: { value, id }, seq });
+  }
+  const drops = [...dropped].map(([key, drop]) => ({ ...drop, since: added.get(key)?.seq ?? upTo }));
+  return { added: [...added.values()].map(({ pair }) => pair), gone: await lost(store, index, drops) };
+}
+
+/**
+ * Writes a root and pages in one batch.
+ * @param seq sequence of the root that they replace, 0 if there is none
+ * @returns the sequence of the new root
+ * @throws Conflict if the root or the definition changed
+ */
+export function writeRoot(
+  { deps, index, fence }: { deps: Pick<Deps, "store">; index: OrderedField; fence: Fence | undefined },
+  seq: number,
+  messages: readonly Append[],
+  root: { upTo: number; body: string },
+): Promise<number> {
+  const { orb } = index;
+  const guard: Append = {
+    subject: subjects.guard(orb, "order", 0),
+    data: "",
+    ttl: GONE_SECONDS,
+    expect: fenceGuard(orb, fence),
+  };
+  const next: Append = {
+    subject: subjects.orderedRoot(index, index.field),
+    data: root.body,
+    rollup: true,
+    expect: { seq },
+    headers: { [LOG_START]: String(root.upTo) },
+  };
+  return deps.store.batch(streams.orb(orb), [guard, ...messages, next]);
+}
+
+/** Returns messages that remove pages which a new root no longer has. */
+export function freedPages(index: OrderedField, names: readonly string[]): Append[] {
+  return names.map((name) => ({
+    subject: subjects.orderedPage(index, index.field, name),
+    data: "",
+    rollup: true,
+    ttl: GONE_SECONDS,
+  }));
+}

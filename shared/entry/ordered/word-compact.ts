@@ -1,0 +1,247 @@
+/**
+ * Compaction of a word index: takes changes from the log into a new run, and merges runs.
+ *
+ * Each step writes pages and the root in one atomic batch, which expects the root that the step has read. So of two
+ * compactions at the same time, one has no effect, and a compaction that breaks off leaves nothing behind.
+ */
+import { streams, subjects } from "../../store/subjects.ts";
+import { type Append, Conflict, type StoredMessage } from "../../store/types.ts";
+import { readPage } from "../index/scan.ts";
+import { changeIn } from "../model/ordered-value.ts";
+import { nullIfMissing } from "../model/resolve.ts";
+import { changesOf, freedPages, writeRoot } from "./changes.ts";
+import type { Compaction } from "./compact.ts";
+import { comparePairs, type Pair, pairKey } from "./pages.ts";
+import { PageGone } from "./scan.ts";
+import {
+  countOf,
+  type Posting,
+  postingsIn,
+  type Run,
+  sortedPostings,
+  type WordRoot,
+  wordPageBody,
+  wordRootBody,
+  wordRoots,
+} from "./word-runs.ts";
+import { readWordPages } from "./word-scan.ts";
+
+export interface WordLimits {
+  /** Terms that one compaction takes from the log. It takes at least one change. */
+  terms: number;
+  /** Postings of a page. */
+  page: number;
+  /** Included changes that stay in the log, before it is shortened. */
+  dead: number;
+  /** Postings of the smallest runs. Runs of a level have up to four times as many as those of the one below. */
+  level: number;
+  /** Steps of merges that one compaction makes. */
+  merges: number;
+  /** Pages that one step of a merge reads. It reads at least one of each run. */
+  step: number;
+}
+
+export const WORD_LIMITS: WordLimits = {
+  terms: 30_000,
+  page: 4_000,
+  dead: 1_000,
+  level: 1_000,
+  merges: 8,
+  step: 24,
+};
+
+export interface WordCompaction extends Omit<Compaction, "limits"> {
+  limits: WordLimits;
+}
+
+/** Runs of similar size that are merged into one. */
+const FAN_IN = 4;
+/** Changes of one read of the log. */
+const LOG_READ = 500;
+
+interface CurrentWords {
+  root: WordRoot;
+  seq: number;
+}
+
+async function readLog({ deps, index, limits }: WordCompaction, upTo: number): Promise<StoredMessage[]> {
+  const log = subjects.orderedLog(index, index.field);
+  const messages: StoredMessage[] = [];
+  for (let terms = 0, fromSeq = upTo + 1; terms < limits.terms; ) {
+    const page = await readPage(deps.store, index.orb, log, { fromSeq, limit: LOG_READ });
+    for (const message of page.messages) {
+      if (terms >= limits.terms) return messages;
+      const { adds, drops } = changeIn(message.json());
+      terms += adds.length + drops.length;
+      messages.push(message);
+    }
+    const last = page.messages.at(-1);
+    if (last === undefined || page.pending === 0) break;
+    fromSeq = last.seq + 1;
+  }
+  return messages;
+}
+
+/**
+ * Takes changes from the log into a new run, and merges some runs.
+ * @returns the number of changes that it took, 0 if the log has fewer than `least`
+ * @throws Conflict if another compaction or another definition came first
+ */
+export async function compactWords(compaction: WordCompaction, least: number): Promise<number> {
+  const { deps, index, limits } = compaction;
+  const { store } = deps;
+  const stream = streams.orb(index.orb);
+  const message = await nullIfMissing(store.get(stream, subjects.orderedRoot(index, index.field)));
+  const current: CurrentWords = { root: wordRoots.parsed(message), seq: message?.seq ?? 0 };
+  const { root } = current;
+  const messages = await readLog(compaction, root.upTo);
+  const last = messages.at(-1);
+  if (last === undefined || messages.length < least) return 0;
+  const { added, gone } = await changesOf(store, index, root.upTo, messages);
+  const postings = sortedPostings([
+    ...added.map(({ value, id }): Posting => ({ value: String(value), id })),
+    ...gone.map(({ value, id }): Posting => ({ value: String(value), id, gone: true })),
+  ]);
+  const shortens = root.dead >= limits.dead;
+  const { run, pages } = written(compaction, current, postings);
+  const { merge } = root;
+  await replaceRoot(compaction, current, pages, {
+    ...root,
+    upTo: last.seq,
+    dead: (shortens ? 0 : root.dead) + messages.length,
+    ...(run.length === 0
+      ? {}
+      : {
+          runs: [run, ...root.runs],
+          merge: merge === undefined ? undefined : { ...merge, at: merge.at + 1 },
+        }),
+  });
+  // Readers of the root check that the log still has the last change that the root includes. So keep that one.
+  if (shortens) await store.purge(stream, subjects.orderedLog(index, index.field), { beforeSeq: last.seq });
+  for (let step = 0; step < limits.merges && (await mergeStep(compaction, current)); step++);
+  return messages.length;
+}
+
+/** Returns a run with the given postings, and the messages with its pages. */
+function written(
+  { index, limits }: WordCompaction,
+  { root }: CurrentWords,
+  postings: readonly Posting[],
+): { run: Run; pages: Append[] } {
+  const total = root.runs.reduce((sum, run) => sum + countOf(run), 0);
+  const count = Math.ceil(postings.length / Math.max(limits.page, Math.ceil(Math.sqrt(total))));
+  const run: Run = [];
+  const pages: Append[] = [];
+  for (let at = 0; at < count; at++) {
+    const from = Math.round((at * postings.length) / count);
+    const part = postings.slice(from, Math.round(((at + 1) * postings.length) / count));
+    const [first] = part;
+    if (first === undefined) continue;
+    const name = crypto.randomUUID();
+    pages.push({ subject: subjects.orderedPage(index, index.field, name), data: wordPageBody(part) });
+    run.push({ name, pairs: part.length, first: { value: first.value, id: first.id } });
+  }
+  return { run, pages };
+}
+
+/** Returns how many of the newest runs to merge: those of a level that has enough of them, and all smaller ones. */
+function mergeable(runs: readonly Run[], { level, step }: WordLimits): number {
+  const levelOf = (run: Run) => Math.max(0, Math.floor(Math.log(countOf(run) / level) / Math.log(FAN_IN)));
+  const levels = runs.map(levelOf);
+  for (let most = 0; most <= Math.max(0, ...levels); most++) {
+    const larger = levels.findIndex((one) => one > most);
+    const count = Math.min(larger < 0 ? runs.length : larger, step);
+    if (count >= FAN_IN) return count;
+  }
+  return 0;
+}
+
+const START: Pair = { value: null, id: "" };
+
+/** Merges a part of some runs. Returns false if there is nothing to merge. */
+async function mergeStep(compaction: WordCompaction, current: CurrentWords): Promise<boolean> {
+  const { limits, index } = compaction;
+  let { runs, merge } = current.root;
+  if (merge === undefined) {
+    const inputs = mergeable(runs, limits);
+    if (inputs === 0) return false;
+    merge = { at: 0, inputs, done: START };
+    runs = [[], ...runs];
+  }
+  const { at, done } = merge;
+  const end = at + 1 + merge.inputs;
+  const inputs = runs.slice(at + 1, end);
+  const each = Math.max(1, Math.floor(limits.step / inputs.length));
+  const windows = await readWindows(compaction, inputs, each);
+  const bound = inputs
+    .flatMap((run, number) => (run.length > each ? (windows[number]?.at(-1)?.at(-1) ?? []) : []))
+    .sort(comparePairs)[0];
+  const isWithin = (posting: Posting) => bound === undefined || comparePairs(posting, bound) <= 0;
+  const merged = new Map<string, Posting>();
+  for (const posting of windows.flat(2)) {
+    if (!isWithin(posting) || comparePairs(posting, done) <= 0) continue;
+    const key = pairKey(posting);
+    if (!merged.has(key)) merged.set(key, posting);
+  }
+  // Below the oldest run there is nothing that a lost word could hide.
+  const isOldest = end === runs.length;
+  const kept = [...merged.values()].filter(({ gone }) => !(isOldest && gone === true)).sort(comparePairs);
+  const { run, pages } = written(compaction, current, kept);
+  const freed: string[] = [];
+  const rest = inputs.map((input, number) =>
+    input.filter(({ name }, page) => {
+      const last = windows[number]?.[page]?.at(-1);
+      const isDone = last !== undefined && isWithin(last);
+      if (isDone) freed.push(name);
+      return !isDone;
+    }),
+  );
+  const result = [...(runs[at] ?? []), ...run];
+  const isLast = bound === undefined;
+  const between = isLast ? [result].filter(({ length }) => length > 0) : [result, ...rest];
+  await replaceRoot(compaction, current, [...pages, ...freedPages(index, freed)], {
+    ...current.root,
+    runs: [...runs.slice(0, at), ...between, ...runs.slice(end)],
+    merge: isLast ? undefined : { ...merge, done: { value: bound.value, id: bound.id } },
+  });
+  return true;
+}
+
+/** Reads the first pages of each run. */
+async function readWindows(
+  { deps, index }: WordCompaction,
+  runs: readonly Run[],
+  each: number,
+): Promise<Posting[][][]> {
+  const names = runs.map((run) => run.slice(0, each).map(({ name }) => name));
+  try {
+    const pages = await readWordPages(deps.store, index, names.flat(), "leader");
+    return names.map((some) => some.map((name) => postingsIn(pages.get(name) ?? [])));
+  } catch (error) {
+    // Another compaction has replaced the page.
+    throw error instanceof PageGone ? new Conflict() : error;
+  }
+}
+
+/** Writes a root and pages in one batch. Updates `current`. @throws Conflict if the root or the definition changed */
+async function replaceRoot(
+  compaction: WordCompaction,
+  current: CurrentWords,
+  messages: readonly Append[],
+  root: WordRoot,
+): Promise<void> {
+  const next = { upTo: root.upTo, body: wordRootBody(root) };
+  current.seq = await writeRoot(compaction, current.seq, messages, next);
+  current.root = root;
+}
+
+/** Compacts a word index until its log is short. Returns false if another compaction is under way. */
+export async function compactWordsFully(compaction: WordCompaction): Promise<boolean> {
+  try {
+    while ((await compactWords(compaction, 1)) > 0);
+    return true;
+  } catch (error) {
+    if (error instanceof Conflict) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * The word index of a schema lists its entries by the words of their texts: postings of term and id. Its log is that of
+ * an ordered index. Compactions write the postings of the log as a sorted run of pages, and merge runs of similar size.
+ * The words of a text are spread over the whole index, so with one sorted list each text would replace almost all pages.
+ *
+ * A posting is a hint. An entry may have lost the word by now, so readers compare each candidate with its entry.
+ */
+import type { StoredMessage } from "../../store/types.ts";
+import { RootParser } from "./open.ts";
+import { comparePairs, type PagePlace, type Pair, pairKey } from "./pages.ts";
+
+/** The term is in `value`. */
+export interface Posting extends Pair {
+  value: string;
+  /** Whether the entry has lost the word, so that the posting in an older run no longer counts. */
+  gone?: true;
+}
+
+/** Pages in order. Their postings are sorted and do not overlap. */
+export type Run = PagePlace[];
+
+export interface WordRoot {
+  /** Sequence of the last change in the log that is included. 0 if there is no root yet. */
+  upTo: number;
+  /** Number of included changes that are still in the log. */
+  dead: number;
+  /** The newest run is first. */
+  runs: Run[];
+  /** The merge that is under way. */
+  merge: Merge | undefined;
+}
+
+/** A merge of consecutive runs. The run at position `at` is its result so far, and the next ones are merged into it. */
+export interface Merge {
+  at: number;
+  inputs: number;
+  /** Postings up to this one are in the result. Pages of the inputs may contain them still. */
+  done: Pair;
+}
+
+interface StoredWordRoot {
+  v: 1;
+  upTo: number;
+  dead: number;
+  runs: [name: string, postings: number, term: string, id: string][][];
+  merge?: [at: number, inputs: number, term: string, id: string];
+}
+
+/** A term, the ids of its entries, and the ids of those that have lost it. Ids are separated by spaces. */
+export type StoredTerm = [term: string, ids: string, gone?: string];
+
+interface StoredWordPage {
+  v: 1;
+  terms: StoredTerm[];
+}
+
+const EMPTY: WordRoot = { upTo: 0, dead: 0, runs: [], merge: undefined };
+/** Parsed roots that a process keeps. The root of a large index has thousands of pages. */
+const KEPT_ROOTS = 50;
+
+export const wordRoots = new RootParser<WordRoot>(EMPTY, wordRootOf, KEPT_ROOTS);
+
+function wordRootOf(message: StoredMessage): WordRoot {
+  const { upTo, dead, runs, merge } = message.json<StoredWordRoot>();
+  const [at = 0, inputs = 0, value = "", id = ""] = merge ?? [];
+  return {
+    upTo,
+    dead,
+    runs: runs.map((run) =>
+      run.map(([name, pairs, term, first]) => ({ name, pairs, first: { value: term, id: first } })),
+    ),
+    merge: merge === undefined ? undefined : { at, inputs, done: { value, id } },
+  };
+}
+
+export function wordRootBody({ upTo, dead, runs, merge }: WordRoot): string {
+  const stored: StoredWordRoot = {
+    v: 1,
+    upTo,
+    dead,
+    runs: runs.map((run) =>
+      run.map(({ name, pairs, first }) => [name, pairs, String(first.value), first.id]),
+    ),
+    ...(merge === undefined
+      ? {}
+      : { merge: [merge.at, merge.inputs, String(merge.done.value), merge.done.id] }),
+  };
+  return JSON.stringify(stored);
+}
+
+export function wordPageBody(postings: readonly Posting[]): string {
+  const byTerm = Map.groupBy(postings, ({ value }) => value);
+  const terms = [...byTerm].map(([term, some]): StoredTerm => {
+    const idsOf = (gone: boolean) =>
+      some
+        .filter((posting) => (posting.gone === true) === gone)
+        .map(({ id }) => id)
+        .join(" ");
+    const gone = idsOf(true);
+    return gone === "" ? [term, idsOf(false)] : [term, idsOf(false), gone];
+  });
+  const stored: StoredWordPage = { v: 1, terms };
+  return JSON.stringify(stored);
+}
+
+export function termsIn(message: StoredMessage): StoredTerm[] {
+  return message.json<StoredWordPage>().terms;
+}
+
+/** Returns the postings of a page in order. */
+export function postingsIn(page: readonly StoredTerm[]): Posting[] {
+  return page.flatMap(([value, ids, gone = ""]) => {
+    const kept: Posting[] = splitIds(ids).map((id) => ({ value, id }));
+    if (gone === "") return kept;
+    return [...kept, ...splitIds(gone).map((id): Posting => ({ value, id, gone: true }))].sort(comparePairs);
+  });
+}
+
+export function splitIds(ids: string): string[] {
+  return ids === "" ? [] : ids.split(" ");
+}
+
+/** Sorts postings of which a later one replaces an earlier one. */
+export function sortedPostings(postings: Iterable<Posting>): Posting[] {
+  return [...new Map([...postings].map((posting) => [pairKey(posting), posting])).values()].sort(
+    comparePairs,
+  );
+}
+
+export function countOf(run: Run): number {
+  return run.reduce((sum, { pairs }) => sum + pairs, 0);
+}

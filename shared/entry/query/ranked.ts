@@ -1,0 +1,126 @@
+/** Plans of lists in the order of a search: those with the most points first, and the newest ones of them. */
+import type { Deps } from "../../deps.ts";
+import type { IndexEntry } from "../index/scan.ts";
+import { type Position, positionAt } from "../model/cursor.ts";
+import { bySearch, candidatesOf, hasIndex } from "./candidates.ts";
+import { rankOf } from "./filter.ts";
+import type { ListStep } from "./list-scan.ts";
+import type { Collection } from "./matching.ts";
+import { isSearch, type Search } from "./parameters.ts";
+import type { ListQuery } from "./query.ts";
+import { searchIndex } from "./search-index.ts";
+
+/** Entries of one step. What reading them shows about their points is used by the next step. */
+const STEP = 250;
+
+interface RankedPlace extends IndexEntry {
+  points: number;
+}
+
+/** Points of the entries that this request has read. 0 if an entry does not match, or is not visible. */
+type KnownPoints = Map<string, number>;
+
+/** Returns whether a position is one of a ranked list. Positions in other sorted lists have no number there. */
+export function isRankedPosition(position: Position | undefined): boolean {
+  return position?.kind === "sorted" && typeof position.keys[0] === "number";
+}
+
+export interface RankedPlan<T> {
+  /** The list, with each entry only where its points belong. */
+  list: Collection<T>;
+  /** The query without the search. */
+  query: ListQuery;
+  steps: AsyncGenerator<ListStep[]>;
+}
+
+/** Returns how to read a list in the order of a search. Undefined if the index cannot answer. */
+export async function rankedPlan<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  search: Search,
+  after: Position | undefined,
+): Promise<RankedPlan<T> | undefined> {
+  const { schema, context, tally } = list;
+  if (schema === undefined || list.places !== undefined) return undefined;
+  const scores = await searchIndex(deps, schema, context, search);
+  if (scores === undefined) return undefined;
+  const others = query.conditions.filter((condition) => !isSearch(condition));
+  const found = await narrowed(deps, list, others, scores);
+  tally.by = bySearch(search);
+  tally.order = "rank";
+  tally.candidates = found.size;
+  const known: KnownPoints = new Map();
+  return {
+    list: onlyRanked(list, search, known),
+    query: { ...query, conditions: others },
+    steps: stepsOf(found, known, schema.home, after),
+  };
+}
+
+/** Leaves out the entries that an index of the filters does not find. */
+async function narrowed<T>(
+  deps: Deps,
+  { schema, budget }: Collection<T>,
+  conditions: ListQuery["conditions"],
+  scores: ReadonlyMap<string, number>,
+): Promise<ReadonlyMap<string, number>> {
+  if (schema === undefined || scores.size <= STEP || !hasIndex(conditions)) return scores;
+  const plan = await candidatesOf(deps, schema, conditions, { most: budget.entries });
+  if (plan.kind !== "set") return scores;
+  return new Map(
+    plan.places.flatMap(({ id }) => {
+      const points = scores.get(id);
+      return points === undefined ? [] : [[id, points]];
+    }),
+  );
+}
+
+/**
+ * Yields the candidates of each number of points. An entry may have fewer points than the index says, for example
+ * because a word is only in a draft. So candidates with more points are read again, unless their points are known.
+ */
+async function* stepsOf(
+  scores: ReadonlyMap<string, number>,
+  known: KnownPoints,
+  home: Pick<IndexEntry, "type" | "schema">,
+  after: Position | undefined,
+): AsyncGenerator<ListStep[]> {
+  const [last] = after?.keys ?? [];
+  const from = typeof last === "number" ? last : Number.POSITIVE_INFINITY;
+  const ids = [...scores.keys()].sort().reverse();
+  for (let points = Math.min(from, Math.max(0, ...scores.values())); points > 0; points--) {
+    const isNext = (id: string) => {
+      if (points === from && after !== undefined && id >= after.id) return false;
+      return (scores.get(id) ?? 0) >= points && (known.get(id) ?? points) === points;
+    };
+    for (let at = 0; at < ids.length; ) {
+      const step: string[] = [];
+      for (; at < ids.length && step.length < STEP; at++) {
+        const id = ids[at];
+        if (id !== undefined && isNext(id)) step.push(id);
+      }
+      yield step.map((id) => {
+        const place: RankedPlace = { ...home, id, seq: 0, points };
+        return { place, position: positionAt("sorted", { keys: [points], id }) };
+      });
+    }
+  }
+}
+
+/** Returns the list without the entries that have other points than their place. */
+function onlyRanked<T>(list: Collection<T>, search: Search, known: KnownPoints): Collection<T> {
+  const choice = list.localized ? list.choice : undefined;
+  return {
+    ...list,
+    async read(places, maxBytes) {
+      const items = await list.read(places, maxBytes);
+      return items.map((item, at) => {
+        const { id, points } = places[at] as RankedPlace;
+        const found = item === undefined ? 0 : rankOf(search, list.judged(item), choice);
+        known.set(id, found);
+        return found === points ? item : undefined;
+      });
+    },
+  };
+}

@@ -1,0 +1,88 @@
+/** Finds the entries that may match a search in the word index of their schema. */
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Deps } from "../../deps.ts";
+import { WORDS } from "../model/word-keys.ts";
+import type { OrderedField } from "../ordered/pages.ts";
+import { tendIndex } from "../ordered/upkeep.ts";
+import {
+  eachTermIn,
+  type OpenedWords,
+  openWords,
+  postingsBetween,
+  type TermRange,
+} from "../ordered/word-scan.ts";
+import type { Search } from "./parameters.ts";
+import { isWaiting, type OrderedContext } from "./ranges.ts";
+import { BEST_POINTS, pointsOf } from "./search.ts";
+
+/** Maximum postings of a word that are read. A word with more does not narrow the search. */
+export const MOST_POSTINGS = 50_000;
+/** With this few entries left, reading them costs less than reading the postings of further words. */
+const FEW = 200;
+/** Maximum words that are looked up in the index. The entries tell whether they have the others. */
+const MOST_WORDS = 10;
+
+/** Sorts after every character of a word, and after the space before the name of a field. */
+const LAST = "\uffff";
+
+function rangesOf({ words }: Search): TermRange[] {
+  return words.map((word, at) => {
+    const isLast = at === words.length - 1;
+    return { from: `${word} `, to: isLast ? word + LAST : `${word} ${LAST}` };
+  });
+}
+
+/**
+ * Returns the entries that may match a search, and the most points that each can have. Undefined if the index cannot
+ * answer: while it is being built, while its log is too long, or if all words are in too many entries.
+ */
+export async function searchIndex(
+  deps: Deps,
+  schema: CompiledSchema,
+  context: OrderedContext | undefined,
+  search: Search,
+): Promise<Map<string, number> | undefined> {
+  if (search.words.length === 0) return new Map();
+  if (context === undefined || isWaiting(schema, context)) return undefined;
+  const index: OrderedField = { orb: schema.orb, ...schema.home, field: WORDS };
+  const opened = await openWords(deps.store, index);
+  tendIndex(deps, context, index, opened?.logged);
+  return opened === undefined ? undefined : scoresIn(deps, index, opened, search);
+}
+
+async function scoresIn(
+  deps: Deps,
+  index: OrderedField,
+  opened: OpenedWords,
+  search: Search,
+): Promise<Map<string, number> | undefined> {
+  const words = rangesOf(search)
+    .map((range, number) => ({
+      range,
+      length: search.words[number]?.length,
+      count: postingsBetween(opened, range),
+    }))
+    .filter(({ count }) => count <= MOST_POSTINGS)
+    .sort((a, b) => a.count - b.count)
+    .slice(0, MOST_WORDS);
+  const fields = new Map(search.fields.map((field) => [field.name, field]));
+  let scores: Map<string, number> | undefined;
+  let known = 0;
+  for (const { range, length, count } of words) {
+    if (scores !== undefined && scores.size <= FEW && count > scores.size) break;
+    const before: ReadonlyMap<string, number> | undefined = scores;
+    const points = new Map<string, number>();
+    await eachTermIn(deps.store, index, opened, range, (term, ids) => {
+      const space = term.indexOf(" ");
+      const field = fields.get(term.slice(space + 1));
+      if (field === undefined) return;
+      const some = pointsOf(field, space === length);
+      for (const id of ids)
+        if (before?.has(id) !== false && some > (points.get(id) ?? 0)) points.set(id, some);
+    });
+    scores = new Map([...points].map(([id, some]) => [id, some + (before?.get(id) ?? 0)]));
+    known++;
+  }
+  const rest = (search.words.length - known) * BEST_POINTS;
+  return scores === undefined ? undefined : new Map([...scores].map(([id, some]) => [id, some + rest]));
+}

@@ -1,0 +1,65 @@
+/** The parameter `search`: how well the words of an entry match it. */
+import type { CompiledField } from "../../definition/compile.ts";
+import { searchedWords, wordsOf } from "../../kernel/words.ts";
+import { textsOf } from "../model/word-keys.ts";
+import { type ParameterReader, QUERY_LIMITS, type Search } from "./parameters.ts";
+
+/** Parses `search`. Returns nothing if it is invalid. */
+export function readSearch(reader: ParameterReader, text: string): Search[] {
+  const fields = reader.compared?.searched;
+  if (fields === undefined) {
+    reader.fault("search", "needs_schema", "must only be given in lists of one schema");
+    return [];
+  }
+  if (fields.length === 0) {
+    reader.fault(
+      "search",
+      "not_searchable",
+      "is not supported here, because no field of the schema has search: true",
+    );
+    return [];
+  }
+  if ([...text].length > QUERY_LIMITS.search) {
+    reader.fault("search", "too_long", `must have at most ${QUERY_LIMITS.search} characters`);
+    return [];
+  }
+  const words = searchedWords(text);
+  // Only the last word may be the beginning of a word, so it also stays if it is repeated.
+  return [{ words: [...new Set(words.slice(0, -1)), ...words.slice(-1)], fields }];
+}
+
+/** Points of a word, by the type of the field that contains it. The beginning of a word has fewer than a whole one. */
+const POINTS = { string: { whole: 4, beginning: 2 }, text: { whole: 3, beginning: 1 } } as const;
+
+/** Maximum points of a word. */
+export const BEST_POINTS = POINTS.string.whole;
+
+export function pointsOf({ definition }: CompiledField, isWhole: boolean): number {
+  const { whole, beginning } = definition.type === "text" ? POINTS.text : POINTS.string;
+  return isWhole ? whole : beginning;
+}
+
+/**
+ * Returns the points of an entry: for each word those of the best field. 0 if a word is missing, or if the search has
+ * no words. Uses only values that the caller sees, so the order of a list reveals nothing else.
+ * @param valuesOf returns the values of a field that the caller sees
+ */
+export function scoreOf({ words, fields }: Search, valuesOf: (field: CompiledField) => unknown[]): number {
+  const found = fields.map((field) => ({
+    field,
+    words: valuesOf(field).map((value) => wordsOf(textsOf(value).join("\n"))),
+  }));
+  let score = 0;
+  for (const [at, word] of words.entries()) {
+    const isLast = at === words.length - 1;
+    const points = found.map(({ field, words: all }) => {
+      if (all.some((some) => some.has(word))) return pointsOf(field, true);
+      const begins = isLast && all.some((some) => [...some].some((one) => one.startsWith(word)));
+      return begins ? pointsOf(field, false) : 0;
+    });
+    const best = Math.max(0, ...points);
+    if (best === 0) return 0;
+    score += best;
+  }
+  return score;
+}

@@ -1,0 +1,83 @@
+/** Splits texts into the words that a search compares. */
+
+/** Maximum different words of one value. A search does not find later ones. */
+export const MOST_WORDS = 2_000;
+/** Maximum characters of a word. Longer words are equal if they begin equally. */
+const WORD_LENGTH = 40;
+
+/** Accents, the points of Hebrew and Arabic, soft hyphens and characters without width. */
+const MARKS =
+  /[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u00ad\u200b-\u200d]+/g;
+/** Letters that Unicode does not decompose. */
+const LETTERS: Readonly<Record<string, string>> = {
+  ß: "ss",
+  æ: "ae",
+  œ: "oe",
+  ø: "o",
+  đ: "d",
+  ð: "d",
+  ł: "l",
+  ı: "i",
+  þ: "th",
+  ς: "σ",
+};
+const LETTER = /[ßæœøđðłıþς]/g;
+const ASCII = /^[ -~\s]*$/;
+
+/** Characters of scripts that put no spaces between words. */
+const DENSE = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}ー]";
+const PARTS = new RegExp(
+  `(${DENSE}[${DENSE.slice(1, -1)}\\p{M}]*)|(?:(?!${DENSE})[\\p{L}\\p{N}\\p{M}])+`,
+  "gu",
+);
+
+/** Returns a text without the differences that a search ignores: case, accents and compatible forms. */
+export function folded(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase();
+  return text
+    .normalize("NFKD")
+    .toLowerCase()
+    .normalize("NFKD")
+    .replace(MARKS, "")
+    .replace(LETTER, (letter) => LETTERS[letter] ?? letter)
+    .normalize("NFC");
+}
+
+function cut(word: string): string {
+  return word.length <= WORD_LENGTH ? word : [...word].slice(0, WORD_LENGTH).join("");
+}
+
+/** Returns each two neighbours of a text. `Intl.Segmenter` would find other words in other versions of a runtime. */
+function pairsIn(run: string): string[] {
+  const letters = [...run];
+  return letters.slice(1).map((letter, at) => `${letters[at] ?? ""}${letter}`);
+}
+
+function* partsOf(text: string): Generator<{ part: string; dense: boolean }> {
+  for (const [part, dense] of folded(text).matchAll(PARTS)) yield { part, dense: dense !== undefined };
+}
+
+/**
+ * Returns the different words of a value, without case and accents. In scripts without spaces, these are pairs of
+ * characters, and the last character.
+ */
+export function wordsOf(text: string): Set<string> {
+  const words = new Set<string>();
+  for (const { part, dense } of partsOf(text)) {
+    const some = dense ? [...pairsIn(part), [...part].at(-1) ?? ""] : [cut(part)];
+    for (const word of some) {
+      if (words.size >= MOST_WORDS) return words;
+      words.add(word);
+    }
+  }
+  return words;
+}
+
+/** Returns the words of a search, in order. */
+export function searchedWords(text: string): string[] {
+  return [...partsOf(text)].flatMap(({ part, dense }) => {
+    if (!dense) return [cut(part)];
+    const pairs = pairsIn(part);
+    return pairs.length === 0 ? [part] : pairs;
+  });
+}
