@@ -135,7 +135,7 @@ function withNames(document: ApiDocument, names: Names): ApiDocument {
   for (const { path, method, operation } of operationsOf(document.paths)) {
     operation.parameters = (operation.parameters ?? [])
       .map((given) => structuredClone(resolvedParameter(document, given)))
-      .filter(({ name }) => ![...LEFT_OUT, "expand"].includes(name) && !name.startsWith("filter["))
+      .filter(({ name }) => ![...LEFT_OUT, "expand", "search"].includes(name) && !name.startsWith("filter["))
       // This address takes the parameters only if it does not get the header SessionID.
       .filter(({ in: place }) => place !== "query" || !path.endsWith("/passkey"));
     for (const [pattern, name, list] of names) {
