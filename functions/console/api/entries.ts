@@ -2,8 +2,10 @@
  * Entries of an orb. Platform admins use the management API, which knows drafts, history and all module types. Users of
  * an orb use the runtime API of the published orb. Both return values as maps of all languages and markets.
  */
+import { followList } from "../../../shared/client/live.ts";
+import { isPassing } from "../../../shared/client/transport.ts";
 import type { Entry, Status } from "../../../shared/client/types.ts";
-import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
+import { get, pathOf, post, put, type ReadOptions, remove, sessionEnded, transport } from "./http.ts";
 import { orbPath, type Page } from "./orbs.ts";
 
 export interface EntryItem extends Omit<Entry<Readonly<Record<string, unknown>>>, "status"> {
@@ -51,6 +53,39 @@ export function listEntries(
     if (!search.has("revision")) search.set("revision", "latest");
   }
   return get(collectionPath(place), { query: search, signal });
+}
+
+/**
+ * Follows a list by the runtime API, for platform admins too. The entries have their state but no values.
+ * @param render gets all entries after the first answer and after each change
+ * @param onRefused gets whether the client tries again
+ * @returns a function that stops
+ */
+export function followEntries(
+  { orb, module, schema }: EntryPlace,
+  options: { filter: Readonly<Record<string, unknown>>; search: string | undefined; drafts: boolean },
+  render: (items: readonly EntryItem[]) => void,
+  onRefused: (again: boolean) => void,
+): () => void {
+  const { filter, search, drafts } = options;
+  return followList(
+    transport,
+    `/api${pathOf(orb, module, schema)}`,
+    {
+      filter,
+      fields: ["id"],
+      locale: "*",
+      revision: drafts ? "latest" : "published",
+      ...(search === undefined ? {} : { search }),
+    },
+    (items) => render(items as EntryItem[]),
+    {
+      onError({ status }) {
+        if (status === 401) sessionEnded.value = true;
+        onRefused(isPassing(status));
+      },
+    },
+  );
 }
 
 /** Reads an entry. `query` takes `revision`, `reveal`, and for platform admins `at`. */

@@ -81,15 +81,25 @@ function literal(value: unknown): string {
 const isNumber = (text: string) => /^-?\d+(\.\d+)?$/.test(text);
 const asValue = (text: string) => (isNumber(text) ? Number(text) : text);
 
-/** Returns the options of the client's `list` for a query: `filter[price][gte]=10` is `{ filter: { price: { gte: 10 } } }`. */
+/**
+ * Returns the options of the client's `list` for a query: `filter[price][gte]=10` is `{ filter: { price: { gte: 10 } } }`.
+ * Each condition of a group is a member of its own: `filter[or][0][hot][eq]=true` is `{ filter: { or: [{ hot: … }] } }`.
+ */
 function listOptions(query: URLSearchParams): Record<string, unknown> {
   const options: Record<string, unknown> = {};
   const filter: Record<string, Record<string, unknown>> = {};
+  const or: object[] = [];
   for (const [name, text] of query) {
+    const [, one, by = "eq"] = /^filter\[or\]\[\d+\]\[([^\]]+)\](?:\[([^\]]+)\])?$/.exec(name) ?? [];
+    if (one !== undefined) {
+      or.push({ [one]: { [by]: asValue(text) } });
+      continue;
+    }
     const [, field, operator = "eq"] = /^filter\[([^\]]+)\](?:\[([^\]]+)\])?$/.exec(name) ?? [];
     if (field !== undefined) filter[field] = { ...filter[field], [operator]: asValue(text) };
     else options[name] = asValue(text);
   }
+  if (or.length > 0) return { filter: { ...filter, or }, ...options };
   return Object.keys(filter).length === 0 ? options : { filter, ...options };
 }
 

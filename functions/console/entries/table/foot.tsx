@@ -2,6 +2,7 @@
 import { formatNumber, t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Act, allows, type Rights } from "./bulk/bulk.ts";
+import type { News } from "./data/follow.ts";
 import type { Row } from "./data/rows.ts";
 import type { Range } from "./grid.tsx";
 
@@ -13,13 +14,32 @@ const ACTS: readonly [Act, keyof Rights][] = [
   ["delete", "remove"],
 ];
 
+/** Announces changes by others that the table does not show yet. They would move rows, so the user decides when. */
+export function Changes({ news, refresh }: { news: News; refresh: () => void }) {
+  const { added, changed, gone } = news;
+  const parts = [
+    added > 0 ? t("table.added", { count: added }) : "",
+    changed > 0 ? t("table.changed", { count: changed }) : "",
+    gone > 0 ? t("table.leftList", { count: gone }) : "",
+  ].filter((text) => text !== "");
+  if (parts.length === 0) return null;
+  return (
+    <div class="new-changes" role="status">
+      <span>{parts.join(" ")}</span>
+      <Button size="small" icon="refresh" onClick={refresh}>
+        {t("table.show")}
+      </Button>
+    </div>
+  );
+}
+
 export function Foot({
   range,
   known,
   ended,
   busy,
   total,
-  changes,
+  news,
   selected,
   rights,
   collecting,
@@ -34,7 +54,7 @@ export function Foot({
   ended: boolean;
   busy: boolean;
   total: number | undefined;
-  changes: number;
+  news: News;
   selected: readonly Row[];
   rights: Rights;
   /** Stops the selection of all entries, while it runs. */
@@ -92,14 +112,7 @@ export function Foot({
           </Button>
         </div>
       )}
-      {changes === 0 ? null : (
-        <div class="new-changes" role="status">
-          <span>{t("table.changed", { count: changes })}</span>
-          <Button size="small" icon="refresh" onClick={refresh}>
-            {t("table.refresh")}
-          </Button>
-        </div>
-      )}
+      <Changes {...{ news, refresh }} />
     </div>
   );
 }

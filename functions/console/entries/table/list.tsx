@@ -14,6 +14,7 @@ import { BulkDialog, type BulkTask } from "./bulk/bulk-dialog.tsx";
 import { readAll } from "./bulk/export.ts";
 import { ExportDialog } from "./bulk/export-dialog.tsx";
 import { columnsOf } from "./columns.tsx";
+import { isServed, MOST, NO_NEWS, useFollow } from "./data/follow.ts";
 import { useChanges } from "./data/fresh.ts";
 import { nameOf } from "./data/names.ts";
 import type { Row } from "./data/rows.ts";
@@ -21,6 +22,7 @@ import { readColumns, writeColumns } from "./data/stored.ts";
 import { listQuery, useRows } from "./data/use-rows.ts";
 import {
   defaultColumns,
+  isNewestFirst,
   NEWEST,
   readView,
   runtimeConditionsOf,
@@ -29,7 +31,7 @@ import {
   type View,
   writeView,
 } from "./data/view.ts";
-import { Foot } from "./foot.tsx";
+import { Changes, Foot } from "./foot.tsx";
 import { Grid, type GridHandle, type Range } from "./grid.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Nothing, Trouble } from "./trouble.tsx";
@@ -76,18 +78,26 @@ export function List({
   const [collecting, setCollecting] = useState<AbortController>();
   const conditions = listQuery({ view, drafts: rights.drafts });
   const total = useTotal(place, conditions);
-  const [changes, clearChanges] = useChanges(rows, () => shown.current);
+  const possible = isServed(orb, place) && total.data !== undefined && total.data <= MOST;
+  const { following, news, begin } = useFollow(
+    list,
+    { place, view, drafts: rights.drafts },
+    { possible, paused: selected.size > 0 },
+  );
+  const [changes, clearChanges] = useChanges(rows, () => shown.current, !following);
 
   const open = (next: string, replace = false) => go(next === "" ? base : `${base}?${next}`, { replace });
   const change = (part: Partial<View>, replace = false) => {
     // The selection could contain entries that no longer match.
-    if (part.filters !== undefined || "status" in part) setSelected(NONE);
+    if (part.filters !== undefined || "status" in part || "search" in part) setSelected(NONE);
     open(writeView({ ...view, ...part }), replace);
   };
   const linkOf = (id: string) => `${base}/${encodeURIComponent(id)}`;
   const name = (item: Row) => nameOf(item, schema, orb, view);
   const refresh = () => {
     clearChanges();
+    begin();
+    if (news.added > 0 && isNewestFirst(view)) grid.current?.top();
     rows.refresh();
     void total.reload();
   };
@@ -227,9 +237,12 @@ export function List({
           onOpen={(id) => go(linkOf(id))}
         />
       )}
-      {empty ? null : (
+      {empty ? (
+        <Changes {...{ news, refresh }} />
+      ) : (
         <Foot
-          {...{ range, changes, rights, refresh }}
+          {...{ range, rights, refresh }}
+          news={following ? news : { ...NO_NEWS, changed: changes }}
           known={rows.known}
           ended={rows.ended}
           busy={rows.busy}
@@ -251,7 +264,7 @@ export function List({
             rows.update(changed);
             setSelected((old) => new Map([...old].filter(([id]) => !changed.has(id))));
             // Changed entries may no longer match the filters, or may sort elsewhere.
-            if (filtered || view.sort !== NEWEST) rows.refresh();
+            if (filtered || !isNewestFirst(view)) rows.refresh();
             void total.reload();
           }}
         />

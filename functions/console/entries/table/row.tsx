@@ -5,7 +5,7 @@ import { Component } from "preact";
 import { kindOf } from "../../fields/index.ts";
 import type { FieldModel, OrbModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
-import { StateBadge } from "../../ui/badge.tsx";
+import { Badge, StateBadge } from "../../ui/badge.tsx";
 import { CopyButton } from "../../ui/button.tsx";
 import { Link } from "../../ui/link.tsx";
 import type { Row } from "./data/rows.ts";
@@ -25,6 +25,10 @@ export function widthOf(field: FieldModel): string {
   if (field.type === "boolean" || field.type === "integer") return `c-small ${kindOf(field).align ?? ""}`;
   return `c-middle ${kindOf(field).align ?? ""}`;
 }
+
+/** Milliseconds for which a row shows that its values are new. */
+const FRESH = 2_000;
+const isFresh = ({ changedAt }: Row) => changedAt !== undefined && performance.now() - changedAt < FRESH;
 
 interface Wish {
   locale: string | undefined;
@@ -123,6 +127,7 @@ export class GridRow extends Component<Props> {
     return (
       <tr
         role="row"
+        class={item.gone === true ? "gone" : isFresh(item) ? "fresh" : undefined}
         data-index={index}
         aria-rowindex={index + 2}
         aria-selected={selected}
@@ -143,7 +148,11 @@ export class GridRow extends Component<Props> {
         {columns.map((field, at) => (
           <td key={field.name} role="gridcell" class={`${widthOf(field)} ${placeOf(field)}`}>
             {field.name === "status" ? (
-              <StateBadge of={item} />
+              item.gone === true ? (
+                <Badge tone="warning">{t("table.gone")}</Badge>
+              ) : (
+                <StateBadge of={item} />
+              )
             ) : field.name === "id" ? (
               <span class="cell-id">
                 <code class="clip">{item.id}</code>

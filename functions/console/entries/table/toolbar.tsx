@@ -80,7 +80,11 @@ export function Toolbar({
           </Button>
         </div>
       </div>
-      <Chips {...{ context }} filters={view.filters} onChange={(filters) => change({ filters })} />
+      <Chips
+        {...{ context, view }}
+        onChange={(filters) => change({ filters })}
+        onAny={(any) => change({ filters: view.filters, any })}
+      />
     </div>
   );
 }

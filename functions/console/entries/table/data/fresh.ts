@@ -1,4 +1,4 @@
-/** Detects changes by other users without constant polling. */
+/** Detects changes by other users in lists that cannot be followed, without constant polling. */
 import { useEffect, useState } from "preact/hooks";
 import type { Rows } from "./rows.ts";
 
@@ -10,10 +10,15 @@ const AT_LEAST = 5_000;
  * Returns how many visible entries other users have changed since the list was read. Checks when the page becomes
  * visible, and then once a minute.
  */
-export function useChanges(rows: Rows, range: () => { first: number; end: number }): [number, () => void] {
+export function useChanges(
+  rows: Rows,
+  range: () => { first: number; end: number },
+  active: boolean,
+): [number, () => void] {
   const [count, setCount] = useState(0);
   useEffect(() => {
     setCount(0);
+    if (!active) return undefined;
     const abort = new AbortController();
     let last = performance.now();
     let busy = false;
@@ -38,6 +43,6 @@ export function useChanges(rows: Rows, range: () => { first: number; end: number
       document.removeEventListener("visibilitychange", front);
       removeEventListener("focus", front);
     };
-  }, [rows]);
+  }, [rows, active]);
   return [count, () => setCount(0)];
 }

@@ -16,6 +16,10 @@ const AHEAD = 60;
 export interface Row extends EntryItem {
   /** Names of the entries that it refers to, by field. */
   names?: Readonly<Record<string, string>>;
+  /** When another user's change was put in place, in milliseconds of `performance.now()`. */
+  changedAt?: number;
+  /** Whether the entry is not in the list any more. It stays in its place until the list is read again. */
+  gone?: boolean;
 }
 
 export type ReadPage = (cursor: string | null, signal: AbortSignal) => Promise<Page<Row>>;
@@ -155,6 +159,20 @@ export class Rows {
     if (this.known === 0) this.#parts = [part(null)];
     for (const one of this.#parts) {
       if (one.items !== undefined) one.stale = true;
+    }
+    this.#changed();
+  }
+
+  /** Yields the entries in memory that are not being read again. */
+  *current(): Generator<Row> {
+    for (const { items, stale } of this.#parts) if (items !== undefined && !stale) yield* items;
+  }
+
+  /** Replaces entries in their places, so that no row moves. */
+  replace(changes: ReadonlyMap<string, Row>): void {
+    for (const one of this.#parts) {
+      if (one.items?.some(({ id }) => changes.has(id)) === true)
+        one.items = one.items.map((item) => changes.get(item.id) ?? item);
     }
     this.#changed();
   }

@@ -6,9 +6,11 @@ import { nameOf, targetOf } from "./names.ts";
 import { PAGE, type Row, Rows } from "./rows.ts";
 import { conditionsOf, type View } from "./view.ts";
 
-interface Kept {
+export interface Kept {
   key: string;
   rows: Rows;
+  /** Reads up to 100 entries with the values that the table shows, in any order. */
+  readOnes: (ids: readonly string[], signal: AbortSignal) => Promise<Row[]>;
   /** Pixels that were scrolled. */
   top: number;
 }
@@ -75,7 +77,15 @@ export function useRows(input: RowsInput): Kept {
       }
       return { ...item, names: shown };
     };
-    return { key, rows: new Rows(read), top: 0 };
+    const readOnes = async (ids: readonly string[], signal: AbortSignal) => {
+      const search = new URLSearchParams({ limit: String(PAGE), "filter[id][in]": ids.join(",") });
+      for (const name of ["fields", "expand", "revision"]) {
+        const value = query.get(name);
+        if (value !== null) search.set(name, value);
+      }
+      return (await listEntries(place, { query: search, signal })).items.map(rowOf);
+    };
+    return { key, rows: new Rows(read), readOnes, top: 0 };
   }, [key, view.locale, view.market]);
   kept = state;
   useEffect(() => () => state.rows.dispose(), [state]);

@@ -16,6 +16,8 @@ export interface Filter {
 
 export interface View {
   filters: readonly Filter[];
+  /** Whether entries must match only one of the filters. */
+  any: boolean;
   /** Words that the entries contain. */
   search: string | undefined;
   status: Status | undefined;
@@ -41,6 +43,7 @@ export function readView(query: URLSearchParams): View {
   }
   return {
     filters,
+    any: query.get("match") === "any",
     search: query.get("search") ?? undefined,
     status: STATUSES.find((status) => status === query.get("status")),
     sort: query.get("sort") ?? NEWEST,
@@ -50,17 +53,31 @@ export function readView(query: URLSearchParams): View {
   };
 }
 
-function addConditions(query: URLSearchParams, { filters, search, status, sort }: View): void {
-  for (const { name, op, value } of filters) query.append(`filter[${name}][${op}]`, value);
+function addOrder(query: URLSearchParams, { search, status, sort }: View): void {
   if (search !== undefined) query.set("search", search);
   if (status !== undefined) query.set("status", status);
   if (sort !== NEWEST) query.set("sort", sort);
 }
 
+/** Returns whether the list shows the newest entries first. Without an order of its own, a search ranks by matches. */
+export const isNewestFirst = ({ sort, search }: View): boolean => sort === NEWEST && search === undefined;
+
+const isAny = ({ any, filters }: View): boolean => any && filters.length > 1;
+
+/** Returns the filters as the client takes them. */
+export function filterOf(view: View): Readonly<Record<string, unknown>> {
+  if (isAny(view)) return { or: view.filters.map(({ name, op, value }) => ({ [name]: { [op]: value } })) };
+  const filter: Record<string, Record<string, string>> = {};
+  for (const { name, op, value } of view.filters) filter[name] = { ...filter[name], [op]: value };
+  return filter;
+}
+
 /** Returns the query of the page's address. Brackets and commas stay readable. */
 export function writeView(view: View): string {
   const query = new URLSearchParams();
-  addConditions(query, view);
+  for (const { name, op, value } of view.filters) query.append(`filter[${name}][${op}]`, value);
+  if (isAny(view)) query.set("match", "any");
+  addOrder(query, view);
   for (const name of ["locale", "market"] as const) {
     const value = view[name];
     if (value !== undefined) query.set(name, value);
@@ -72,7 +89,9 @@ export function writeView(view: View): string {
 /** Returns the parameters that select and order the entries, for the API. */
 export function conditionsOf(view: View): URLSearchParams {
   const query = new URLSearchParams();
-  addConditions(query, view);
+  for (const [at, { name, op, value }] of view.filters.entries())
+    query.append(`filter${isAny(view) ? `[or][${at}]` : ""}[${name}][${op}]`, value);
+  addOrder(query, view);
   // Without an order of its own, a search begins with the best matches.
   if (view.search === undefined) query.set("sort", view.sort);
   return query;

@@ -101,12 +101,14 @@ export function AddFilter({ context, onAdd }: { context: FilterContext; onAdd: (
 /** The active filters. Clicking one edits it. */
 export function Chips({
   context,
-  filters,
+  view: { filters, any },
   onChange,
+  onAny,
 }: {
   context: FilterContext;
-  filters: readonly Filter[];
+  view: View;
   onChange: (filters: readonly Filter[]) => void;
+  onAny: (any: boolean) => void;
 }) {
   const words = useMemo(
     () => filters.map((filter) => wordsOfFilter(context.schema, filter)),
@@ -115,6 +117,19 @@ export function Chips({
   if (filters.length === 0) return null;
   return (
     <ul class="chips" aria-label={t("table.filters")}>
+      {filters.length < 2 ? null : (
+        <li>
+          <select
+            class="variant match"
+            aria-label={t("table.match")}
+            value={any ? "any" : "all"}
+            onChange={(event) => onAny(event.currentTarget.value === "any")}
+          >
+            <option value="all">{t("table.matchAll")}</option>
+            <option value="any">{t("table.matchAny")}</option>
+          </select>
+        </li>
+      )}
       {filters.map((filter, at) => {
         const { label, op, value } = words[at] ?? { label: "", op: "", value: "" };
         const field = fieldOf(context.schema, filter.name);
