@@ -122,8 +122,17 @@ test("filters the audit log, and keeps the filter in the address", async () => {
   await page.getByRole("heading", { level: 1, name: "Audit log" }).waitFor();
   await page.getByLabel("Realm").fill("club");
   await page.getByRole("table").getByText("club").first().waitFor();
-  await inspect(page, "audit");
   await page.waitForURL(/realm=club/);
+  const { items } = (await call(console.platform, "GET", "/api/club/users", { token: console.token })).body;
+  const [person] = items as { id: string; name: string }[];
+  const named = page.getByRole("table").getByRole("button", { name: person?.name ?? "", exact: true });
+  await named.first().waitFor();
+  await inspect(page, "audit");
+  await named.first().click();
+  expect([
+    await page.getByRole("textbox", { name: "Account" }).inputValue(),
+    await page.getByRole("textbox", { name: "Object" }).inputValue(),
+  ]).toContain(person?.id);
   await page.reload();
   expect(await page.getByLabel("Realm").inputValue()).toBe("club");
   await page.getByLabel("Realm").fill("nothing-here");

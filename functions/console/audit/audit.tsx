@@ -11,11 +11,25 @@ import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { type Column, Pager, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
+import { useAccountNames } from "./names.ts";
 
 const TEXTS = ["realm", "action", "actor", "target"] as const;
 const TIMES = ["gte", "lte"] as const;
 
-const COLUMNS: readonly Column<AuditRecord>[] = [
+/** An id of a record, or the name of its account. The name filters by the id. */
+function Account({ id, name, onOnly }: { id: string; name: string | undefined; onOnly: () => void }) {
+  if (name === undefined) return <code class="id">{id}</code>;
+  return (
+    <button type="button" class="link" title={t("audit.only", { id })} onClick={onOnly}>
+      {name}
+    </button>
+  );
+}
+
+const columnsOf = (
+  nameOf: (id: string) => string | undefined,
+  set: (name: (typeof TEXTS)[number], value: string) => void,
+): readonly Column<AuditRecord>[] => [
   { id: "at", label: t("audit.at"), cell: ({ at }) => <Time at={at} /> },
   {
     id: "action",
@@ -32,7 +46,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     label: t("audit.actor"),
     cell: ({ actor, through, token }) => (
       <>
-        <code class="id">{actor}</code>
+        <Account id={actor} name={nameOf(actor)} onOnly={() => set("actor", actor)} />
         {through === undefined ? null : <div class="hint">{t("audit.through", { handler: through })}</div>}
         {token === undefined ? null : <div class="hint">{t("audit.token", { token })}</div>}
       </>
@@ -43,7 +57,9 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     label: t("audit.target"),
     cell: ({ target, realm }) => (
       <>
-        <code class="id">{target ?? ""}</code>
+        {target === null ? null : (
+          <Account id={target} name={nameOf(target)} onOnly={() => set("target", target)} />
+        )}
         <div class="hint">{realm}</div>
       </>
     ),
@@ -85,6 +101,7 @@ export default function Audit() {
   const cursor = cursors.at(-1);
   if (cursor !== undefined) query.set("cursor", cursor);
   const records = useLoad(`audit?${query}`, (signal) => listAudit(query, signal));
+  const columns = columnsOf(useAccountNames(records.data?.items), set);
   const filtered = [...given.keys()].length > 0;
   return (
     <Page
@@ -136,7 +153,7 @@ export default function Audit() {
             </Empty>
           ) : (
             <>
-              <Table label={t("audit.title")} columns={COLUMNS} rows={items} keyOf={({ id }) => id} />
+              <Table label={t("audit.title")} columns={columns} rows={items} keyOf={({ id }) => id} />
               <Pager cursors={cursors} next={nextCursor} onChange={setCursors} />
             </>
           )
