@@ -316,9 +316,24 @@ test("puts changes by others in their places, and announces new entries and thos
 
   // A page in the background holds no connection.
   const ended = page.waitForEvent("requestfailed", (request) => request.url().includes("live=sse"));
-  await page.evaluate(`Object.defineProperty(document, "visibilityState", { value: "hidden" });
-    document.dispatchEvent(new Event("visibilitychange"));`);
+  const show = (state: string) =>
+    page.evaluate(`Object.defineProperty(document, "visibilityState", { value: "${state}", configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));`);
+  await show("hidden");
   await ended;
+
+  // If the session ended meanwhile, the page asks for a new one, and then follows the list again.
+  const cookies = await page.context().cookies();
+  await page.context().clearCookies();
+  console.allow(/status of 401 /);
+  await show("visible");
+  const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+  await dialog.waitFor();
+  expect(await page.getByText("Gone").count()).toBe(0);
+  await page.context().addCookies(cookies);
+  await dialog.getByRole("button", { name: "Continue" }).click();
+  await write("PUT", `/${first?.id}`, { values: { title: { en: "Book 30 at last" } } });
+  await page.getByRole("link", { name: "Book 30 at last" }).waitFor();
 });
 
 test("says that others changed a list that is too long to follow", async () => {
