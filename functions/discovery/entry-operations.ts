@@ -21,6 +21,7 @@ import {
   fieldFilters,
   fieldsParameter,
   PROPERTY_FILTERS,
+  relatedFilters,
   sortParameter,
 } from "./filters.ts";
 import { requiredRole, securityFor } from "./roles.ts";
@@ -77,7 +78,12 @@ function isMany(operationId: string): boolean {
   return names.includes(operationId);
 }
 
-function parametersOf(generic: Generic, schema: CompiledSchema, operation: Operation): Given[] {
+function parametersOf(
+  generic: Generic,
+  live: LiveOrb,
+  schema: CompiledSchema,
+  operation: Operation,
+): Given[] {
   const { operationId, parameters = [] } = operation;
   const own = parameters.flatMap((given): Given[] => {
     const parameter = resolvedParameter(generic, given);
@@ -87,7 +93,8 @@ function parametersOf(generic: Generic, schema: CompiledSchema, operation: Opera
   const isList = operationId === definitions.list.operationId;
   if (!isList && !isMany(operationId)) return own;
   const aggregates = isList ? aggregateParameters(schema) : [];
-  return [...own, ...aggregates, ...fieldFilters(schema), ...PROPERTY_FILTERS];
+  const filters = [...fieldFilters(schema), ...relatedFilters(live, schema)];
+  return [...own, ...aggregates, ...filters, ...PROPERTY_FILTERS];
 }
 
 function answersOf(live: LiveOrb, schema: CompiledSchema, { operationId, responses }: Operation) {
@@ -133,7 +140,7 @@ export function entryOperation(
     description: [operation.description, text, isList ? FILTERS : ""].filter(Boolean).join(" "),
     tags: [entriesTag(live, schema)],
     security: securityFor(role, operation.security),
-    parameters: parametersOf(generic, schema, operation),
+    parameters: parametersOf(generic, live, schema, operation),
     // Each entry of such a change is validated separately, so the schema of a single entry's body does not apply.
     ...(requestBody === undefined || isMany(operationId)
       ? {}

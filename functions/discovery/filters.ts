@@ -1,6 +1,8 @@
 /** Describes the query parameters of lists: one for each field and operator, so that every tool can send them. */
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
 import type { FilterOperator, Json, JsonSchema } from "../../shared/definition/fields/index.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { targetSchema } from "../../shared/entry/model/fields.ts";
 import {
   AGGREGATE_LIMITS,
   AGGREGATES,
@@ -102,6 +104,17 @@ export const PROPERTY_FILTERS: readonly { $ref: string }[] = Object.keys(propert
 export function fieldFilters({ fields }: CompiledSchema): Parameter[] {
   return [...fields.values()].flatMap((field) =>
     filtersOf({ kind: "field", name: field.name, type: field.type, field }, field.operators),
+  );
+}
+
+/** Describes the filters by fields of referenced entries: the operator `eq` only, to keep the description small. */
+export function relatedFilters({ compiled }: LiveOrb, { fields }: CompiledSchema): Parameter[] {
+  return [...fields.values()].flatMap((via) =>
+    [...(targetSchema(compiled, via)?.fields.values() ?? [])]
+      .filter(({ operators }) => operators.includes("eq"))
+      .flatMap((field) =>
+        filtersOf({ kind: "field", name: `${via.name}.${field.name}`, type: field.type, field }, ["eq"]),
+      ),
   );
 }
 

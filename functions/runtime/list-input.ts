@@ -3,7 +3,7 @@ import type { Actor } from "../../shared/access/actor.ts";
 import { principalIn } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { comparableBy, readableBy } from "../../shared/entry/model/fields.ts";
+import { comparableBy, comparableTargets, readableBy } from "../../shared/entry/model/fields.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { requireReader } from "../../shared/entry/read/get.ts";
@@ -45,6 +45,7 @@ export function listInputOf(
   const latest = latestOf(reader, params.get("revision") ?? undefined);
   const caller = principalIn(actor, live.orb, live.compiled);
   const compared = comparableBy(schema, caller);
-  const query = parseListQuery(params, readableBy(schema, caller, true), LIST_EXTRA, compared);
+  const targetOf = comparableTargets(live.compiled, caller);
+  const query = parseListQuery(params, readableBy(schema, caller, true), LIST_EXTRA, compared, targetOf);
   return { orb: live, schema, choice: choose(schema, { ...query.extra, acceptLanguage }), query, latest };
 }

@@ -1,7 +1,7 @@
 /** Routes that change or delete the entries that a list finds. */
 import { principalIn } from "../../shared/access/authorize.ts";
 import { deleteEntry, requirePatch, updateEntry } from "../../shared/entry/index.ts";
-import { comparableBy, readableBy } from "../../shared/entry/model/fields.ts";
+import { comparableBy, comparableTargets, readableBy } from "../../shared/entry/model/fields.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { requireReader } from "../../shared/entry/read/get.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
@@ -20,7 +20,13 @@ async function pageOf(writing: Writing, operation: "patchMany" | "removeMany") {
   const selection = selectionOf(c, own, PAGING);
   requireReader(actor, live, schema, true);
   const caller = principalIn(actor, live.orb, live.compiled);
-  const query = parseListQuery(selection, readableBy(schema, caller, true), [], comparableBy(schema, caller));
+  const query = parseListQuery(
+    selection,
+    readableBy(schema, caller, true),
+    [],
+    comparableBy(schema, caller),
+    comparableTargets(live.compiled, caller),
+  );
   const page = await listEntries(c.get("deps"), actor, {
     orb: live,
     schema,

@@ -22,15 +22,33 @@ function valueType({ type, enum: allowed, list }: FieldView): string {
   return list ? `Array<${single}>` : single;
 }
 
-function fieldType(field: FieldView): string {
+/** Names of fields that filters can use, keyed by schema: `orb/module/schema`. */
+type FilterFields = ReadonlyMap<string, readonly string[]>;
+
+function filterFieldsOf(orb: OrbView): FilterFields {
+  return new Map(
+    orb.modules.flatMap((module) =>
+      module.schemas.map((schema): [string, string[]] => [
+        `${orb.id}/${module.id}/${schema.id}`,
+        schema.fields.filter(({ sensitive }) => !sensitive).map(({ name }) => name),
+      ]),
+    ),
+  );
+}
+
+function fieldType(field: FieldView, filterFields: FilterFields): string {
   const flags = (["required", "list", "translatable", "marketSpecific", "sensitive"] as const).filter(
     (flag) => field[flag],
   );
+  const targetFields = (field.ref === undefined ? undefined : filterFields.get(field.ref)) ?? [];
   const members = [
     `type: ${valueType(field)}`,
     ...flags.map((flag) => `${flag}: true`),
     ...(field.default === undefined ? [] : ["default: true"]),
     ...(field.ref === undefined ? [] : [`ref: ${JSON.stringify(field.ref)}`]),
+    ...(targetFields.length === 0
+      ? []
+      : [`refFields: ${unionOf(targetFields.map((name) => JSON.stringify(name)))}`]),
   ];
   return `{ ${members.join("; ")} }`;
 }
@@ -47,13 +65,14 @@ function block(name: string, members: readonly string[], indent: string): string
 }
 
 function orbType(orb: OrbView): string {
+  const filterFields = filterFieldsOf(orb);
   const modules = orb.modules
     .filter(({ schemas }) => schemas.some(({ href }) => href !== null))
     .map((module) => {
       const schemas = module.schemas.map((schema) => {
         const fields = schema.fields.map(
           (field) =>
-            `${comment(field.description ?? field.label, "        ")}        ${propertyName(field.name)}: ${fieldType(field)};\n`,
+            `${comment(field.description ?? field.label, "        ")}        ${propertyName(field.name)}: ${fieldType(field, filterFields)};\n`,
         );
         return (
           comment(schema.description ?? schema.name, "      ") +

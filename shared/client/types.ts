@@ -17,6 +17,8 @@ export interface FieldType {
   sensitive?: true;
   /** The schema that a reference field points to: `orb/module/schema`. */
   ref?: string;
+  /** Names of the referenced schema's fields that filters can use, as a union. */
+  refFields?: string;
 }
 
 /** The fields of a schema, keyed by name. */
@@ -150,6 +152,11 @@ type FilterKeys<S extends Fields> = {
   [K in keyof S]: S[K] extends { sensitive: true } ? never : K;
 }[keyof S];
 
+/** The names of referenced entries' fields: `venue.city`. */
+type RelatedNames<S extends Fields> = {
+  [K in keyof S & string]: S[K] extends { refFields: infer F extends string } ? `${K}.${F}` : never;
+}[keyof S & string];
+
 /**
  * Groups of conditions. A field called `or`, `and` or `not` hides the group of that name. Use the query string for that
  * group.
@@ -165,6 +172,9 @@ interface Groups<S extends Fields> {
 /** Conditions on fields and properties. An entry must match all of them. */
 export type Filter<S extends Fields> = Omit<Groups<S>, keyof S> & {
   [K in FilterKeys<S>]?: FieldCondition<S[K]>;
+} & {
+  /** A field of referenced entries: `{ "venue.city": "Oslo" }`. */
+  [K in RelatedNames<S>]?: unknown;
 } & {
   [P in Property]?: Condition<P extends "revision" ? number : string | Date>;
 };

@@ -27,6 +27,7 @@ export async function run(url: string, token: string) {
       price: { gte: 10 },
       condition: ["new"][0] === "new" ? "new" : "used",
       tags: { contains: "light" },
+      "category.slug": lamps.values.slug,
       or: [{ sku: "AB-1000" }, { price: { lt: 0 }, condition: "used" }],
       not: { or: [{ sku: null }, { condition: { in: ["used"] } }] },
     },
@@ -84,6 +85,8 @@ await shop.catalog.product.list({ filter: { price: { startsWith: "1" } } });
 await shop.catalog.product.aggregate({ aggregate: { total: "sum(weight)" } });
 // @ts-expect-error no such field in a group
 await shop.catalog.product.list({ filter: { or: [{ weight: 1 }] } });
+// @ts-expect-error no such field of the referenced entry
+await shop.catalog.product.list({ filter: { "category.weight": 1 } });
 // @ts-expect-error no such field
 await shop.catalog.product.list({ sort: "-weight" });
 // @ts-expect-error not a reference

@@ -5,8 +5,8 @@ import { principalIn } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
-import { comparableBy, readableBy } from "../../shared/entry/model/fields.ts";
+import { createEntry, deleteEntry, unpublishEntry, updateEntry } from "../../shared/entry/index.ts";
+import { comparableBy, comparableTargets, readableBy } from "../../shared/entry/model/fields.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
@@ -18,6 +18,7 @@ import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../
 import { type Random, testRandom } from "../support/random.ts";
 
 const STATES = ["new", "open", "done"] as const;
+const CITIES = ["Bern", "Oslo", "Rome"] as const;
 const WORDS = ["Oak", "oak", "pine", "Fir"] as const;
 const DOCUMENT: OrbDocumentInput = {
   id: "model",
@@ -26,26 +27,50 @@ const DOCUMENT: OrbDocumentInput = {
     {
       id: "work",
       type: "CONTENT",
-      schemas: ["task", "mine"].map((id) => ({
-        id,
-        access: {
-          read: id === "mine" ? ["own"] : ["public"],
-          create: ["user"],
-          update: ["own"],
-          publish: ["own"],
-          delete: ["admin"],
-        },
-        fields: [
-          { name: "state", type: "string", enum: [...STATES] },
-          { name: "hot", type: "boolean" },
-          { name: "rank", type: "integer" },
-          { name: "code", type: "string", unique: true },
-          { name: "title", type: "string", translatable: true, search: true },
-          { name: "tags", type: "string", list: true, search: true },
-          { name: "secret", type: "string", enum: [...STATES], access: { read: ["admin"] }, search: true },
-          { name: "own", type: "integer", access: { read: ["own"] } },
-        ],
-      })),
+      schemas: [
+        ...["place", "den"].map((id) => ({
+          id,
+          access: {
+            read: [id === "den" ? "own" : "public"],
+            create: ["user"],
+            update: ["own"],
+            publish: ["own"],
+          },
+          fields: [
+            { name: "city", type: "string" as const, enum: [...CITIES] },
+            { name: "seats", type: "integer" as const },
+            { name: "secret", type: "string" as const, access: { read: ["admin"] } },
+          ],
+        })),
+        ...["task", "mine"].map((id) => ({
+          id,
+          access: {
+            read: id === "mine" ? ["own"] : ["public"],
+            create: ["user"],
+            update: ["own"],
+            publish: ["own"],
+            delete: ["admin"],
+          },
+          fields: [
+            { name: "state", type: "string" as const, enum: [...STATES] },
+            { name: "hot", type: "boolean" as const },
+            { name: "rank", type: "integer" as const },
+            { name: "code", type: "string" as const, unique: true },
+            { name: "title", type: "string" as const, translatable: true, search: true },
+            { name: "tags", type: "string" as const, list: true, search: true },
+            {
+              name: "secret",
+              type: "string" as const,
+              enum: [...STATES],
+              access: { read: ["admin"] },
+              search: true,
+            },
+            { name: "own", type: "integer" as const, access: { read: ["own"] } },
+            { name: "place", type: "reference" as const, ref: "model/work/place" },
+            { name: "dens", type: "reference" as const, ref: "model/work/den", list: true },
+          ],
+        })),
+      ],
     },
   ],
 };
@@ -63,6 +88,16 @@ interface Version {
   tags?: string[];
   secret?: string;
   own?: number;
+  place?: string;
+  dens?: string[];
+}
+
+/** A referenced entry. */
+interface Site {
+  schema: "place" | "den";
+  by: string;
+  /** Undefined if the entry is not published. */
+  live: { city?: string; seats?: number } | undefined;
 }
 
 interface Doc {
@@ -75,7 +110,7 @@ interface Doc {
 
 const chance = (random: Random, one: number) => random.below(one) === 0;
 
-function version(random: Random, code: string): Version {
+function version(random: Random, code: string, by: string): Version {
   const all: Version = {
     state: random.pick(STATES),
     hot: chance(random, 2),
@@ -85,6 +120,9 @@ function version(random: Random, code: string): Version {
     tags: WORDS.filter(() => chance(random, 3)),
     secret: random.pick(STATES),
     own: random.below(3),
+    place: random.pick(sitesOf("place")),
+    // Writers can only refer to entries that they may read.
+    dens: sitesOf("den").filter((id) => sites.get(id)?.by === by && chance(random, 3)),
   };
   return Object.fromEntries(
     Object.entries(all).filter(([name]) => name === "code" || !chance(random, 4)),
@@ -109,7 +147,8 @@ function node(random: Random, depth: number, codes: readonly string[], fields: r
     op,
     values: Array.from({ length: op === "in" ? several : 1 }, value),
   });
-  if (field !== "tags" && chance(random, 8)) return pick("null", () => chance(random, 2));
+  if (field !== "tags" && field !== "place" && chance(random, 8))
+    return pick("null", () => chance(random, 2));
   switch (field) {
     case "state":
     case "secret":
@@ -121,6 +160,13 @@ function node(random: Random, depth: number, codes: readonly string[], fields: r
       return pick(random.pick(["eq", "ne", "in", "gt", "gte", "lt", "lte"]), () => random.below(6), 3);
     case "code":
       return pick(random.pick(["eq", "in", "startsWith"]), () => random.pick(codes), 3);
+    case "place.city":
+    case "dens.city":
+      return pick(random.pick(["eq", "ne", "in"]), () => random.pick(CITIES), 2);
+    case "place.seats":
+      return pick(random.pick(["eq", "gt", "lte"]), () => random.below(6));
+    case "place":
+      return pick(random.pick(["eq", "ne"]), () => random.pick(sitesOf("place")));
     case "tags":
       return pick("contains", () => random.pick(WORDS));
     default:
@@ -170,10 +216,21 @@ function compare(op: string, value: unknown, wanted: readonly unknown[]): boolea
   }
 }
 
-function fits(one: Node, values: Version): boolean {
+function fits(one: Node, values: Version, actor: Actor): boolean {
   if ("join" in one) {
-    if (one.join === "or") return one.of.some((member) => fits(member, values));
-    return one.of.every((member) => fits(member, values)) === (one.join === "and");
+    if (one.join === "or") return one.of.some((member) => fits(member, values, actor));
+    return one.of.every((member) => fits(member, values, actor)) === (one.join === "and");
+  }
+  const [reference = "", name] = one.field.split(".");
+  if (name !== undefined) {
+    const ids = [values[reference as "place" | "dens"] ?? []].flat();
+    return ids.some((id) => {
+      const site = sites.get(id);
+      if (site?.live === undefined) return false;
+      const sub = "sub" in actor ? actor.sub : "";
+      const mayRead = site.schema === "place" || actor === boss || actor === admin || site.by === sub;
+      return mayRead && compare(one.op, site.live[name as "city" | "seats"], one.values);
+    });
   }
   const stored = values[one.field as keyof Version];
   return compare(one.op, one.field === "title" ? (stored as Version["title"])?.en : stored, one.values);
@@ -196,26 +253,41 @@ const broker = await fileBroker();
 const plain = testDeps(broker.store("operator"));
 const cached = openCachedStore({ ...broker.access(), replicas: 1 });
 const docs: Doc[] = [];
+const sites = new Map<string, Site>();
+const sitesOf = (schema: Site["schema"]) =>
+  [...sites].filter(([, site]) => site.schema === schema).map(([id]) => id);
 let orb: LiveOrb;
 
 beforeAll(() => () => cached.close());
 
 async function fill(random: Random): Promise<void> {
   orb = await installOrb(plain.store, DOCUMENT);
+  for (let i = 0; i < 24; i++) {
+    const by = random.pick([ann, bob]) as Actor & { sub: string };
+    const schema = chance(random, 2) ? "place" : "den";
+    const live = {
+      ...(chance(random, 5) ? {} : { city: random.pick(CITIES) }),
+      ...(chance(random, 5) ? {} : { seats: random.below(6) }),
+    };
+    const at = { orbId: "model", orb };
+    const values = { ...live, secret: "x" };
+    const made = await createEntry(plain, by, { ...at, module: "work", schema, values, publish: true });
+    sites.set(made.snapshot.id, { schema, by: by.sub, live });
+  }
   for (let i = 0; i < 90; i++) {
     const by = random.pick([ann, bob]) as Actor & { sub: string };
     const schema = chance(random, 4) ? "mine" : "task";
     const at = { orbId: "model", orb };
-    let values = version(random, `c${i}`);
+    let values = version(random, `c${i}`, by.sub);
     const publish = chance(random, 2) || chance(random, 2);
     const made = await createEntry(plain, by, { ...at, module: "work", schema, values, publish });
     const { id } = made.snapshot;
     const doc: Doc = { id, schema, by: by.sub, newest: values, live: publish ? values : undefined };
     if (chance(random, 3)) {
-      values = version(random, `c${i}`);
+      values = version(random, `c${i}`, by.sub);
       const again = chance(random, 2);
       // Null removes a value.
-      const all = Object.fromEntries(Object.keys(version(random, "")).map((name) => [name, null]));
+      const all = Object.fromEntries(Object.keys(version(random, "", by.sub)).map((name) => [name, null]));
       await updateEntry(plain, admin, {
         ...at,
         id,
@@ -228,9 +300,16 @@ async function fill(random: Random): Promise<void> {
     if (chance(random, 12)) await deleteEntry(plain, admin, { ...at, id });
     else docs.push(doc);
   }
+  for (const [id, site] of sites) {
+    if (!chance(random, 5)) continue;
+    await unpublishEntry(plain, admin, { orbId: "model", orb, id });
+    site.live = undefined;
+  }
 }
 
-const NAMES = ["state", "hot", "rank", "code", "title", "tags", "secret", "own"] as const;
+const NAMES = ["state", "hot", "rank", "code", "title", "tags", "secret", "own", "place", "dens"] as const;
+/** Fields of referenced entries. */
+const RELATED = ["place.city", "place.seats", "dens.city"] as const;
 
 /** What a caller sees of an entry in a list, written a second time and in other words. */
 function shownTo(actor: Actor, doc: Doc, latest: boolean): Version | undefined {
@@ -265,6 +344,7 @@ async function page(
     readableBy(schema, caller, true),
     [],
     comparableBy(schema, caller),
+    comparableTargets(orb.compiled, caller),
   );
   return listEntries(deps, actor, { orb, schema, choice: choose(schema, {}), query, latest, budget });
 }
@@ -279,13 +359,13 @@ describe.each([
     const deps = open();
     const indexes = new Set<string>();
     // Rarely, the first rounds use no index of unique values.
-    for (let round = 0; round < 140 || (indexes.size < 4 && round < 1_000); round++) {
+    for (let round = 0; round < 140 || (indexes.size < 5 && round < 1_000); round++) {
       const actor = random.pick([anonymous, ann, bob, boss, admin]);
       const isBoss = actor === boss || actor === admin;
       const schema = actor === anonymous || chance(random, 3) === false ? "task" : "mine";
       const latest = actor !== anonymous && chance(random, 3);
-      const fields = NAMES.filter(
-        (name) => isBoss || (name !== "secret" && (name !== "own" || schema === "mine")),
+      const fields = [...NAMES, ...RELATED].filter(
+        (name) => name !== "dens" && (isBoss || (name !== "secret" && (name !== "own" || schema === "mine"))),
       );
       const codes = docs.map(({ newest }) => newest.code ?? "");
       const tree = Array.from({ length: random.below(3) }, () => node(random, 2, codes, fields));
@@ -299,7 +379,9 @@ describe.each([
         });
       const search = chance(random, 3) ? random.pick(SEARCHES) : undefined;
       const rank = ({ values }: { values: Version }) => (search === undefined ? 1 : points(values, search));
-      const wanted = seen.filter((one) => rank(one) > 0 && tree.every((node) => fits(node, one.values)));
+      const wanted = seen.filter(
+        (one) => rank(one) > 0 && tree.every((node) => fits(node, one.values, actor)),
+      );
       const descending = chance(random, 2);
       if (search !== undefined && !descending)
         wanted.sort((a, b) => rank(b) - rank(a) || (a.id < b.id ? 1 : -1));
@@ -332,7 +414,7 @@ describe.each([
       }
       expect(found, why).toEqual(ids);
     }
-    expect(indexes).toEqual(new Set(["none", "unique", "equality", "search"]));
+    expect(indexes).toEqual(new Set(["none", "unique", "equality", "reference", "search"]));
   }, 60_000);
 });
 
@@ -348,13 +430,15 @@ describe.each([
       const schema = actor === anonymous || chance(random, 2) ? "task" : "mine";
       const latest = actor !== anonymous && chance(random, 3);
       const codes = docs.map(({ newest }) => newest.code ?? "");
-      const tree = chance(random, 2) ? [node(random, 1, codes, ["state", "hot", "rank", "title"])] : [];
+      const tree = chance(random, 2)
+        ? [node(random, 1, codes, ["state", "hot", "rank", "title", ...RELATED])]
+        : [];
       const group = random.pick([[], ["state"], ["hot"], ["hot", "state"]] as const);
       const search = chance(random, 3) ? random.pick(SEARCHES) : undefined;
       const wanted = new Map<string, Version[]>(group.length === 0 ? [["[]", []]] : []);
       for (const doc of docs) {
         const values = doc.schema === schema ? shownTo(actor, doc, latest) : undefined;
-        if (values === undefined || !tree.every((one) => fits(one, values))) continue;
+        if (values === undefined || !tree.every((one) => fits(one, values, actor))) continue;
         if (search !== undefined && points(values, search) === 0) continue;
         const key = JSON.stringify(group.map((name) => values[name] ?? null));
         wanted.set(key, [...(wanted.get(key) ?? []), values]);

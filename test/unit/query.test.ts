@@ -9,7 +9,13 @@ import {
   resolveField,
 } from "../../shared/entry/model/localize.ts";
 import { compareRanked, type FilterInput, matches, sortValues } from "../../shared/entry/query/filter.ts";
-import { conditionsIn, isSearch, type Where } from "../../shared/entry/query/parameters.ts";
+import {
+  conditionsIn,
+  isCondition,
+  isRelated,
+  isSearch,
+  type Where,
+} from "../../shared/entry/query/parameters.ts";
 import { creationOrder, parseListQuery, parseOneQuery } from "../../shared/entry/query/query.ts";
 import {
   add,
@@ -109,11 +115,9 @@ describe("list query", () => {
     const query = parse(
       "filter[count][gte]=3&filter[hot]=true&filter[day][lt]=2026-01-31&filter[sku][in]=a,b&filter[sku][in]=c&filter[state][in]=%5B%22new%22%5D",
     );
-    const read = conditionsIn(query.conditions).map(({ subject, operator, values }) => [
-      subject.name,
-      operator,
-      values,
-    ]);
+    const read = conditionsIn(query.conditions)
+      .filter(isCondition)
+      .map(({ subject, operator, values }) => [subject.name, operator, values]);
     expect(read).toEqual([
       ["count", "gte", [3]],
       ["hot", "eq", [true]],
@@ -395,7 +399,9 @@ describe("conditions and sort orders", () => {
         ? [where.join, ...where.of.map(plain)]
         : isSearch(where)
           ? where.words
-          : [where.subject.name, where.operator, ...where.values];
+          : isRelated(where)
+            ? where
+            : [where.subject.name, where.operator, ...where.values];
     expect(conditions.map(plain)).toEqual([
       ["or", "eq", 1],
       ["and", "gte", 2],

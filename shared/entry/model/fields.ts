@@ -3,7 +3,12 @@
  * definition did not contain them. So every response, filter and error leaves them out.
  */
 import { isOwn, may, mayField, type Principal } from "../../access/authorize.ts";
-import { type CompiledSchema, withFields } from "../../definition/compile.ts";
+import {
+  type CompiledField,
+  type CompiledOrb,
+  type CompiledSchema,
+  withFields,
+} from "../../definition/compile.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 
 /**
@@ -55,6 +60,19 @@ export function comparableBy(schema: CompiledSchema, caller: Principal): Compile
   if (!schema.narrowed.read) return schema;
   const onlyOwn = !may(caller, "read", { access: schema.access, own: false });
   return readableBy(schema, caller, onlyOwn);
+}
+
+/** Returns the schema of the entries that a reference field names. Undefined if it is in another orb or was removed. */
+export function targetSchema(orb: CompiledOrb, { target }: CompiledField): CompiledSchema | undefined {
+  return target?.orb === orb.id ? orb.schemaNamed(target.module, target.schema) : undefined;
+}
+
+/** Returns a function that finds the schema of a reference's entries and reduces it with {@link comparableBy}. */
+export function comparableTargets(orb: CompiledOrb, caller: Principal) {
+  return (field: CompiledField): CompiledSchema | undefined => {
+    const schema = targetSchema(orb, field);
+    return schema === undefined ? undefined : comparableBy(schema, caller);
+  };
 }
 
 /**

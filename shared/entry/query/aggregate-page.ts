@@ -25,7 +25,7 @@ async function stepsOf<T>(
   if (list.places !== undefined) return scanKnown(list.places, query, after, "index");
   if (list.schema !== undefined && after?.kind !== "index") {
     const most = list.budget.entries * (after === undefined ? 1 : GROWTH);
-    const plan = await candidatesOf(deps, list.schema, query.conditions, { most });
+    const plan = await candidatesOf(deps, list.schema, query.planned ?? query.conditions, { most });
     if (plan.kind === "set") {
       list.tally.by = plan.by;
       list.tally.candidates = plan.places.length;

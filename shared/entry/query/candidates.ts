@@ -7,7 +7,15 @@ import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type IndexEntry, readPlaces } from "../index/scan.ts";
 import { equalityToken, indexKind, uniqueTokens } from "../model/index-keys.ts";
 import { nullIfMissing } from "../model/resolve.ts";
-import { type Condition, isGroup, isSearch, type Search, searchOf, type Where } from "./parameters.ts";
+import {
+  type Condition,
+  isGroup,
+  isRelated,
+  isSearch,
+  type Search,
+  searchOf,
+  type Where,
+} from "./parameters.ts";
 import { type OrderedContext, placesInRange } from "./ranges.ts";
 import { searchIndex } from "./search-index.ts";
 
@@ -104,7 +112,7 @@ interface Cover {
 }
 
 function coverOf(where: Where): Cover | undefined {
-  if (isSearch(where)) return undefined;
+  if (isSearch(where) || isRelated(where)) return undefined;
   if (!isGroup(where)) {
     const index = indexFor(where);
     return index === undefined ? undefined : { conditions: [where], rank: KINDS.indexOf(index) };
@@ -231,4 +239,31 @@ export async function candidatesOf(
   if (places === undefined) return inRange();
   const named = byIndex("id").flatMap(({ values }) => values.map((id) => placeOf(schema, String(id), 0)));
   return { kind: "set", by, places: inOrder([...named, ...owned.flat(), ...places]) };
+}
+
+/**
+ * Adds the ids of the referenced entries to conditions on them. So the index of the reference field can find the
+ * entries of a list.
+ * @param most maximum number of ids; a condition that more entries may meet stays as it is
+ */
+export async function withTargets(
+  deps: Deps,
+  context: OrderedContext | undefined,
+  conditions: readonly Where[],
+  most: number,
+): Promise<Where[]> {
+  const one = async (where: Where): Promise<Where> => {
+    if (isGroup(where)) {
+      const { join, of } = where;
+      return join === "not" ? where : { join, of: await withTargets(deps, context, of, most) };
+    }
+    if (!isRelated(where) || indexKind(where.via) !== "ref") return where;
+    const { via, target, condition } = where;
+    const plan = await candidatesOf(deps, target, [condition], { most, context });
+    if (plan.kind !== "set" || plan.places.length > most) return where;
+    const subject = { kind: "field", name: via.name, type: via.type, field: via } as const;
+    const named: Condition = { subject, operator: "in", values: plan.places.map(({ id }) => id) };
+    return { join: "and", of: [named, where] };
+  };
+  return Promise.all(conditions.map(one));
 }

@@ -5,7 +5,15 @@ import { READ_BYTES } from "../../store/budget.ts";
 import { type Position, readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
 import type { GroupResult } from "./aggregate.ts";
 import type { Collection, Match } from "./matching.ts";
-import { conditionsIn, isGroup, isSearch, searchOf, type Where } from "./parameters.ts";
+import {
+  conditionsIn,
+  isGroup,
+  isRelated,
+  isSearch,
+  type Subject,
+  searchOf,
+  type Where,
+} from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 import type { Explanation } from "./tally.ts";
 
@@ -26,6 +34,7 @@ export interface ListPage<T> {
 function signed(where: Where): unknown[] {
   if (isGroup(where)) return [where.join, where.of.map(signed)];
   if (isSearch(where)) return ["search", where.words, where.fields.map(({ name }) => name)];
+  if (isRelated(where)) return [where.via.name, signed(where.condition)];
   return [where.subject.name, where.operator, where.values];
 }
 
@@ -41,13 +50,14 @@ export function signatureOf(list: Collection<unknown>, query: ListQuery): string
   const sort = query.sort.map(({ subject, descending }) => [subject.name, descending]);
   const { aggregates = [], group = [] } = query.aggregation ?? {};
   const searched = searchOf(query.conditions)?.fields ?? [];
-  const subjects = [...conditionsIn(query.conditions), ...query.sort, ...aggregates].map(
-    ({ subject }) => subject,
+  const fieldIn = (subject: Subject | undefined) => (subject?.kind === "field" ? [subject.field] : []);
+  const compared = conditionsIn(query.conditions).flatMap((one) =>
+    isRelated(one) ? [one.via, ...fieldIn(one.condition.subject)] : fieldIn(one.subject),
   );
-  const fields = [...subjects, ...group].flatMap((subject) =>
-    subject?.kind === "field" ? [subject.field] : [],
+  const others = [...query.sort, ...aggregates].map(({ subject }) => subject);
+  const localized = [...compared, ...searched, ...[...others, ...group].flatMap(fieldIn)].some(
+    ({ translatable, marketSpecific }) => translatable || marketSpecific,
   );
-  const localized = [...fields, ...searched].some((field) => field.translatable || field.marketSpecific);
   return JSON.stringify([
     list.orb,
     list.scope,

@@ -8,8 +8,10 @@ import { sortedText } from "../model/ordered-value.ts";
 import {
   type Condition,
   isGroup,
+  isRelated,
   isSearch,
   type Property,
+  type Related,
   type Search,
   type SortKey,
   type Subject,
@@ -78,7 +80,7 @@ function fold(text: string): string {
 }
 
 /** Returns the values of a field in the response's language and market. */
-function candidates(field: CompiledField, entry: FilterInput, choice: Choice | undefined): Json[] {
+export function valuesIn(field: CompiledField, entry: FilterInput, choice: Choice | undefined): Json[] {
   if (choice === undefined) return leavesOf(field, entry.values as Values).map((leaf) => leaf.value);
   const stored = Object.hasOwn(entry.values, field.name) ? entry.values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];
@@ -97,7 +99,7 @@ function judgeField(
   entry: FilterInput,
   choice: Choice | undefined,
 ): boolean {
-  const found = candidates(field, entry, choice);
+  const found = valuesIn(field, entry, choice);
   const { operator, values } = condition;
   if (operator === "null") return (found.length === 0 || found.every(isEmpty)) === values[0];
   if (operator === "ne") return !found.some((value) => one(field, "eq", value, values));
@@ -119,21 +121,24 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 /**
  * Returns whether an entry meets all filters.
  * @param choice language and market of the response; without it, a value in any language may match
+ * @param related returns whether a referenced entry meets a condition; by default, none does
  */
 export function matches(
   conditions: readonly Where[],
   entry: FilterInput,
   choice: Choice | undefined,
+  related: (where: Related, entry: FilterInput) => boolean = () => false,
 ): boolean {
-  return conditions.every((where) => holds(where, entry, choice));
+  const holds = (where: Where): boolean => {
+    if (isRelated(where)) return related(where, entry);
+    if (isSearch(where)) return rankOf(where, entry, choice) > 0;
+    if (!isGroup(where)) return meets(where, entry, choice);
+    return where.join === "or" ? where.of.some(holds) : where.of.every(holds) === (where.join === "and");
+  };
+  return conditions.every(holds);
 }
 
-function holds(where: Where, entry: FilterInput, choice: Choice | undefined): boolean {
-  if (isGroup(where)) {
-    if (where.join === "or") return where.of.some((one) => holds(one, entry, choice));
-    return matches(where.of, entry, choice) === (where.join === "and");
-  }
-  if (isSearch(where)) return rankOf(where, entry, choice) > 0;
+function meets(where: Condition, entry: FilterInput, choice: Choice | undefined): boolean {
   const { subject } = where;
   return subject.kind === "field"
     ? judgeField(subject.field, where, entry, choice)
@@ -142,7 +147,7 @@ function holds(where: Where, entry: FilterInput, choice: Choice | undefined): bo
 
 /** Returns how well an entry matches a search: 0 if it does not. */
 export function rankOf(search: Search, entry: FilterInput, choice: Choice | undefined): number {
-  return scoreOf(search, (field) => candidates(field, entry, choice));
+  return scoreOf(search, (field) => valuesIn(field, entry, choice));
 }
 
 export type SortValue = string | number | boolean | null;
@@ -150,7 +155,7 @@ export type SortValue = string | number | boolean | null;
 /** Returns the value of a field or property in the response's language and market, or null. */
 export function plainValue(subject: Subject, entry: FilterInput, choice: Choice): SortValue {
   const value =
-    subject.kind === "property" ? entry[subject.name] : (candidates(subject.field, entry, choice)[0] ?? null);
+    subject.kind === "property" ? entry[subject.name] : (valuesIn(subject.field, entry, choice)[0] ?? null);
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : null;
 }
 

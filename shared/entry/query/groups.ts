@@ -2,13 +2,8 @@
  * Parses the names of filters into a tree of conditions. `filter[or][0][a]=1&filter[or][1][b][gte]=2` means a = 1 or
  * b >= 2. Conditions with the same number must all hold.
  */
-import {
-  type Condition,
-  type ParameterReader,
-  PROPERTY_TYPES,
-  readCondition,
-  type Where,
-} from "./parameters.ts";
+import { type ParameterReader, PROPERTY_TYPES, readCondition, type Where } from "./parameters.ts";
+import { readRelated } from "./related.ts";
 
 /** Limits of the filters of a query. */
 export const FILTER_LIMITS = {
@@ -35,11 +30,11 @@ const OPERATORS: ReadonlySet<string> = new Set([
 
 /** A group while its conditions are collected: the conditions, and the groups below it. */
 class Draft {
-  readonly #conditions: Condition[] = [];
+  readonly #conditions: Where[] = [];
   readonly #joined = { and: new Map<number, Draft>(), or: new Map<number, Draft>() };
   #not: Draft | undefined;
 
-  add(condition: Condition): void {
+  add(condition: Where): void {
     this.#conditions.push(condition);
   }
 
@@ -111,7 +106,8 @@ export function readFilters(
         "must be filter[field], filter[field][operator], or one of these after [or][0], [and][0] or [not]";
       reader.fault(parameter, "unknown_parameter", form);
     } else {
-      const condition = readCondition(reader, parameter, { name, op }, texts);
+      const read = name.includes(".") ? readRelated : readCondition;
+      const condition = read(reader, parameter, { name, op }, texts);
       if (condition !== undefined) place.draft.add(condition);
     }
   }

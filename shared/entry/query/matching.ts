@@ -8,6 +8,7 @@ import { candidatesOf } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
 import type { OrderedContext } from "./ranges.ts";
+import type { Targets } from "./related.ts";
 import type { Tally } from "./tally.ts";
 
 /** Describes a list of entries: which index it uses, and how entries are read and shown. */
@@ -39,6 +40,8 @@ export interface Collection<T> {
   /** Returns the total number of entries if there are no filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
   last?: Promise<number | undefined> | undefined;
+  /** The referenced entries that filters compare. */
+  targets?: Targets;
 }
 
 /** Number of entries per read. With their published copies, this many fit into one request to the broker. */
@@ -60,10 +63,14 @@ async function* matchingParts<T>(
   wanted: readonly IndexEntry[],
 ): AsyncGenerator<Read<T>> {
   const choice = list.localized ? list.choice : undefined;
+  const { conditions } = query;
+  const related = list.targets?.test(choice);
   for await (const { wanted: places, result } of inBatches(list.budget, wanted, list.read)) {
+    const shown = result.filter((item) => item !== undefined).map(list.judged);
+    await list.targets?.load(conditions, shown, list.budget, choice);
     const found = places.flatMap((place, i) => {
       const item = result[i];
-      if (item === undefined || !matches(query.conditions, list.judged(item), choice)) return [];
+      if (item === undefined || !matches(conditions, list.judged(item), choice, related)) return [];
       return [{ place, item }];
     });
     list.tally.add(places.length, result, found.length);
@@ -119,7 +126,7 @@ async function placesFor<T>(deps: Deps, list: Collection<T>, query: ListQuery): 
   const plan =
     schema === undefined
       ? undefined
-      : await candidatesOf(deps, schema, query.conditions, { most, context: list.context });
+      : await candidatesOf(deps, schema, query.planned ?? query.conditions, { most, context: list.context });
   if (plan !== undefined) tally.by = plan.by;
   if (plan?.kind === "set") return { places: plan.places, complete: true };
   const { places, complete } = await readPlaces(deps.store, [{ orb, filter: index, first: most + 1 }], most);

@@ -7,14 +7,13 @@ import { ReadBudget } from "../../store/budget.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
 import { type Position, positionAt, refusedCursor } from "../model/cursor.ts";
 import { aggregatePage } from "./aggregate-page.ts";
-import { type Candidates, candidatesOf, hasIndex, idsTellTime, tooBroad } from "./candidates.ts";
+import { type Candidates, candidatesOf, hasIndex, idsTellTime, tooBroad, withTargets } from "./candidates.ts";
 import { cut, fitting, type ListPage, positionIn, signatureOf } from "./cut.ts";
 import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
-import { type ListStep, scanAll, scanByValue, scanKnown } from "./list-scan.ts";
+import { type ListStep, pageOfSteps, scanAll, scanByValue, scanKnown, wholePage } from "./list-scan.ts";
 import { type Collection, eachMatch, type Match, readAll } from "./matching.ts";
 import { orderedPlan } from "./ordered.ts";
-import { pageOfSteps, wholePage } from "./page-steps.ts";
-import { BY_CREATION, type Search, searchOf } from "./parameters.ts";
+import { BY_CREATION, relatedIn, type Search, searchOf } from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 import { hasOtherRange } from "./ranges.ts";
 import { isRankedPosition, rankedPlan } from "./ranked.ts";
@@ -90,14 +89,15 @@ async function pageInSortOrder<T>(
     const limits = { repeats: true, ...(most === undefined ? {} : { most }) };
     return pageOfSteps(deps, plan.list, plan.query, plan.steps, signed, limits);
   };
+  const { planned = query.conditions } = query;
   const narrows =
     schema !== undefined &&
-    (hasIndex(query.conditions) || hasOtherRange(query) || searchOf(query.conditions) !== undefined);
+    (hasIndex(planned) || hasOtherRange(query) || searchOf(query.conditions) !== undefined);
   const page = await walk(narrows ? TRIED : undefined);
   if (page !== undefined) return page;
   tally.visible = 0;
   const most = list.budget.entries;
-  const plan = narrows ? await candidatesOf(deps, schema, query.conditions, { most, context }) : undefined;
+  const plan = narrows ? await candidatesOf(deps, schema, planned, { most, context }) : undefined;
   if (plan?.kind !== "set") {
     const all = narrows ? await walk() : undefined;
     return all ?? pageOfSorted(deps, list, query, after, signed);
@@ -170,8 +170,8 @@ async function pageInOrder<T>(
   const plan: Candidates | undefined =
     schema === undefined || after?.kind === "index" || after?.kind === "order"
       ? undefined
-      : await candidatesOf(deps, schema, query.conditions, {
-          walking: !ofSet,
+      : await candidatesOf(deps, schema, query.planned ?? query.conditions, {
+          walking: !ofSet && query.planned === undefined,
           most,
           context: list.context,
         });
@@ -202,6 +202,21 @@ async function pageInOrder<T>(
   return pageOf(scanAll(deps, list, query, after, "index"));
 }
 
+/** Maximum number of referenced entries from which to choose an index, for the first page and for later ones. */
+const TARGETS = { first: 10, later: 20 };
+
+/** Adds the conditions from which to choose an index, if the query has conditions on referenced entries. */
+async function withPlan<T>(
+  deps: Deps,
+  { schema, context }: Collection<T>,
+  query: ListQuery,
+  after: Position | undefined,
+): Promise<ListQuery> {
+  if (schema === undefined || relatedIn(query.conditions).length === 0) return query;
+  const most = after === undefined ? TARGETS.first : TARGETS.later;
+  return { ...query, planned: await withTargets(deps, context, query.conditions, most) };
+}
+
 /**
  * Reads a page of a list. If the request has read as much as its budget allows, the page is shorter than `limit` and has
  * a cursor.
@@ -211,12 +226,13 @@ async function pageInOrder<T>(
 export async function readListPage<T>(
   deps: Deps,
   listWith: (budget: ReadBudget) => Collection<T>,
-  query: ListQuery,
+  given: ListQuery,
   budget: () => ReadBudget = () => new ReadBudget(),
 ): Promise<ListPage<T>> {
   const list = listWith(budget());
-  const signed = signatureOf(list, query);
-  const after = query.cursor === undefined ? undefined : await positionIn(deps, query.cursor, signed);
+  const signed = signatureOf(list, given);
+  const after = given.cursor === undefined ? undefined : await positionIn(deps, given.cursor, signed);
+  const query = await withPlan(deps, list, given, after);
   const read = async (): Promise<ListPage<T>> => {
     const { aggregation } = query;
     if (aggregation !== undefined) return aggregatePage(deps, list, query, aggregation, { after, signed });

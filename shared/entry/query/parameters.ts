@@ -53,8 +53,15 @@ export interface Search {
   fields: readonly CompiledField[];
 }
 
+/** A condition on a field of the entries that a reference field names. It holds if one of these entries meets it. */
+export interface Related {
+  via: CompiledField;
+  target: CompiledSchema;
+  condition: Condition;
+}
+
 /** A condition, a search, or a group. All members of a list must hold. */
-export type Where = Condition | Search | Group;
+export type Where = Condition | Group | Related | Search;
 
 export function isGroup(where: Where): where is Group {
   return "join" in where;
@@ -69,12 +76,25 @@ export function searchOf(conditions: readonly Where[]): Search | undefined {
   return conditions.find(isSearch);
 }
 
-/** Returns the single conditions of a tree, without a search. */
-export function conditionsIn(all: readonly Where[]): Condition[] {
+export function isRelated(where: Where): where is Related {
+  return "via" in where;
+}
+
+export function isCondition(where: Where): where is Condition {
+  return "operator" in where;
+}
+
+/** Returns the conditions of a tree on the listed entries and on referenced ones, without a search. */
+export function conditionsIn(all: readonly Where[]): (Condition | Related)[] {
   return all.flatMap((where) => {
     if (isGroup(where)) return conditionsIn(where.of);
     return isSearch(where) ? [] : [where];
   });
+}
+
+/** Returns the conditions of a tree on referenced entries. */
+export function relatedIn(all: readonly Where[]): Related[] {
+  return conditionsIn(all).filter(isRelated);
 }
 
 export interface SortKey {
@@ -111,6 +131,8 @@ export function isProperty(name: string): name is Property {
 export interface ParameterReader {
   /** The schema, reduced to the fields that filters and sort orders may use. */
   readonly compared: CompiledSchema | undefined;
+  /** Returns the schema of a reference's entries, reduced in the same way. Undefined if it is in another orb. */
+  targetOf(field: CompiledField): CompiledSchema | undefined;
   fault(parameter: string, code: string, message: string): void;
   parts(parameter: string, text: string, most: number): string[];
 }

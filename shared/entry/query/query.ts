@@ -17,7 +17,9 @@ export interface ListQuery {
   limit: number;
   cursor: string | undefined;
   /** All of these must hold. */
-  conditions: Where[];
+  conditions: readonly Where[];
+  /** Conditions from which to choose an index. Missing if they are the same as `conditions`. */
+  planned?: readonly Where[];
   /** Fields to sort by. If empty, the list is in order of creation. */
   sort: SortKey[];
   fields: ReadonlySet<string> | undefined;
@@ -49,15 +51,19 @@ const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: s
   live: { test: (text) => text === "sse", message: "must be sse" },
 };
 
+type TargetOf = (field: CompiledField) => CompiledSchema | undefined;
+
 /** Collects the errors of all parameters. {@link Reader.finish} throws them together. */
 class Reader {
   #faults: Faults | undefined;
   readonly schema: CompiledSchema | undefined;
   readonly compared: CompiledSchema | undefined;
+  readonly targetOf: TargetOf;
 
-  constructor(schema: CompiledSchema | undefined, compared = schema) {
+  constructor(schema: CompiledSchema | undefined, compared = schema, targetOf: TargetOf = () => undefined) {
     this.schema = schema;
     this.compared = compared;
+    this.targetOf = targetOf;
   }
 
   fault(parameter: string, code: string, message: string): void {
@@ -169,6 +175,8 @@ function readExtra(
  * sorted.
  * @param schema reduced to the fields that the response may show
  * @param compared the schema, reduced to the fields that filters and sort orders may use
+ * @param targetOf returns the schema of a reference's entries, reduced in the same way; by default, filters cannot use
+ *   fields of referenced entries
  * @throws AppError malformed `invalid_parameter` with all errors
  */
 export function parseListQuery(
@@ -176,8 +184,9 @@ export function parseListQuery(
   schema: CompiledSchema | undefined,
   extra: readonly string[],
   compared: CompiledSchema | undefined = schema,
+  targetOf?: TargetOf,
 ): ListQuery {
-  const reader = new Reader(schema, compared);
+  const reader = new Reader(schema, compared, targetOf);
   const { values, filters, aggregates } = grouped(reader, parameters, [...LIST_PARAMETERS, ...extra]);
   const { conditions: most } = FILTER_LIMITS;
   if (filters.size > most)

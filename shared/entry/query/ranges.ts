@@ -10,7 +10,7 @@ import { type OpenedIndex, openIndex } from "../ordered/open.ts";
 import { compareValues, type OrderedField } from "../ordered/pages.ts";
 import { type Edge, pairsBetween, type Range, scanOrdered } from "../ordered/scan.ts";
 import { tendIndex } from "../ordered/upkeep.ts";
-import { type Condition, isGroup, isSearch, type SortKey, type Where } from "./parameters.ts";
+import { type Condition, isCondition, type SortKey, type Where } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 
 /** What a list needs to know about the definition to use ordered indexes. */
@@ -95,7 +95,7 @@ export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
   let range: Range = {};
   let narrows = false;
   for (const condition of conditions) {
-    if (isGroup(condition) || isSearch(condition) || fieldOf(condition)?.name !== field.name) continue;
+    if (!isCondition(condition) || fieldOf(condition)?.name !== field.name) continue;
     const one = rangeOf(field, condition);
     if (one === undefined) continue;
     narrows = true;
@@ -108,11 +108,7 @@ export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
 /** Returns whether a condition is on a field with an ordered index, other than the one that the list is sorted by. */
 export function hasOtherRange({ conditions, sort: [key] }: Pick<ListQuery, "conditions" | "sort">): boolean {
   return conditions.some(
-    (one) =>
-      !isGroup(one) &&
-      !isSearch(one) &&
-      fieldOf(one)?.ordered === true &&
-      one.subject.name !== key?.subject.name,
+    (one) => isCondition(one) && fieldOf(one)?.ordered === true && one.subject.name !== key?.subject.name,
   );
 }
 

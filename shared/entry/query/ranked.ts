@@ -46,7 +46,7 @@ export async function rankedPlan<T>(
   const scores = await searchIndex(deps, schema, context, search);
   if (scores === undefined) return undefined;
   const others = query.conditions.filter((condition) => !isSearch(condition));
-  const found = await narrowed(deps, list, others, scores);
+  const found = await narrowed(deps, list, query.planned ?? others, scores);
   tally.by = bySearch(search);
   tally.order = "rank";
   tally.candidates = found.size;
@@ -66,7 +66,8 @@ async function narrowed<T>(
   scores: ReadonlyMap<string, number>,
 ): Promise<ReadonlyMap<string, number>> {
   if (schema === undefined || scores.size <= STEP || !hasIndex(conditions)) return scores;
-  const plan = await candidatesOf(deps, schema, conditions, { most: budget.entries });
+  const others = conditions.filter((condition) => !isSearch(condition));
+  const plan = await candidatesOf(deps, schema, others, { most: budget.entries });
   if (plan.kind !== "set") return scores;
   return new Map(
     plan.places.flatMap(({ id }) => {

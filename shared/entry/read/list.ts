@@ -19,6 +19,7 @@ import { Tally } from "../query/tally.ts";
 import { expandAll } from "./expand.ts";
 import { requireReader } from "./get.ts";
 import { newestFor, shownTo } from "./shown.ts";
+import { targetsFor } from "./targets.ts";
 
 export interface ListInput {
   orb: OrbContext;
@@ -131,6 +132,7 @@ function collectionOf(
       return page.messages.length + page.pending;
     },
     last: input.last,
+    targets: targetsFor(deps, actor, orb),
   };
 }
 

@@ -9,6 +9,7 @@ import { type AppError, invalidParameters } from "../../kernel/errors.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
+import { targetSchema } from "../model/fields.ts";
 import { currentView } from "../model/known.ts";
 import { choose } from "../model/localize.ts";
 import { nullIfMissing, type OrbContext, schemaOf } from "../model/resolve.ts";
@@ -20,6 +21,7 @@ import { type ListQuery, parseListQuery } from "../query/query.ts";
 import { Tally } from "../query/tally.ts";
 import { entriesAt, type PastEntry, readMoment } from "./at.ts";
 import { expandAll } from "./expand.ts";
+import { targetsFor } from "./targets.ts";
 
 const LIST_EXTRA = ["module", "schema", "status", "at"];
 
@@ -75,6 +77,7 @@ interface Sized {
 
 function collectionOf(
   plain: Deps,
+  actor: Actor,
   budget: ReadBudget,
   context: OrbContext,
   schemas: readonly CompiledSchema[] | undefined,
@@ -127,6 +130,7 @@ function collectionOf(
       const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
       return page.messages.filter((message) => message.size > 0).length;
     },
+    targets: targetsFor(deps, actor, context),
   };
 }
 
@@ -199,13 +203,14 @@ async function present(
  */
 async function readManagedPage(
   deps: Deps,
+  actor: Actor,
   orb: OrbContext,
   schemas: readonly CompiledSchema[] | undefined,
   query: ListQuery,
 ): Promise<ListPage<Sized>> {
   const { status, at } = query.extra;
   if (at === undefined)
-    return readListPage(deps, (budget) => collectionOf(deps, budget, orb, schemas, status), query);
+    return readListPage(deps, (budget) => collectionOf(deps, actor, budget, orb, schemas, status), query);
   const one = schemas?.length === 1 ? schemas[0] : undefined;
   const asked = readMoment(at);
   const moment = Math.min(asked, deps.clock.now());
@@ -225,10 +230,12 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
   const first = (name: string) => input.parameters.find(([key]) => key === name)?.[1];
   const schemas = schemasOf(orb, first("module"), first("schema"));
   const one = schemas?.length === 1 ? schemas[0] : undefined;
-  const query = parseListQuery(input.parameters, one, LIST_EXTRA);
+  const query = parseListQuery(input.parameters, one, LIST_EXTRA, one, (field) =>
+    targetSchema(orb.compiled, field),
+  );
   const { status } = query.extra;
   if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
-  const page = await readManagedPage(deps, orb, schemas, query);
+  const page = await readManagedPage(deps, actor, orb, schemas, query);
   const views = page.items.map(({ view }) => view);
   return { ...page, items: await present(deps, actor, orb, query, views) };
 }

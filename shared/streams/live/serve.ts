@@ -4,6 +4,7 @@ import { accountWith } from "../../access/authenticate.ts";
 import { PLATFORM_REALM } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import type { ListView } from "../../entry/live/judge.ts";
+import { relatedIn } from "../../entry/query/parameters.ts";
 import { requireReader } from "../../entry/read/get.ts";
 import { AppError, type Fault, invalidParameters } from "../../kernel/errors.ts";
 import { streams } from "../../store/subjects.ts";
@@ -105,6 +106,12 @@ function requireWhole(params: URLSearchParams): void {
   if (errors.length > 0) throw invalidParameters(errors);
 }
 
+function notFollowed(): AppError {
+  const message =
+    "must not compare fields of referenced entries with live=sse, because a live list follows only its own entries";
+  return invalidParameters([{ path: "/filter", code: "not_live", message }]);
+}
+
 /** Returns a function that checks whether the caller still has the same rights as at the beginning. */
 function stillAllowed(deps: Deps, actor: Actor): () => Promise<boolean> {
   if (actor.kind !== "platform" && actor.kind !== "orb") return async () => true;
@@ -156,6 +163,7 @@ export async function serveLiveList(
   const { hub } = lists;
   requireReader(actor, orb, schema, view.latest === true);
   requireWhole(request.params);
+  if (relatedIn(view.query.conditions).length > 0) throw notFollowed();
   hub.requireConnection();
   if (request.method === "HEAD") return { kind: "whole", status: 200, headers: HEADERS, body: null };
   const { userId, admin, expiresAt } = await readerOf(deps, actor);

@@ -1,0 +1,26 @@
+import type { Actor } from "../../access/actor.ts";
+import { mayWith } from "../../access/authorize.ts";
+import type { Deps } from "../../deps.ts";
+import { readLive } from "../index/visible.ts";
+import type { OrbContext } from "../model/resolve.ts";
+import { Targets } from "../query/related.ts";
+
+/** Lets the filters of a list compare referenced entries: those that are published and that the caller may read. */
+export function targetsFor(
+  deps: Pick<Deps, "store" | "clock" | "expires">,
+  actor: Actor,
+  { orb, compiled }: Pick<OrbContext, "orb" | "compiled">,
+): Targets {
+  return new Targets(async (schema, ids, maxBytes) => {
+    const wanted = ids.map((id) => ({ schema, id }));
+    const found = await readLive(deps, orb, wanted, "stale", maxBytes);
+    return new Map(
+      found.flatMap((seen) => {
+        if (seen === undefined) return [];
+        const { access } = seen.schema;
+        const mayRead = mayWith(actor, compiled, "read", { access, createdBy: seen.head.createdBy });
+        return mayRead ? [[seen.address.id, seen.shown] as const] : [];
+      }),
+    );
+  });
+}
