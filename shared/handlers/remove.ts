@@ -5,8 +5,11 @@ import { AppError, notFound } from "../kernel/errors.ts";
 import { buckets } from "../store/subjects.ts";
 import type { HandlerDeps } from "./contract/types.ts";
 
-/** Valid keys of the bucket. A key with a wildcard would delete other keys as well. */
-const KEY = /^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$/;
+/**
+ * Valid keys of the bucket. A key with a wildcard would delete other keys as well. The broker closes the connection for a
+ * subject of more than 4,096 bytes.
+ */
+const KEY = /^(?=.{1,1000}$)[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$/;
 
 /**
  * Deletes a registration, even an invalid one. If the service registers again at the same time, the later of the two

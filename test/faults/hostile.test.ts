@@ -296,6 +296,22 @@ test("answers hostile requests to any route within two seconds, with a client er
   expect((await call(platform, "GET", "/api/shop/catalog/product")).status).toBe(200);
 }, 60_000);
 
+test("answers names of 5,000 characters in any path with a client error", async () => {
+  const name = "x".repeat(5_000);
+  for (const { method, path, body } of operations.filter((one) => !isFatal(one))) {
+    for (const [parameter] of path.matchAll(/\{\w+\}/g)) {
+      const target = path
+        .replace(parameter, name)
+        .replace(/\{(orbId|orb)\}/, "victim")
+        .replaceAll(/\{\w+\}/g, "x");
+      const headers: [string, string][] = [["Authorization", `Bearer ${token}`]];
+      if (body !== undefined) headers.push(["Content-Type", body]);
+      await send({ method, target, headers, ...(body === undefined ? {} : { body: "{}" }) });
+    }
+  }
+  expect([...unexpected()]).toEqual([]);
+});
+
 test("hostile requests grow the memory of the runtime by less than 200 MiB", async () => {
   // The first fuzz has warmed up the process. Garbage varies by about 60 MiB.
   const [runtime] = childrenOf(process.pid, /workerd/);
