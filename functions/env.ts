@@ -91,6 +91,7 @@ const Environment = z.object({
   ),
   STREAMS_LONG_POLL_MS: count(25_000, 10, 60_000),
   METRICS_TOKEN: optional,
+  FILE_MIB: count(1_024, 1, 1_048_576),
   LOG_LEVEL: optional
     .transform((value) => value ?? "info")
     .pipe(oneOf(["debug", "info", "warn", "error", "silent"])),
@@ -103,6 +104,7 @@ const Environment = z.object({
   QUOTA_ORB_CALLS: quota(60_000),
   QUOTA_ACCOUNT_MIB: quota(2_048),
   QUOTA_ORB_MIB: quota(20_480),
+  QUOTA_ORB_FILES_MIB: quota(102_400),
   QUOTA_ACCOUNT_CONFLICTS: quota(5),
   QUOTA_NETWORK_SIGNUPS: quota(10),
   QUOTA_REALM_SIGNUPS: quota(1_000),
@@ -145,6 +147,7 @@ export function readSettings(env: Record<string, unknown>): Settings {
       streamsUrl: e.STREAMS_URL,
       longPollMs: e.STREAMS_LONG_POLL_MS,
       metricsToken: e.METRICS_TOKEN,
+      fileBytes: e.FILE_MIB * MIB,
       clientAddress: e.CLIENT_ADDRESS,
       quotas: {
         windowSeconds: e.QUOTA_WINDOW_SECONDS,
@@ -155,6 +158,7 @@ export function readSettings(env: Record<string, unknown>): Settings {
         orbCalls: e.QUOTA_ORB_CALLS,
         accountBytes: e.QUOTA_ACCOUNT_MIB * MIB,
         orbBytes: e.QUOTA_ORB_MIB * MIB,
+        orbFileBytes: e.QUOTA_ORB_FILES_MIB * MIB,
         accountConflicts: e.QUOTA_ACCOUNT_CONFLICTS,
         networkSignups: e.QUOTA_NETWORK_SIGNUPS,
         realmSignups: e.QUOTA_REALM_SIGNUPS,

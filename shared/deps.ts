@@ -24,8 +24,10 @@ export interface Quotas {
   orbCalls: number;
   /** Maximum bytes that an account may write per long period. */
   accountBytes: number;
-  /** Maximum bytes stored per orb. */
+  /** Maximum bytes stored per orb, without files. */
   orbBytes: number;
+  /** Maximum bytes of the content of an orb's files. */
+  orbFileBytes: number;
   /** Maximum rejected writes of unique sensitive values. Each rejection helps a client to guess a value. */
   accountConflicts: number;
   /** Maximum registrations without invitation that a network begins. A long period allows ten times as many. */
@@ -58,6 +60,8 @@ export interface Config {
   /** Milliseconds. */
   longPollMs: number;
   metricsToken: string | undefined;
+  /** Maximum bytes of one file. */
+  fileBytes: number;
   quotas: Quotas;
   /** Network address of all clients, if the host knows that every client has the same one. */
   clientAddress: string | undefined;

@@ -85,6 +85,12 @@ export async function receiveEarly(c: Context<AppEnv>): Promise<void> {
   if (c.req.header("authorization") === undefined || (await mayBeAuthenticated(c))) await receiveBody(c);
 }
 
+/** Throws 401 for a bearer token that cannot be valid, before the body is received. */
+export async function requireUsable(c: Context<AppEnv>, orb: string): Promise<void> {
+  if (c.req.header("authorization") === undefined || (await mayBeAuthenticated(c))) return;
+  await identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb });
+}
+
 /** Authenticates the request once. An unsafe request with a cookie must come from an allowed origin. */
 export async function identify(
   c: Context<AppEnv>,

@@ -6,6 +6,8 @@ import { isOrbId } from "../../shared/definition/document/ids.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { lastOf } from "../../shared/entry/read/list.ts";
+import { fileDefinitions } from "../files/definitions.ts";
+import { isFilePath, isUpload, serveFile, servesFiles } from "../files/serve.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { beginCaller, hasCredentials, receiveEarly } from "../middleware/session.ts";
@@ -73,7 +75,14 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
-  if (!isRead(c) && !(await mayStream(c, orb, segments))) await receiveEarly(c);
+  if (!isRead(c) && !isUpload(c, segments) && !(await mayStream(c, orb, segments))) await receiveEarly(c);
+  if (isFilePath(segments)) {
+    // An upload is authenticated after its body, because the session could end meanwhile.
+    const caller = isUpload(c, segments) ? undefined : beginCaller(c, orb);
+    const live = await liveOrb(c.get("deps"), orb, isRead(c) ? "cached" : "leader");
+    if (live === null) throw noLiveOrb();
+    if (servesFiles(live.compiled)) return serveFile(c, live, segments, caller);
+  }
   const suspicion = begin(c, orb, segments);
   const caller = beginCaller(c, orb);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
@@ -128,7 +137,7 @@ function answer(
 /** Mount these routes last, because they match all other URLs of an orb. */
 export function runtimeRoutes() {
   const router = newRouter();
-  for (const definition of [callRoute, ...Object.values(definitions)])
+  for (const definition of [callRoute, ...Object.values(fileDefinitions), ...Object.values(definitions)])
     router.openAPIRegistry.registerPath(definition);
   router.all("/api/:orbId/*", (c) => {
     const segments = segmentsOf(c);

@@ -19,6 +19,7 @@ import {
 } from "../../shared/handlers/remote-http.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { concatBytes } from "../../shared/kernel/ids.ts";
+import { withLength } from "../http/fixed-length.ts";
 import { readUpload } from "../middleware/body.ts";
 import { tooLarge } from "../middleware/body-errors.ts";
 import { hasCredentials } from "../middleware/session.ts";
@@ -259,21 +260,4 @@ function streamOf(
     },
   };
   return new ReadableStream(source, { highWaterMark: 0 });
-}
-
-interface Sized {
-  readable: ReadableStream<Uint8Array>;
-  writable: WritableStream<Uint8Array>;
-}
-
-/**
- * Makes the Workers runtime send the stream's length. Otherwise a stream that fails would look complete to the client.
- * Other hosts use the header `content-length`.
- */
-function withLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
-  const { FixedLengthStream: Fixed } = globalThis as { FixedLengthStream?: new (length: number) => Sized };
-  if (Fixed === undefined) return stream;
-  const { readable, writable } = new Fixed(length);
-  stream.pipeTo(writable).catch(() => undefined);
-  return readable;
 }

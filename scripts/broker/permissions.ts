@@ -59,7 +59,17 @@ const ERASABLE = [
 const TOLD = "_feed.$KV.>";
 
 /** Subjects of the broker and the platform. A stream that clients read may have any other subject. */
-const FEEDS_DENIED = ["$SYS.>", "$JS.>", "$KV.>", "$SRV.>", "platform.>", "_limit.>", "_quota.>", "_hooks.>"];
+const FEEDS_DENIED = [
+  "$SYS.>",
+  "$JS.>",
+  "$KV.>",
+  "$O.>",
+  "$SRV.>",
+  "platform.>",
+  "_limit.>",
+  "_quota.>",
+  "_hooks.>",
+];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
   // The functions call services with unknown names, so this user needs a deny list. It denies most of the JetStream

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/request/log.ts";
+import { sweepFiles } from "../../shared/files/sweep.ts";
 import { HookWorker } from "../../shared/hooks/after/worker.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
 import { readHooksSettings } from "../config/hooks-settings.ts";
@@ -13,6 +14,9 @@ import { exitWith, oneLine } from "../process/failure.ts";
 import { outliveRejections } from "../process/rejections.ts";
 import type { Word } from "../process/supervise.ts";
 import { poster } from "./post.ts";
+
+/** Milliseconds between two looks for content that no file has. */
+const SWEEP_MS = 3_600_000;
 
 /** Reports a fatal error to the parent process. Without a parent, prints it to the terminal. Then exits. */
 function fail(error: unknown): never {
@@ -51,6 +55,11 @@ const worker = new HookWorker(deps, {
   post: poster({ allowed: own.HOOKS_ALLOWED_NETWORKS }),
 });
 worker.start();
+const sweep = () =>
+  sweepFiles(deps).catch((error: unknown) =>
+    log.warn("the sweep of files stopped", { error: String(error) }),
+  );
+const sweeping = setInterval(() => void sweep(), SWEEP_MS);
 log.info("hooks process runs");
 process.send?.({ ready: true } satisfies Word);
 
@@ -58,6 +67,7 @@ let stopping = false;
 async function stop(): Promise<void> {
   if (stopping) return;
   stopping = true;
+  clearInterval(sweeping);
   await worker.stop();
   await store.close();
   process.exit(0);

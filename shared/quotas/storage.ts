@@ -1,8 +1,9 @@
 /**
  * Limits the bytes that an orb (application) stores. Each process regularly asks the broker for the size of the orb's
- * stream.
+ * streams: that of the entries and that of the files.
  */
 import type { Deps } from "../deps.ts";
+import { fileStream } from "../store/file-subjects.ts";
 import { streams } from "../store/subjects.ts";
 import { PerHost } from "./per-host.ts";
 import { orbFull } from "./refusals.ts";
@@ -34,12 +35,17 @@ function take(room: Allowance, bytes: number): boolean {
   return true;
 }
 
-async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Promise<boolean> {
-  const { orbBytes } = deps.config.quotas;
+/** A stream, and the maximum bytes that it may hold. */
+interface Quota {
+  stream: string;
+  most: number;
+}
+
+async function look(deps: Deps, quota: Quota, room: Allowance, bytes: number): Promise<boolean> {
   room.until = deps.clock.now() + LOOK_MS;
   const before = room.taken;
-  const info = await deps.store.streamInfo(streams.orb(orb));
-  const free = orbBytes - (info?.state.bytes ?? 0);
+  const info = await deps.store.streamInfo(quota.stream);
+  const free = quota.most - (info?.state.bytes ?? 0);
   room.full = free <= 0;
   // While the broker answered, more writes were allowed. Its answer may not include them, so subtract them.
   const meanwhile = room.taken - before;
@@ -50,19 +56,28 @@ async function look(deps: Deps, orb: string, room: Allowance, bytes: number): Pr
 }
 
 /** Rejects a write if the orb is full. Concurrent processes may slightly exceed the quota. */
-export async function requireStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
-  const { orbBytes } = deps.config.quotas;
-  if (orbBytes === 0) return;
-  const ahead = Math.min(AHEAD, Math.floor(orbBytes / AHEAD_SHARE));
+export function requireStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
+  return requireRoom(deps, { stream: streams.orb(orb), most: deps.config.quotas.orbBytes }, bytes);
+}
+
+/** Rejects a part of a file if the files of the orb take too much room. */
+export function requireFileStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
+  return requireRoom(deps, { stream: fileStream(orb), most: deps.config.quotas.orbFileBytes }, bytes);
+}
+
+async function requireRoom(deps: Deps, quota: Quota, bytes: number): Promise<void> {
+  const { stream, most } = quota;
+  if (most === 0) return;
+  const ahead = Math.min(AHEAD, Math.floor(most / AHEAD_SHARE));
   const room =
-    rooms.get(deps.config, orb) ??
-    rooms.set(deps.config, orb, { left: ahead, taken: 0, until: 0, full: false });
+    rooms.get(deps.config, stream) ??
+    rooms.set(deps.config, stream, { left: ahead, taken: 0, until: 0, full: false });
   const stale = deps.clock.now() >= room.until;
   if (stale && room.left >= bytes) {
     // While the broker answers, use what is left of the old share.
     room.left = Math.min(room.left, Math.max(ahead, bytes));
-    deps.afterwards(look(deps, orb, room, 0));
+    deps.afterwards(look(deps, quota, room, 0));
   }
   if (take(room, bytes)) return;
-  if ((room.full && !stale) || !(await look(deps, orb, room, bytes))) throw orbFull(orbBytes);
+  if ((room.full && !stale) || !(await look(deps, quota, room, bytes))) throw orbFull(most);
 }

@@ -2,7 +2,7 @@ import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { countGuess, releaseGuess } from "./guesses.ts";
 import { countBytes, countWrite, isCounted } from "./quotas.ts";
-import { requireStorage } from "./storage.ts";
+import { requireFileStorage, requireStorage } from "./storage.ts";
 
 /** Counts a write against the rate limits, then executes it. */
 export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: () => Promise<T>): Promise<T> {
@@ -32,4 +32,11 @@ export async function countValues(
   await requireStorage(deps, orb, values.bytes);
   await countBytes(deps, actor, values.bytes);
   await countGuess(deps, actor, orb, values.guesses);
+}
+
+/** Charges an upload for a part of a file. */
+export async function countFileBytes(deps: Deps, actor: Actor, orb: string, bytes: number): Promise<void> {
+  if (!isCounted(actor)) return;
+  await requireFileStorage(deps, orb, bytes);
+  await countBytes(deps, actor, bytes);
 }

@@ -45,7 +45,11 @@ const document = (id: string, realm: Realm, access = OPEN) => ({
     { service: "settings", handlers: ["set"] },
   ],
   modules: [
-    { id: "news", type: "CONTENT", schemas: [{ id: "article", access, fields }] },
+    {
+      id: "news",
+      type: "CONTENT",
+      schemas: [{ id: "article", access, fields: [...fields, { name: "paper", type: "file" }] }],
+    },
     {
       id: "ledger",
       type: "TRANSACTIONS",
@@ -352,6 +356,21 @@ const ROUTES: Record<string, Rows> = {
       { by: at.owner.token, path: `${path}?publish=true`, body: late, refused: byOwner(at, 404) },
       { by: token, path, body: late, refused: { ...OFFLINE, "is deleted and recreated": 404 } },
     ];
+  },
+  "POST /api/{orbId}/files": (at) => [
+    {
+      by: at.member.token,
+      path: `/api/${at.orb}/files`,
+      type: "text/plain",
+      body: "late",
+      refused: byMember(at),
+    },
+  ],
+  // A caller may share what it has uploaded. The recreated orb does not have the file.
+  "POST /api/{orbId}/files/{fileId}/links": async (at) => {
+    const { body } = await as("POST", `/api/${at.orb}/files`, "early", at.member.token);
+    const path = `/api/${at.orb}/files/${body.id}/links`;
+    return [{ by: at.member.token, path, body: json({ seconds: 9 }), refused: byOwner(at, 404) }];
   },
   "PATCH /api/{orbId}/{moduleId}/{schemaId}": (at) => [
     {

@@ -35,6 +35,7 @@ export function testDeps(store: Store, bindings: Record<string, string>): Deps {
       streamsUrl: undefined,
       longPollMs: 1000,
       metricsToken: undefined,
+      fileBytes: 1024 ** 3,
       clientAddress: undefined,
       quotas: NO_QUOTAS,
     },

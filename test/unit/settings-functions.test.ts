@@ -38,6 +38,7 @@ test("has the documented default quotas, and 0 means no quota", () => {
     orbCalls: 60_000,
     accountBytes: 2 * 1024 ** 3,
     orbBytes: 20 * 1024 ** 3,
+    orbFileBytes: 100 * 1024 ** 3,
     accountConflicts: 5,
     networkSignups: 10,
     realmSignups: 1_000,

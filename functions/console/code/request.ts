@@ -46,6 +46,7 @@ function exampleOf({ type, enum: values, default: standard, list }: FieldModel):
     datetime: "2027-01-31T12:00:00Z",
     json: {},
     reference: ID,
+    file: { file: ID },
   };
   const one = standard ?? first ?? examples[type];
   return list === true && !Array.isArray(one) ? [one] : one;

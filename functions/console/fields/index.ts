@@ -3,6 +3,7 @@ import type { FieldModel, FieldType } from "../model/orb.ts";
 import { booleanKind } from "./boolean.tsx";
 import { dateKind } from "./date.tsx";
 import { datetimeKind } from "./datetime.tsx";
+import { fileKind } from "./file.tsx";
 import { jsonKind } from "./json.tsx";
 import type { FieldKind } from "./kind.ts";
 import { integerKind, numberKind } from "./number.tsx";
@@ -20,6 +21,7 @@ const KINDS: Readonly<Record<FieldType, FieldKind>> = {
   datetime: datetimeKind,
   json: jsonKind,
   reference: referenceKind,
+  file: fileKind,
 };
 
 export const kindOf = (field: Pick<FieldModel, "type">): FieldKind => KINDS[field.type];

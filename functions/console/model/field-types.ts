@@ -27,6 +27,15 @@ const ordered: FieldRules = {
 };
 const text: FieldRules = { ...ordered, bounds: "length", pattern: true, searchable: true };
 
+const reference: FieldRules = {
+  ...ordered,
+  bounds: "none",
+  enumerable: false,
+  orderable: false,
+  default: false,
+  sensitive: false,
+};
+
 export const FIELD_RULES: Readonly<Record<FieldType, FieldRules>> = {
   string: text,
   text: { ...text, unique: false, orderable: false },
@@ -36,14 +45,8 @@ export const FIELD_RULES: Readonly<Record<FieldType, FieldRules>> = {
   date: ordered,
   datetime: ordered,
   json: { ...ordered, bounds: "none", enumerable: false, unique: false, orderable: false },
-  reference: {
-    ...ordered,
-    bounds: "none",
-    enumerable: false,
-    orderable: false,
-    default: false,
-    sensitive: false,
-  },
+  reference,
+  file: { ...reference, unique: false },
 };
 
 export const FIELD_TYPES = Object.keys(FIELD_RULES) as readonly FieldType[];

@@ -9,7 +9,8 @@ export type FieldType =
   | "date"
   | "datetime"
   | "json"
-  | "reference";
+  | "reference"
+  | "file";
 
 export type Scalar = string | number | boolean;
 
@@ -29,6 +30,8 @@ export interface FieldModel {
   search?: boolean;
   /** Target of a reference: orbId/moduleId/schemaId. */
   ref?: string;
+  /** Types that a file may have. */
+  accept?: readonly string[];
   enum?: readonly Scalar[];
   default?: unknown;
   min?: number | string;

@@ -48,6 +48,7 @@ function checkField(document: LooseDocument, module: LooseModule, field: LooseFi
     );
   }
   checkRef(document, field, faults);
+  checkFile(document, module, field, faults);
   if (field.type === undefined) return;
   const type = FIELD_TYPES[field.type];
   checkApplicable(type, field, faults);
@@ -86,6 +87,28 @@ function checkRef(document: LooseDocument, field: LooseField, faults: Faults): v
       "unknown_reference",
       `names the schema "${clip(schemaId ?? "")}", which module "${clip(moduleId ?? "")}" does not have`,
     );
+  }
+}
+
+const FILE_ATTRIBUTES = ["accept", "maxSize", "public"] as const;
+
+function checkFile(document: LooseDocument, module: LooseModule, field: LooseField, faults: Faults): void {
+  if (field.type === undefined) return;
+  if (field.type === "file") {
+    if (document.modules.some(({ id }) => id === "files")) {
+      const message = "must not be file in an orb with a module files, which has the same route. Rename it.";
+      faults.add(`${field.path}/type`, "reserved", message);
+    }
+    if (module.type === undefined || module.type === "CONTENT" || module.type === "CONFIG") return;
+    const message = "must not be file in this module. Use a CONTENT or a CONFIG module.";
+    faults.add(`${field.path}/type`, "not_applicable", message);
+    return;
+  }
+  for (const attribute of FILE_ATTRIBUTES) {
+    const value = ownProperty(field.raw, attribute);
+    if (value === undefined || value === false) continue;
+    const message = "must only be set on a field of type file";
+    faults.add(`${field.path}/${attribute}`, "not_applicable", message);
   }
 }
 

@@ -51,6 +51,7 @@ export const FIELD_TYPE_NAMES = [
   "datetime",
   "json",
   "reference",
+  "file",
 ] as const;
 
 const reserved = (message: string) => ({ error: message, params: { code: "reserved" } });
@@ -134,6 +135,22 @@ export const fieldSchema = z
       description: "The schema that a field of type reference refers to: orbId/moduleId/schemaId.",
       example: "shop/catalog/category",
     }),
+    accept: z
+      .array(
+        z
+          .string()
+          .max(200)
+          .regex(
+            /^[a-z]+\/(\*|[a-z0-9][a-z0-9.+-]*)$/,
+            "must be a type such as application/pdf, or a group of types such as image/*",
+          ),
+      )
+      .min(1)
+      .max(50)
+      .optional()
+      .meta({ description: "The types that a file may have.", example: ["image/*", "application/pdf"] }),
+    maxSize: z.int().min(1).optional().meta({ description: "Maximum bytes of a file.", example: 5_000_000 }),
+    public: flag("Everyone who knows the address of a file may download it, even from a draft."),
     enum: z.array(scalar).min(1).max(LIMITS.enum).optional().meta({ description: "The allowed values." }),
     access: fieldAccessSchema.optional(),
     default: z.unknown().optional().meta({ description: "Value of entries that are written without one." }),

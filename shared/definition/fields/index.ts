@@ -2,6 +2,7 @@ import type { FieldDefinition } from "../document/document.ts";
 import { booleanType } from "./boolean.ts";
 import { dateType } from "./date.ts";
 import { datetimeType } from "./datetime.ts";
+import { fileType } from "./file.ts";
 import { integerType } from "./integer.ts";
 import { jsonType } from "./json.ts";
 import { numberType } from "./number.ts";
@@ -20,6 +21,7 @@ export const FIELD_TYPES: Readonly<Record<FieldDefinition["type"], FieldType>> =
   datetime: datetimeType,
   json: jsonType,
   reference: referenceType,
+  file: fileType,
 };
 
 export type { FieldType, FilterOperator, Json, JsonSchema, Rule } from "./type.ts";

@@ -25,19 +25,27 @@ export function asError(error: unknown): AppError {
 
 /**
  * Splits entries into those that may share a batch and the others. A batch can expect only one sequence of each
- * referenced entry, so all its entries must have read the same one.
+ * referenced entry, and rewrite a message only once, such as the record of a file.
  */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();
+  const rewritten = new Set<string>();
   const agreed: Item[] = [];
   const apart: Item[] = [];
   for (const item of items) {
     const targets = item.messages.flatMap(({ expect }) =>
       expect?.subject === undefined ? [] : [{ subject: expect.subject, seq: expect.seq }],
     );
-    const differs = targets.some(({ subject, seq }) => (met.get(subject) ?? seq) !== seq);
+    const own = item.messages.flatMap(({ subject, rollup, expect }) =>
+      rollup === true && expect !== undefined && expect.subject === undefined ? [subject] : [],
+    );
+    const differs =
+      targets.some(({ subject, seq }) => (met.get(subject) ?? seq) !== seq) ||
+      own.some((subject) => rewritten.has(subject));
     (differs ? apart : agreed).push(item);
-    if (!differs) for (const { subject, seq } of targets) met.set(subject, seq);
+    if (differs) continue;
+    for (const { subject, seq } of targets) met.set(subject, seq);
+    for (const subject of own) rewritten.add(subject);
   }
   return { agreed, apart };
 }

@@ -9,6 +9,8 @@ import type { EntrySnapshot } from "./snapshot.ts";
 export interface Guard {
   subject: string;
   seq: number;
+  /** Messages to append. The first one changes the subject, and carries the condition. */
+  carriers?: readonly Append[];
 }
 
 export interface EntryWrite {
@@ -69,9 +71,10 @@ export function messagesOf(write: EntryWrite): Append[] {
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
   const out = [...hints];
   const open = new Map<string, number>();
-  for (const { subject, seq } of guards) {
+  for (const { subject, seq, carriers: [first, ...others] = [] } of guards) {
     if ((open.get(subject) ?? seq) !== seq) throw new Conflict();
-    open.set(subject, seq);
+    if (first === undefined) open.set(subject, seq);
+    else out.push({ ...first, expect: { seq } }, ...others);
   }
   for (const [index, message] of out.entries()) {
     const next = open.entries().next();

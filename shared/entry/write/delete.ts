@@ -3,6 +3,7 @@ import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import { next } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
+import { releaseFiles } from "../../files/release.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { liveTombstone } from "../index/schedules.ts";
@@ -74,6 +75,8 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
     if (entry === null) throw notFound("entry");
     // A settings entry that is deleted and created again has the same id. Do not erase the new one.
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
+    // If this process dies before the history is erased, the files expire all the same: the entry is deleted.
+    await releaseFiles(deps, orb, id);
     const at = new Date(deps.clock.now()).toISOString();
     // Clients that follow a list of drafts may still have the entry. Without this message, they could not learn that
     // its history is gone.

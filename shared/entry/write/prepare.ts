@@ -4,6 +4,7 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import { ruleFaults } from "../../definition/rule.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
+import { attachFiles } from "../../files/attach.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { countValues } from "../../quotas/write.ts";
 import { checkTargets } from "../index/references.ts";
@@ -88,15 +89,22 @@ export async function prepare(
   const checked = validateValues(schema, input.given, isNew ? {} : { existing: input.stored as Values });
   const faults = [...checked.faults, ...ruleFaults(schema, checked.values), ...input.faults];
   const held = new Set(input.held);
-  const targets = await checkTargets(deps, actor, context, schema, input.id, checked.values, {
-    live: input.publish,
-    ...(input.publish ? {} : { only: added(schema, checked.values, held) }),
-  });
+  const [targets, files] = await Promise.all([
+    checkTargets(deps, actor, context, schema, input.id, checked.values, {
+      live: input.publish,
+      ...(input.publish ? {} : { only: added(schema, checked.values, held) }),
+    }),
+    attachFiles(deps, actor, context, schema, {
+      id: input.id,
+      values: checked.values,
+      stored: input.stored,
+    }),
+  ]);
   const notLive = targets.faults.filter((fault) => fault.code === "reference_not_live");
-  faults.push(...targets.faults.filter((fault) => fault.code !== "reference_not_live"));
+  faults.push(...targets.faults.filter((fault) => fault.code !== "reference_not_live"), ...files.faults);
   if (faults.length > 0) throw invalid(faults);
   if (notLive.length > 0) throw referencesNotLive(notLive);
-  const { stored, plain } = await sealValues(deps.config, schema, input.id, checked.values, input.stored);
+  const { stored, plain } = await sealValues(deps.config, schema, input.id, files.values, input.stored);
   const caller = principalIn(actor, context.orb, context.compiled);
   const view = readableIn(schema, caller, input.createdBy);
   const bytes = measured(schema, view, plain);
@@ -112,7 +120,7 @@ export async function prepare(
     bytes,
     guesses: guesses.map((key) => parseKey(key).field),
   });
-  return { values: stored, claims, guards: targets.guards };
+  return { values: stored, claims, guards: [...targets.guards, ...files.guards] };
 }
 
 function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlySet<string>): Set<string> {

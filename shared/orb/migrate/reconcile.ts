@@ -35,6 +35,7 @@ import { compactSchemas } from "../../entry/ordered/upkeep.ts";
 import { warnOfShared } from "../../entry/write/backfill.ts";
 import { orbStreamConfig } from "../../store/broker/provision.ts";
 import { BUCKET_BYTES, indexBytes, ReadBudget } from "../../store/budget.ts";
+import { fileStream } from "../../store/file-subjects.ts";
 import { nullOnConflict, scanPages } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { StreamMissing } from "../../store/types.ts";
@@ -129,6 +130,7 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   const underWay = async () => (await orbHead(deps, orb))?.seq === head.seq;
   if (!(await underWay())) return;
   await deps.store.deleteStream(streams.orb(orb));
+  await deps.store.deleteStream(fileStream(orb));
   if (!(await underWay())) return;
   await eraseRealm(deps, orb);
   await eraseDeliveries(deps, orb);

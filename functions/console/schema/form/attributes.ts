@@ -80,6 +80,7 @@ const limit = (
 });
 
 const isReference = ({ object }: Owner) => object.type === "reference";
+const isFile = ({ object }: Owner) => object.type === "file";
 const hasHandler = ({ object }: Owner) => object.handler !== undefined;
 
 const ATTRIBUTES = {
@@ -200,6 +201,9 @@ const ATTRIBUTES = {
     { name: "label", control: "text", half: true },
     { name: "description", control: "text", half: true },
     { name: "ref", control: "suggest", required: true, options: targets, when: isReference },
+    { name: "accept", control: "lines", half: true, when: isFile },
+    { name: "maxSize", control: "number", half: true, when: isFile },
+    { name: "public", control: "flag", half: true, when: isFile },
     { name: "required", control: "flag", half: true },
     { name: "list", control: "flag", half: true },
     {

@@ -1,0 +1,102 @@
+/** The input of a file: a link to the stored one, or a place to choose or drop a new one. */
+import { useState } from "preact/hooks";
+import { uploadFile } from "../api/files.ts";
+import { labelOf } from "../model/orb.ts";
+import { t } from "../texts/t.ts";
+import { IconButton } from "../ui/button.tsx";
+import { wordsOf } from "../ui/problem.tsx";
+import type { FieldKind, InputProps } from "./kind.ts";
+
+interface Shown {
+  file: string;
+  name: string;
+  url: string;
+}
+
+function shownFile(value: unknown): Shown | undefined {
+  const { file, name, url } = Object(value) as Partial<Shown>;
+  if (typeof file !== "string") return undefined;
+  return { file, name: name ?? file, url: url ?? "" };
+}
+
+function FileLink({ value }: { value: unknown }) {
+  const file = shownFile(value);
+  if (file === undefined) return null;
+  if (!file.url.startsWith("/api/")) return <code class="clip">{file.name}</code>;
+  return (
+    <a class="clip" href={file.url} target="_blank" rel="noreferrer">
+      {file.name}
+    </a>
+  );
+}
+
+function FileInput({ field, value, onChange, attributes, disabled, orb, onFault }: InputProps) {
+  const [sending, setSending] = useState<{ name: string; share: number }>();
+  const [fault, setFault] = useState<string>();
+  const tell = (message: string | undefined) => {
+    setFault(message);
+    onFault?.(message);
+  };
+  const send = async (file: File | undefined) => {
+    if (file === undefined || disabled === true) return;
+    const { name } = file;
+    setSending({ name, share: 0 });
+    tell(undefined);
+    try {
+      const { id } = await uploadFile(orb, file, (share) => setSending({ name, share }));
+      onChange({ file: id, name });
+    } catch (error) {
+      tell(wordsOf(error));
+    } finally {
+      setSending(undefined);
+    }
+  };
+  if (shownFile(value) !== undefined) {
+    return (
+      <div class="chosen-entry">
+        <FileLink value={value} />
+        {disabled === true ? null : (
+          <IconButton
+            label={t("fields.clear", { field: labelOf(field) })}
+            icon="x"
+            onClick={() => onChange(null)}
+          />
+        )}
+      </div>
+    );
+  }
+  return (
+    <div>
+      <input
+        {...attributes}
+        type="file"
+        accept={field.accept?.join(",")}
+        disabled={disabled === true || sending !== undefined}
+        onChange={(event) => void send(event.currentTarget.files?.[0])}
+      />
+      {sending === undefined ? (
+        <p class="hint">{t("fields.upload")}</p>
+      ) : (
+        <p role="status">
+          <progress value={sending.share} />{" "}
+          {t("fields.uploading", { name: sending.name, percent: Math.floor(sending.share * 100) })}
+        </p>
+      )}
+      {fault === undefined ? null : (
+        <p class="error" role="status">
+          {fault}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const nameOf = (value: unknown) => shownFile(value)?.name ?? "";
+
+export const fileKind: FieldKind = {
+  Cell: FileLink,
+  Input: FileInput,
+  filterOps: ["null"],
+  parse: () => ({ value: null }),
+  format: nameOf,
+};

@@ -1,0 +1,155 @@
+import type { Context } from "hono";
+import { type Actor, anonymous } from "../../shared/access/actor.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { isShown } from "../../shared/files/content-type.ts";
+import { contentOf, type FoundFile, findFile } from "../../shared/files/download.ts";
+import { isSigned, LINK_SECONDS, signLink } from "../../shared/files/links.ts";
+import { fileUrl } from "../../shared/files/record.ts";
+import { AppError, invalid, invalidParameters } from "../../shared/kernel/errors.ts";
+import { isObject } from "../../shared/kernel/json.ts";
+import { matchesTag } from "../http/etag.ts";
+import { withLength } from "../http/fixed-length.ts";
+import { readJson } from "../middleware/body.ts";
+import { completeResponse } from "../middleware/headers.ts";
+import { type AppEnv, holdConnection } from "../request/context.ts";
+import { disposition, type Range, RangeMissing, rangeOf } from "./headers.ts";
+import { parametersOf } from "./parameters.ts";
+
+/** A browser that shows the content runs nothing in it, and gives it no access to this origin. */
+const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
+
+/** Stops a signed link from being used after a wrong or expired signature. */
+async function hasLink(
+  c: Context<AppEnv>,
+  orb: string,
+  id: string,
+  { expires, signature }: { expires?: string; signature?: string },
+): Promise<boolean> {
+  if (expires === undefined && signature === undefined) return false;
+  const link = {
+    expires: /^\d{1,12}$/.test(expires ?? "") ? Number(expires) : 0,
+    signature: signature ?? "",
+  };
+  if (await isSigned(c.var.deps, orb, id, link)) return true;
+  const detail = "The link has expired or is not valid. Ask for a new one.";
+  throw new AppError("forbidden", "link_expired", detail);
+}
+
+function headersFor({ record, reading }: FoundFile, signed: boolean, saves: boolean): Record<string, string> {
+  const kind = !saves && isShown(record.type) ? "inline" : "attachment";
+  const isText = record.type.startsWith("text/") || record.type === "application/json";
+  return {
+    "content-type": isText ? `${record.type}; charset=utf-8` : record.type,
+    etag: `"${record.sha256}"`,
+    "accept-ranges": "bytes",
+    "content-disposition": disposition(kind, record.name),
+    "content-security-policy": SANDBOX,
+    "cache-control": reading === "public" ? "public, max-age=300" : "private, no-cache",
+    // Pages of other origins may show files that need no session.
+    "cross-origin-resource-policy": reading === "public" || signed ? "cross-origin" : "same-origin",
+    ...(reading === "public" || signed ? {} : { vary: "Authorization, Cookie" }),
+  };
+}
+
+/** Sends the content. Reads it from the broker as fast as the client takes it. */
+function send(c: Context<AppEnv>, orb: string, found: FoundFile, range: Range): ReadableStream<Uint8Array> {
+  const { deps, host } = c.var;
+  const parts = contentOf(deps, orb, found.record, range);
+  const release = holdConnection(c);
+  const source: UnderlyingDefaultSource<Uint8Array> = {
+    async pull(controller) {
+      try {
+        const part = await parts.next();
+        if (part.done !== true) {
+          controller.enqueue(part.value);
+          return;
+        }
+        controller.close();
+      } catch (error) {
+        // The status has already been sent. Ending the connection early tells the client that content is missing.
+        deps.log.warn("download stopped", {
+          orb,
+          error: error instanceof AppError ? error.code : String(error),
+        });
+        if (host.cut === undefined) controller.error(new Error("the content is incomplete"));
+        else {
+          host.cut(c);
+          controller.close();
+        }
+      }
+      release();
+    },
+    async cancel() {
+      await parts.return(undefined);
+      release();
+    },
+  };
+  return new ReadableStream(source, { highWaterMark: 0 });
+}
+
+export async function download(
+  c: Context<AppEnv>,
+  live: LiveOrb,
+  id: string,
+  caller: (usesAccess: boolean) => Promise<Actor>,
+): Promise<Response> {
+  const { deps } = c.var;
+  // The content is not kept: a process caches only small answers.
+  deps.expires?.(0);
+  const query = parametersOf(c, ["download", "expires", "signature"]);
+  if (query.download !== undefined && query.download !== "true" && query.download !== "false") {
+    const message = "must be true or false";
+    throw invalidParameters([{ path: "/download", code: "invalid_value", message }]);
+  }
+  const signed = await hasLink(c, live.orb, id, query);
+  const actor = signed ? anonymous : await caller(live.compiled.usesAccess);
+  const found = await findFile(deps, actor, live, id, signed);
+  const headers = headersFor(found, signed, query.download === "true");
+  const { etag = "" } = headers;
+  const { size } = found.record;
+  if (matchesTag(c.req.header("if-none-match"), etag)) return completeResponse(c, null, 304, headers);
+  const ifRange = c.req.header("if-range");
+  try {
+    const range =
+      ifRange === undefined || ifRange === etag ? rangeOf(c.req.header("range"), size) : undefined;
+    const { start, end } = range ?? { start: 0, end: size };
+    headers["content-length"] = String(end - start);
+    if (range !== undefined) headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
+    const status = range === undefined ? 200 : 206;
+    if (c.req.method === "HEAD" || start === end) return completeResponse(c, null, status, headers);
+    return c.body(withLength(send(c, live.orb, found, { start, end }), end - start), status, headers);
+  } catch (error) {
+    if (!(error instanceof RangeMissing)) throw error;
+    return completeResponse(c, null, 416, { ...headers, "content-range": `bytes */${size}` });
+  }
+}
+
+export async function createLink(
+  c: Context<AppEnv>,
+  live: LiveOrb,
+  id: string,
+  actor: Actor,
+): Promise<Response> {
+  const { deps } = c.var;
+  parametersOf(c, []);
+  const body = await readJson(c, false);
+  const { seconds = LINK_SECONDS.default, ...others } = isObject(body) ? body : { seconds: "" };
+  const { min, max } = LINK_SECONDS;
+  const faults = Object.keys(others).map((key) => ({
+    path: `/${key.slice(0, 64)}`,
+    code: "unknown_property",
+    message: "is not a known property. Use seconds.",
+  }));
+  const valid = typeof seconds === "number" && Number.isInteger(seconds) && seconds >= min && seconds <= max;
+  if (!valid) {
+    const message = `must be a whole number from ${min} to ${max}`;
+    faults.push({ path: "/seconds", code: "range", message });
+  }
+  if (!valid || faults.length > 0) throw invalid(faults);
+  const { record } = await findFile(deps, actor, live, id);
+  const expires = Math.floor(deps.clock.now() / 1000) + seconds;
+  const signature = await signLink(deps.config, live.orb, id, expires);
+  const url = `${fileUrl(live.orb, record)}?expires=${expires}&signature=${signature}`;
+  const link = { url, expiresAt: new Date(expires * 1000).toISOString() };
+  return completeResponse(c, JSON.stringify(link), 201, { "content-type": "application/json" });
+}

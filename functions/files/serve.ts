@@ -1,0 +1,47 @@
+/** Routes the addresses of files: `/api/{orb}/files`, and what is below it. */
+import type { Context } from "hono";
+import type { Actor } from "../../shared/access/actor.ts";
+import type { CompiledOrb } from "../../shared/definition/compile.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { notFound } from "../../shared/kernel/errors.ts";
+import { wrongMethod } from "../http/problem.ts";
+import type { AppEnv } from "../request/context.ts";
+import { fileDefinitions } from "./definitions.ts";
+import { createLink, download } from "./download.ts";
+import { upload } from "./upload.ts";
+
+/** Returns whether a path may be that of files. An orb with a module or a handler of this name serves that instead. */
+export function isFilePath(segments: readonly string[]): boolean {
+  return segments[0] === "files";
+}
+
+export function servesFiles({ modules, handlers }: CompiledOrb): boolean {
+  return !modules.has("files") && !handlers.has("files");
+}
+
+/** Returns whether the request is an upload, whose body is not received before its caller is known. */
+export function isUpload(c: Context<AppEnv>, segments: readonly string[]): boolean {
+  return c.req.method === "POST" && isFilePath(segments) && segments.length === 1;
+}
+
+export async function serveFile(
+  c: Context<AppEnv>,
+  live: LiveOrb,
+  segments: readonly string[],
+  caller: ((usesAccess: boolean) => Promise<Actor>) | undefined,
+): Promise<Response> {
+  const [, id, below] = segments;
+  const { method } = c.req;
+  if (id === undefined || caller === undefined) {
+    c.set("route", fileDefinitions.upload.path);
+    return method === "POST" ? upload(c, live.orb) : wrongMethod(c, ["POST"]);
+  }
+  if (segments.length > 3) throw notFound("file");
+  if (below === "links" && method === "POST") {
+    c.set("route", fileDefinitions.link.path);
+    return createLink(c, live, id, await caller(live.compiled.usesAccess));
+  }
+  c.set("route", below === undefined ? fileDefinitions.download.path : fileDefinitions.downloadNamed.path);
+  if (method === "GET" || method === "HEAD") return download(c, live, id, caller);
+  return wrongMethod(c, below === "links" ? ["GET", "HEAD", "POST"] : ["GET", "HEAD"]);
+}

@@ -1,0 +1,57 @@
+import { escapeSegment } from "../../kernel/faults.ts";
+import { isObject } from "../../kernel/json.ts";
+import type { FieldType } from "./type.ts";
+
+const FILE_ID = /^[A-Za-z0-9_-]{1,128}$/;
+
+/** Members that answers have. Clients may send them back, and writes replace them. */
+const SHOWN: readonly string[] = ["url", "type", "size", "name", "sha256"];
+
+/** The id of an uploaded file. Writes check that the caller may use it, and add what answers show of it. */
+export const fileType: FieldType = {
+  name: "file",
+  bounds: "none",
+  pattern: false,
+  enumerable: false,
+  unique: false,
+  default: false,
+  sensitive: false,
+  sortable: false,
+  orderable: false,
+  searchable: false,
+  operators: ["null"],
+  parse(value, report) {
+    if (!isObject(value)) {
+      report("type", 'must be an object with the id of a file: {"file": "<id>"}');
+      return undefined;
+    }
+    for (const key of Object.keys(value)) {
+      if (key === "file" || SHOWN.includes(key)) continue;
+      report("unknown_property", "is not a known property. Remove it.", `/${escapeSegment(key)}`);
+      return undefined;
+    }
+    if (typeof value.file === "string" && FILE_ID.test(value.file)) return { file: value.file };
+    report("format", "must be the id of a file", "/file");
+    return undefined;
+  },
+  fromText: () => undefined,
+  rules: () => () => {},
+  compare: () => 0,
+  token: () => null,
+  jsonSchema: ({ accept }) => ({
+    type: "object",
+    required: ["file"],
+    properties: {
+      file: { type: "string", pattern: FILE_ID.source, description: "Id of an uploaded file." },
+      url: { type: "string", readOnly: true, description: "Path of the content." },
+      type: {
+        type: "string",
+        readOnly: true,
+        description: accept === undefined ? "Media type." : `Media type: ${accept.join(", ")}.`,
+      },
+      size: { type: "integer", readOnly: true, description: "Bytes." },
+      name: { type: "string", readOnly: true, description: "File name." },
+      sha256: { type: "string", readOnly: true, description: "SHA-256 of the content, hexadecimal." },
+    },
+  }),
+};

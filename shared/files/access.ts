@@ -1,0 +1,120 @@
+/** Decides who may upload, use and read files. A file has no rights of its own: those of its entries decide. */
+import { type Actor, accountBehind, accountOf } from "../access/actor.ts";
+import { isOwn, may, mayField, type Principal, principalIn, requireScope } from "../access/authorize.ts";
+import { refusal } from "../access/refusals.ts";
+import type { CompiledField, CompiledOrb, CompiledSchema } from "../definition/compile.ts";
+import type { Values } from "../definition/validate.ts";
+import { leavesOf } from "../definition/values.ts";
+import type { Deps } from "../deps.ts";
+import { nullIfMissing, type OrbContext, parseEntry, schemaOf } from "../entry/model/resolve.ts";
+import { type EntrySnapshot, effective, snapshotOf, visible } from "../entry/model/snapshot.ts";
+import { notFound } from "../kernel/errors.ts";
+import { streams, subjects } from "../store/subjects.ts";
+import { type FileRecord, isFileValue } from "./record.ts";
+
+export function fileFields(schema: CompiledSchema): CompiledField[] {
+  return [...schema.fields.values()].filter(({ definition }) => definition.type === "file");
+}
+
+function* schemasWithFiles(compiled: CompiledOrb): Generator<CompiledSchema> {
+  for (const schema of compiled.byHome.values()) if (fileFields(schema).length > 0) yield schema;
+}
+
+/** Throws 401, 403 or 404 unless the caller may write a field for files. */
+export function requireUpload(actor: Actor, { orb, compiled }: OrbContext): void {
+  const schemas = [...schemasWithFiles(compiled)];
+  if (schemas.length === 0)
+    throw notFound("file", "No schema of this orb has a field of type file. Add one to the orb's document.");
+  requireScope(actor, "create", orb);
+  const caller = principalIn(actor, orb, compiled);
+  const allowed = schemas.some((schema) => {
+    const { access } = schema;
+    const writes = (own: boolean) =>
+      may(caller, own ? "update" : "create", { access, own }) &&
+      fileFields(schema).some((field) => mayField(caller, "write", { access: field.access, own }));
+    return writes(false) || writes(true);
+  });
+  if (!allowed) throw refusal(actor);
+}
+
+function fieldsWith(schema: CompiledSchema, values: EntrySnapshot["values"], id: string): CompiledField[] {
+  return fileFields(schema).filter((field) =>
+    leavesOf(field, values as Values).some(({ value }) =>
+      [value].flat().some((each) => isFileValue(each) && each.file === id),
+    ),
+  );
+}
+
+async function liveValues(
+  deps: Deps,
+  orb: string,
+  head: EntrySnapshot,
+): Promise<EntrySnapshot["values"] | undefined> {
+  if (!visible(head, deps.clock.now())) return undefined;
+  if (head.publishedSeq === null) return head.values;
+  return snapshotOf(await deps.store.getSeq(streams.orb(orb), head.publishedSeq))?.values;
+}
+
+/** Who may read a file: everyone with its address, or this caller. */
+export type Reading = "public" | "private";
+
+async function readingThrough(
+  deps: Deps,
+  caller: Principal,
+  { orb, compiled }: OrbContext,
+  use: FileRecord["entries"][number],
+  id: string,
+): Promise<Reading | undefined> {
+  const log = subjects.entryLog({ orb, ...use });
+  const entry = parseEntry(
+    await nullIfMissing(deps.store.get(streams.orb(orb), log, { consistency: "cached" })),
+  );
+  const schema = schemaOf(compiled, use);
+  if (entry === null || schema === undefined || entry.head.status === "DELETED") return undefined;
+  const head = effective(entry.head, deps.clock.now());
+  const own = isOwn(caller.actor, head.createdBy);
+  const on = { access: schema.access, own };
+  const readable = (field: CompiledField) => mayField(caller, "read", { access: field.access, own });
+  const live = await liveValues(deps, orb, head);
+  const shown = live === undefined ? [] : fieldsWith(schema, live, id);
+  const drafted = fieldsWith(schema, head.values, id);
+  if ([...shown, ...drafted].some(({ definition }) => definition.public === true)) return "public";
+  if (shown.some(readable) && may(caller, "read", on)) return "private";
+  if (drafted.some(readable) && may(caller, "readDraft", on)) return "private";
+  // Only an older revision has the file. Its field is unknown, so the caller must be able to read each of them.
+  const older = shown.length === 0 && drafted.length === 0 && may(caller, "readRevisions", on);
+  return older && fileFields(schema).every(readable) ? "private" : undefined;
+}
+
+/** Returns whether the caller may read a file, and through what. Undefined if not. */
+export async function readingOf(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  record: FileRecord,
+): Promise<Reading | undefined> {
+  if (record.entries.length === 0) return isUploader(actor, record) ? "private" : undefined;
+  const caller = principalIn(actor, context.orb, context.compiled);
+  for (const use of record.entries) {
+    const reading = await readingThrough(deps, caller, context, use, record.id);
+    if (reading !== undefined) return reading;
+  }
+  return undefined;
+}
+
+/** Returns whether the caller uploaded the file. Anonymous callers are not told apart, so none of them did. */
+function isUploader(actor: Actor, record: FileRecord): boolean {
+  return accountBehind(actor).kind !== "anonymous" && record.by === accountOf(actor);
+}
+
+/** Returns whether the caller may store the file in an entry. */
+export async function mayUse(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  record: FileRecord,
+): Promise<boolean> {
+  // The id of an anonymous upload is the only proof of who sent it.
+  if (record.entries.length === 0) return record.by === accountOf(actor);
+  return (await readingOf(deps, actor, context, record)) !== undefined;
+}

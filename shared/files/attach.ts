@@ -1,0 +1,160 @@
+/** Completes the files in the values of a write, and attaches new ones to the entry. */
+import type { Actor } from "../access/actor.ts";
+import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
+import type { Json } from "../definition/fields/index.ts";
+import type { Values } from "../definition/validate.ts";
+import { leavesOf } from "../definition/values.ts";
+import type { Deps } from "../deps.ts";
+import type { Guard } from "../entry/model/messages.ts";
+import { nullIfMissing, type OrbContext } from "../entry/model/resolve.ts";
+import type { Fault } from "../kernel/errors.ts";
+import { isObject } from "../kernel/json.ts";
+import { SMALL_BYTES } from "../store/budget.ts";
+import { fileSubjects } from "../store/file-subjects.ts";
+import { isToken, streams } from "../store/subjects.ts";
+import { fileFields, mayUse } from "./access.ts";
+import { accepts } from "./content-type.ts";
+import {
+  type FileRecord,
+  type FileValue,
+  fileValue,
+  isFileValue,
+  recordIn,
+  recordMessages,
+} from "./record.ts";
+
+/** New files that one write can attach. Each takes three messages of the batch. */
+const MAX_NEW = 200;
+/** Entries that may have the same file. Beyond that, the same content can be uploaded again, and is stored once. */
+const MAX_ENTRIES = 100;
+
+interface Place {
+  field: CompiledField;
+  id: string;
+  path: string;
+}
+
+export interface Attached {
+  values: Values;
+  faults: Fault[];
+  guards: Guard[];
+}
+
+function filesIn(value: Json): string[] {
+  return [value]
+    .flat()
+    .flatMap((each) => (isObject(each) && typeof each.file === "string" ? [each.file] : []));
+}
+
+function placesOf(fields: readonly CompiledField[], values: Readonly<Values>): Place[] {
+  return fields.flatMap((field) =>
+    leavesOf(field, values).flatMap(({ value, trail }) => {
+      const path = `/values/${trail.join("/")}`;
+      return filesIn(value).map((id, at) => ({
+        field,
+        id,
+        path: Array.isArray(value) ? `${path}/${at}` : path,
+      }));
+    }),
+  );
+}
+
+function storedFiles(fields: readonly CompiledField[], stored: Readonly<Record<string, unknown>>) {
+  const known = new Map<string, FileValue>();
+  for (const field of fields) {
+    for (const { value } of leavesOf(field, stored as Values)) {
+      for (const each of [value].flat()) if (isFileValue(each)) known.set(each.file, each);
+    }
+  }
+  return known;
+}
+
+function faultOf({ field, path }: Place, file: Pick<FileValue, "type" | "size">): Fault | undefined {
+  const { accept, maxSize } = field.definition;
+  if (accept !== undefined && !accepts(accept, file.type)) {
+    const message = `must be a file of type ${accept.join(", ")} (is ${file.type})`;
+    return { path, code: "file_type", message };
+  }
+  if (maxSize !== undefined && file.size > maxSize) {
+    return { path, code: "too_big", message: `must have at most ${maxSize} bytes (has ${file.size})` };
+  }
+  return undefined;
+}
+
+/** Replaces each value `{ file }` by what answers show of the file. */
+function completed(value: Json, files: ReadonlyMap<string, FileValue>): Json {
+  if (Array.isArray(value)) return value.map((each) => completed(each, files));
+  if (!isObject(value)) return value;
+  const file = typeof value.file === "string" ? files.get(value.file) : undefined;
+  if (file !== undefined) return { ...file };
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, completed(each as Json, files)]),
+  );
+}
+
+/**
+ * Checks the files in validated values. Sends no request if the entry has no new file.
+ * @param entry.stored values whose files belong to the entry already
+ * @returns the values to store. Each guard rewrites the record of a new file, so the write fails if the record changes or
+ * expires first.
+ */
+export async function attachFiles(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema,
+  entry: { id: string; values: Readonly<Values>; stored: Readonly<Record<string, unknown>> },
+): Promise<Attached> {
+  const fields = fileFields(schema);
+  const places = placesOf(fields, entry.values);
+  if (places.length === 0) return { values: entry.values, faults: [], guards: [] };
+  const { orb } = context;
+  const files = storedFiles(fields, entry.stored);
+  const faults: Fault[] = [];
+  const guards: Guard[] = [];
+  const fresh = Map.groupBy(
+    places.filter(({ id }) => !files.has(id)),
+    ({ id }) => id,
+  );
+  const report = (code: string, message: string, some: readonly Place[]) => {
+    for (const { path } of some) faults.push({ path, code, message });
+  };
+  if (fresh.size > MAX_NEW) {
+    const message = `must not bring more than ${MAX_NEW} new files in one write. Add the others with another write.`;
+    report("too_many", message, places.slice(0, 1));
+    return { values: entry.values, faults, guards };
+  }
+  const wanted = [...fresh.keys()].filter(isToken).map((id) => fileSubjects.record(orb, id));
+  const found = await nullIfMissing(
+    deps.store.getMany(streams.orb(orb), wanted, { maxBytes: SMALL_BYTES * 4 }),
+  );
+  for (const [id, some] of fresh) {
+    const stored = isToken(id) ? recordIn(found?.get(fileSubjects.record(orb, id))) : null;
+    const mine = stored?.record.entries.some((use) => use.id === entry.id) === true;
+    if (stored === null || !(mine || (await mayUse(deps, actor, context, stored.record)))) {
+      report("unknown_file", "must be the id of a file that you have uploaded. Upload it first.", some);
+      continue;
+    }
+    files.set(id, fileValue(orb, stored.record));
+    if (mine) continue;
+    if (stored.record.entries.length >= MAX_ENTRIES) {
+      const message = `must not be a file that ${MAX_ENTRIES} entries have already. Upload the content again.`;
+      report("too_many", message, some);
+      continue;
+    }
+    const use = { ...schema.home, id: entry.id };
+    const record: FileRecord = { ...stored.record, entries: [...stored.record.entries, use] };
+    const [content, rewritten] = recordMessages(orb, record);
+    const link = { subject: fileSubjects.use(orb, entry.id, id), data: "1", rollup: true };
+    guards.push({ subject: rewritten.subject, seq: stored.seq, carriers: [rewritten, content, link] });
+  }
+  for (const place of places) {
+    const file = files.get(place.id);
+    const fault = file === undefined ? undefined : faultOf(place, file);
+    if (fault !== undefined) faults.push(fault);
+  }
+  const values = { ...entry.values };
+  for (const { name } of fields)
+    if (values[name] !== undefined) values[name] = completed(values[name], files);
+  return { values, faults, guards };
+}

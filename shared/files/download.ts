@@ -1,0 +1,108 @@
+/** Reads the content of a file, whole or in part, a few chunks at a time. */
+import type { Actor } from "../access/actor.ts";
+import { requireScope } from "../access/authorize.ts";
+import { refusal } from "../access/refusals.ts";
+import type { Deps } from "../deps.ts";
+import type { OrbContext } from "../entry/model/resolve.ts";
+import { notFound, unavailable } from "../kernel/errors.ts";
+import { SMALL_BYTES } from "../store/budget.ts";
+import { fileStream, fileSubjects } from "../store/file-subjects.ts";
+import { type Reading, readingOf } from "./access.ts";
+import { CHUNK_BYTES, type Run, readInfo, runsOf, sequenceOf } from "./object.ts";
+import { type FileRecord, readRecord } from "./record.ts";
+
+/** Chunks of one read. With their headers they are a small read, which does not wait for others. */
+const PAGE_CHUNKS = 3;
+
+export interface FoundFile {
+  record: FileRecord;
+  reading: Reading;
+}
+
+/**
+ * Finds a file that the caller may read.
+ * @param signed whether the caller has a valid signed link
+ * @throws AppError 401 for an anonymous caller, otherwise 404
+ */
+export async function findFile(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  id: string,
+  signed = false,
+): Promise<FoundFile> {
+  const found = await readRecord(deps, context.orb, id);
+  if (found === null) throw notFound("file");
+  const { record } = found;
+  if (signed) return { record, reading: "private" };
+  const reading = await readingOf(deps, actor, context, record);
+  if (reading === undefined) throw actor.kind === "anonymous" ? refusal(actor) : notFound("file");
+  if (reading === "private") requireScope(actor, "read", context.orb);
+  return { record, reading };
+}
+
+async function runsFor(deps: Deps, orb: string, { sha256, object }: FileRecord): Promise<readonly Run[]> {
+  if (object.runs !== undefined) return object.runs;
+  const stored = await readInfo(deps, orb, sha256);
+  if (stored === null) throw notFound("file");
+  return runsOf(stored.info);
+}
+
+async function readPage(
+  deps: Deps,
+  orb: string,
+  nuid: string,
+  sequences: readonly number[],
+): Promise<Uint8Array[]> {
+  const stream = fileStream(orb);
+  const subject = fileSubjects.chunks(orb, nuid);
+  const [fromSeq = 0, ...others] = sequences;
+  const messages =
+    others.length === 0
+      ? [await deps.store.getSeq(stream, fromSeq, { consistency: "stale" })]
+      : (await deps.store.scan(stream, subject, { fromSeq, limit: sequences.length, maxBytes: SMALL_BYTES }))
+          .messages;
+  return Promise.all(
+    sequences.map(async (seq, at) => {
+      const message = messages[at];
+      if (message?.seq === seq && message.subject === subject) return message.data;
+      // A replica does not have the chunk yet, or the read ended early.
+      const found = await deps.store.getSeq(stream, seq);
+      if (found?.subject === subject) return found.data;
+      throw unavailable("a chunk of the file is missing");
+    }),
+  );
+}
+
+/**
+ * Yields the bytes of a file from `start` up to, but not including, `end`. Reads the next chunks while the consumer
+ * takes the last ones.
+ */
+export async function* contentOf(
+  deps: Deps,
+  orb: string,
+  record: FileRecord,
+  { start, end }: { start: number; end: number },
+): AsyncGenerator<Uint8Array> {
+  if (start >= end) return;
+  const runs = await runsFor(deps, orb, record);
+  const last = Math.floor((end - 1) / CHUNK_BYTES);
+  const page = (first: number) => {
+    const count = Math.max(0, Math.min(PAGE_CHUNKS, last - first + 1));
+    const sequences = Array.from({ length: count }, (_, at) => sequenceOf(runs, first + at));
+    const read = readPage(deps, orb, record.object.nuid, sequences);
+    read.catch(() => undefined);
+    return read;
+  };
+  let chunk = Math.floor(start / CHUNK_BYTES);
+  let next = page(chunk);
+  while (chunk <= last) {
+    const chunks = await next;
+    if (chunk + chunks.length <= last) next = page(chunk + chunks.length);
+    for (const data of chunks) {
+      const offset = chunk * CHUNK_BYTES;
+      yield data.subarray(Math.max(0, start - offset), Math.min(data.length, end - offset));
+      chunk++;
+    }
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Content in the format of JetStream's object stores, so that other clients can read it. An object's name is the SHA-256
+ * of its content, so an orb stores the same content once.
+ */
+import type { Deps } from "../deps.ts";
+import { AppError, unavailable, writeConflict } from "../kernel/errors.ts";
+import { baseConfig } from "../store/broker/store.ts";
+import { fileBucket, fileStream, fileSubjects } from "../store/file-subjects.ts";
+import { nullOnConflict } from "../store/pages.ts";
+import type { Append, StreamConfig } from "../store/types.ts";
+
+/** Bytes of every chunk but the last. A range is found by dividing, so stored objects depend on this number. */
+export const CHUNK_BYTES = 128 * 1024;
+/** Chunks that one upload sends before it waits for the broker. */
+const WINDOW = 8;
+const ATTEMPTS = 24;
+
+/** Chunks with consecutive sequences: the first sequence, and how many. */
+export type Run = readonly [seq: number, count: number];
+
+/** What clients of object stores read about an object. */
+export interface ObjectInfo {
+  name: string;
+  bucket: string;
+  nuid: string;
+  size: number;
+  chunks: number;
+  /** `SHA-256=` and the hash in base64url with padding. */
+  digest: string;
+  /** RFC 3339. */
+  mtime: string;
+  options: { max_chunk_size: number };
+  /** `runs`: JSON of the sequences of the chunks. */
+  metadata: { runs: string };
+  deleted?: boolean;
+}
+
+export interface StoredInfo {
+  info: ObjectInfo;
+  seq: number;
+  /** Milliseconds since the epoch. */
+  time: number;
+}
+
+export function fileStreamConfig(orb: string, replicas: number): StreamConfig {
+  return {
+    ...baseConfig(fileStream(orb), fileSubjects.ofStore(orb), replicas),
+    discard: "new",
+    allow_rollup_hdrs: true,
+  };
+}
+
+export function runsOf(info: ObjectInfo): Run[] {
+  return JSON.parse(info.metadata.runs) as Run[];
+}
+
+function runsIn(sequences: readonly number[]): Run[] {
+  const runs: [number, number][] = [];
+  for (const seq of sequences) {
+    const last = runs.at(-1);
+    if (last !== undefined && last[0] + last[1] === seq) last[1]++;
+    else runs.push([seq, 1]);
+  }
+  return runs;
+}
+
+/** Returns the sequence of a chunk. */
+export function sequenceOf(runs: readonly Run[], chunk: number): number {
+  let before = 0;
+  for (const [seq, count] of runs) {
+    if (chunk < before + count) return seq + chunk - before;
+    before += count;
+  }
+  throw unavailable("the object has fewer chunks than its size says");
+}
+
+/** Reads the information of an object. Throws StreamMissing if the orb has no files yet. */
+export async function readInfo(deps: Deps, orb: string, sha256: string): Promise<StoredInfo | null> {
+  const message = await deps.store.get(fileStream(orb), fileSubjects.info(orb, sha256));
+  if (message === null || message.size === 0) return null;
+  return { info: message.json<ObjectInfo>(), seq: message.seq, time: message.time };
+}
+
+function infoMessage(orb: string, info: ObjectInfo, seq: number): Append {
+  const subject = fileSubjects.info(orb, info.name);
+  return { subject, data: JSON.stringify(info), rollup: true, expect: { seq } };
+}
+
+/**
+ * Sends chunks and returns where they are stored.
+ * @throws AppError unavailable if they were not stored in order
+ */
+export async function sendChunks(
+  deps: Deps,
+  orb: string,
+  nuid: string,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<Run[]> {
+  const sequences: number[] = [];
+  const waiting: Promise<number>[] = [];
+  const settle = async () => sequences.push((await waiting.shift()) ?? 0);
+  try {
+    for await (const data of chunks) {
+      if (waiting.length === WINDOW) await settle();
+      const sent = deps.store.append(fileStream(orb), { subject: fileSubjects.chunks(orb, nuid), data });
+      sent.catch(() => undefined);
+      waiting.push(sent);
+    }
+    while (waiting.length > 0) await settle();
+  } finally {
+    // After a failure, the caller removes what was stored. No chunk may come after that.
+    await Promise.allSettled(waiting);
+  }
+  // A lower sequence also means that the stream was deleted and created again meanwhile.
+  if (sequences.some((seq, at) => seq <= (sequences[at - 1] ?? 0))) throw unavailable("chunks out of order");
+  return runsIn(sequences);
+}
+
+export interface NewContent {
+  nuid: string;
+  size: number;
+  runs: readonly Run[];
+}
+
+export function infoOf(orb: string, sha256: string, { nuid, size, runs }: NewContent): ObjectInfo {
+  const bytes = Uint8Array.from(sha256.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  const digest = btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_");
+  return {
+    name: sha256,
+    bucket: fileBucket(orb),
+    nuid,
+    size,
+    chunks: Math.ceil(size / CHUNK_BYTES),
+    digest: `SHA-256=${digest}`,
+    mtime: "",
+    options: { max_chunk_size: CHUNK_BYTES },
+    metadata: { runs: JSON.stringify(runs) },
+  };
+}
+
+/**
+ * Stores the information of an object, or rewrites that of the same content. Either makes the sweep leave the content
+ * alone for a day.
+ * @param mine the content that this upload sent; without it, nothing is stored if the content is new
+ * @returns the object that holds the content
+ */
+export async function keepContent(
+  deps: Deps,
+  orb: string,
+  sha256: string,
+  mine: ObjectInfo | undefined,
+  known?: StoredInfo | null,
+): Promise<ObjectInfo | undefined> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const stored = attempt === 0 && known !== undefined ? known : await readInfo(deps, orb, sha256);
+    const there = stored?.info.deleted === true ? undefined : stored?.info;
+    const info = there ?? mine;
+    if (info === undefined) return undefined;
+    const message = infoMessage(
+      orb,
+      { ...info, mtime: new Date(deps.clock.now()).toISOString() },
+      stored?.seq ?? 0,
+    );
+    if ((await nullOnConflict(deps.store.append(fileStream(orb), message))) !== null) return info;
+  }
+  throw writeConflict();
+}
+
+/** Removes chunks. */
+export async function removeChunks(deps: Deps, orb: string, nuid: string): Promise<void> {
+  await deps.store.purge(fileStream(orb), fileSubjects.chunks(orb, nuid));
+}
+
+/**
+ * Removes an object, unless an upload has rewritten its information since it was read. Can be repeated: the mark keeps
+ * the name of the chunks until they are gone.
+ */
+export async function removeObject(deps: Deps, orb: string, { info, seq }: StoredInfo): Promise<void> {
+  let last = seq;
+  if (info.deleted !== true) {
+    const mark = { ...info, deleted: true };
+    const marked = await nullOnConflict(deps.store.append(fileStream(orb), infoMessage(orb, mark, seq)));
+    if (marked === null) return;
+    last = marked;
+  }
+  await removeChunks(deps, orb, info.nuid);
+  await deps.store.purge(fileStream(orb), fileSubjects.info(orb, info.name), { beforeSeq: last + 1 });
+}
+
+export function tooLargeFile(most: number): AppError {
+  const detail = `A file must have at most ${most} bytes. Send a smaller one.`;
+  return new AppError("too_large", "file_too_large", detail, { data: { limitBytes: most } });
+}

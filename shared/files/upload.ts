@@ -1,0 +1,268 @@
+/**
+ * Stores an upload. Each step can be the last one: the check that is stored first lets the sweep find what is left.
+ *
+ * 1. Store the check, with the name of the chunks.
+ * 2. Send the chunks, unless the orb has the content already.
+ * 3. Store or rewrite the information of the object.
+ * 4. Store the record, which expires after a day unless an entry refers to the file.
+ */
+import { type Actor, accountOf } from "../access/actor.ts";
+import type { Deps } from "../deps.ts";
+import type { OrbContext } from "../entry/model/resolve.ts";
+import { AppError, invalidParameters } from "../kernel/errors.ts";
+import { counted, countFileBytes } from "../quotas/write.ts";
+import { fileStream, fileSubjects } from "../store/file-subjects.ts";
+import { streams } from "../store/subjects.ts";
+import { StreamMissing } from "../store/types.ts";
+import { requireUpload } from "./access.ts";
+import { safeName, typeOf } from "./content-type.ts";
+import {
+  CHUNK_BYTES,
+  fileStreamConfig,
+  infoOf,
+  keepContent,
+  type ObjectInfo,
+  readInfo,
+  removeChunks,
+  runsOf,
+  type StoredInfo,
+  sendChunks,
+  tooLargeFile,
+} from "./object.ts";
+import { type FileRecord, ID_BYTES, recordMessages, UNUSED_SECONDS } from "./record.ts";
+
+/** Chunks that are received before the caller is authenticated. Most files are not larger. */
+const AHEAD = 4;
+/** Runs of chunks that a record may have. The information of the object has all of them. */
+const RECORD_RUNS = 8;
+/** Maximum milliseconds of an upload. Must be shorter than the time until its check is looked at. */
+const MOST_MS = 12 * 3_600_000;
+
+/** Computes a SHA-256 in parts. */
+export interface Hash {
+  update(data: Uint8Array): void;
+  digest(): Uint8Array;
+}
+
+/** The caller, and the orb's definition. */
+export interface Authority {
+  actor: Actor;
+  live: OrbContext;
+}
+
+export interface Upload {
+  orb: string;
+  body: AsyncIterable<Uint8Array>;
+  /** The length that the client says. An upload that says too much is rejected before its body is read. */
+  length?: number;
+  name?: string | undefined;
+  /** The type that the client says. */
+  type?: string | undefined;
+  /** The SHA-256 that the client expects, hexadecimal. */
+  sha256?: string | undefined;
+  hash: Hash;
+  /** Authenticates the caller. Called after a short body, and both before and after the rest of a long one. */
+  authority: () => Promise<Authority>;
+  /** Seconds until the file is removed if no entry refers to it. */
+  lifetime?: number;
+}
+
+export type UploadedFile = Pick<FileRecord, "id" | "size" | "type" | "sha256" | "name">;
+
+/** Yields the bytes in chunks of {@link CHUNK_BYTES}; the last one may be shorter. */
+async function* chunked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let chunk = new Uint8Array(CHUNK_BYTES);
+  let filled = 0;
+  for await (const part of body) {
+    for (let at = 0; at < part.length; ) {
+      const some = part.subarray(at, at + CHUNK_BYTES - filled);
+      chunk.set(some, filled);
+      filled += some.length;
+      at += some.length;
+      if (filled < CHUNK_BYTES) continue;
+      yield chunk;
+      chunk = new Uint8Array(CHUNK_BYTES);
+      filled = 0;
+    }
+  }
+  if (filled > 0) yield chunk.subarray(0, filled);
+}
+
+const hex = (bytes: Uint8Array) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** A file while it arrives. */
+class Arriving {
+  size = 0;
+  readonly #deps: Deps;
+  readonly #upload: Upload;
+  readonly #until: number;
+
+  constructor(deps: Deps, upload: Upload) {
+    this.#deps = deps;
+    this.#upload = upload;
+    this.#until = deps.clock.now() + MOST_MS;
+  }
+
+  take(chunk: Uint8Array): void {
+    this.size += chunk.length;
+    const { fileBytes } = this.#deps.config;
+    if (this.size > fileBytes) throw tooLargeFile(fileBytes);
+    if (this.#deps.clock.now() > this.#until) {
+      const detail = "The upload took more than 12 hours. Send the file over a faster connection.";
+      throw new AppError("malformed", "body_incomplete", detail);
+    }
+    this.#upload.hash.update(chunk);
+  }
+
+  end(): string {
+    const sha256 = hex(this.#upload.hash.digest());
+    const { sha256: wanted } = this.#upload;
+    if (wanted === undefined || wanted === sha256) return sha256;
+    const message = "is not the digest of the body that arrived. Send the file again.";
+    throw invalidParameters([{ path: "/content-digest", code: "digest_mismatch", message }]);
+  }
+}
+
+/** Stores a file that belongs to no entry yet. */
+export async function uploadFile(deps: Deps, upload: Upload): Promise<UploadedFile> {
+  const { fileBytes } = deps.config;
+  if ((upload.length ?? 0) > fileBytes) throw tooLargeFile(fileBytes);
+  const arriving = new Arriving(deps, upload);
+  const chunks = chunked(upload.body);
+  const ahead: Uint8Array[] = [];
+  let ended = false;
+  while (ahead.length < AHEAD) {
+    const next = await chunks.next();
+    if (next.done === true) {
+      ended = true;
+      break;
+    }
+    arriving.take(next.value);
+    ahead.push(next.value);
+  }
+  const { actor, live } = await upload.authority();
+  requireUpload(actor, live);
+  return counted(deps, actor, upload.orb, () =>
+    store(deps, upload, { actor, arriving, ahead, rest: ended ? undefined : chunks }),
+  );
+}
+
+interface Content {
+  actor: Actor;
+  arriving: Arriving;
+  ahead: readonly Uint8Array[];
+  rest: AsyncIterable<Uint8Array> | undefined;
+}
+
+async function store(deps: Deps, upload: Upload, content: Content): Promise<UploadedFile> {
+  const { orb } = upload;
+  const id = deps.randomToken(ID_BYTES);
+  const nuid = deps.randomToken(ID_BYTES);
+  const short = content.rest === undefined ? content.arriving.end() : undefined;
+  const known = await openStore(deps, orb, short);
+  await storeCheck(deps, orb, id, { nuid, sha256: short });
+  let object = short === undefined ? undefined : await keepContent(deps, orb, short, undefined, known);
+  let sha256 = short;
+  let { actor } = content;
+  if (object === undefined) {
+    try {
+      const runs = await sendChunks(deps, orb, nuid, charged(deps, orb, content));
+      if (sha256 === undefined) {
+        sha256 = content.arriving.end();
+        // The session, the rights or the orb may have ended during a long upload.
+        const now = await upload.authority();
+        requireUpload(now.actor, now.live);
+        actor = now.actor;
+        await storeCheck(deps, orb, id, { nuid, sha256 });
+      }
+      const mine = infoOf(orb, sha256, { nuid, size: content.arriving.size, runs });
+      object = (await keepContent(deps, orb, sha256, mine, short === undefined ? undefined : known)) ?? mine;
+    } finally {
+      // The sweep removes them if this fails.
+      if (object?.nuid !== nuid) deps.afterwards(removeChunks(deps, orb, nuid));
+    }
+  }
+  const record = recordOf(deps, upload, { id, actor, object, head: content.ahead[0] });
+  await storeRecord(deps, orb, record, upload.lifetime ?? UNUSED_SECONDS);
+  const { size, type, name } = record;
+  return { id, size, type, sha256: record.sha256, name };
+}
+
+/**
+ * Creates the orb's object store if it is missing.
+ * @returns the stored information of the content; undefined if it was not read
+ */
+async function openStore(
+  deps: Deps,
+  orb: string,
+  sha256: string | undefined,
+): Promise<StoredInfo | null | undefined> {
+  if (sha256 !== undefined) {
+    try {
+      return await readInfo(deps, orb, sha256);
+    } catch (error) {
+      if (!(error instanceof StreamMissing)) throw error;
+    }
+  }
+  await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
+  return sha256 === undefined ? undefined : null;
+}
+
+function storeCheck(
+  deps: Deps,
+  orb: string,
+  id: string,
+  { nuid, sha256 }: { nuid: string; sha256: string | undefined },
+): Promise<number> {
+  const data = JSON.stringify({ v: 1, nuid, sha256 });
+  return deps.store.append(streams.orb(orb), { subject: fileSubjects.check(orb, id), data, rollup: true });
+}
+
+async function* charged(
+  deps: Deps,
+  orb: string,
+  { actor, arriving, ahead, rest }: Content,
+): AsyncGenerator<Uint8Array> {
+  for (const chunk of ahead) {
+    await countFileBytes(deps, actor, orb, chunk.length);
+    yield chunk;
+  }
+  if (rest === undefined) return;
+  for await (const chunk of rest) {
+    arriving.take(chunk);
+    await countFileBytes(deps, actor, orb, chunk.length);
+    yield chunk;
+  }
+}
+
+function recordOf(
+  deps: Deps,
+  upload: Upload,
+  found: { id: string; actor: Actor; object: ObjectInfo; head: Uint8Array | undefined },
+): FileRecord {
+  const { id, actor, object, head = new Uint8Array(0) } = found;
+  const runs = runsOf(object);
+  return {
+    v: 1,
+    id,
+    sha256: object.name,
+    size: object.size,
+    type: typeOf(head, upload.type),
+    name: safeName(upload.name),
+    by: accountOf(actor),
+    at: new Date(deps.clock.now()).toISOString(),
+    object: { nuid: object.nuid, ...(runs.length <= RECORD_RUNS ? { runs } : {}) },
+    entries: [],
+  };
+}
+
+async function storeRecord(deps: Deps, orb: string, record: FileRecord, ttl: number): Promise<void> {
+  try {
+    await deps.store.pipeline(streams.orb(orb), recordMessages(orb, record, ttl));
+  } catch (error) {
+    // The orb was deleted during the upload. Its deletion may have removed the object store before it was created.
+    if (error instanceof StreamMissing && error.stream === streams.orb(orb))
+      deps.afterwards(deps.store.deleteStream(fileStream(orb)));
+    throw error;
+  }
+}

@@ -1,0 +1,46 @@
+/** Names of files: their records in the stream of their orb, and their content in an object store of the broker. */
+import { token } from "./subjects.ts";
+
+const PREFIX = "OBJ_files_";
+
+/** Returns the name of the object store that holds the content of an orb's files. */
+export function fileBucket(orb: string): string {
+  return `files_${token(orb, "orb")}`;
+}
+
+/** Returns the stream behind the object store. */
+export function fileStream(orb: string): string {
+  return `OBJ_${fileBucket(orb)}`;
+}
+
+/** Returns the orb whose files a stream holds. */
+export function orbOfFiles(stream: string): string | undefined {
+  return stream.startsWith(PREFIX) ? stream.slice(PREFIX.length) : undefined;
+}
+
+/** Encodes the name of an object as clients of object stores do: base64url with padding. */
+function encodedName(name: string): string {
+  return btoa(name).replaceAll("+", "-").replaceAll("/", "_");
+}
+
+const inOrb = (orb: string, space: string) => `${token(orb, "orb")}.${space}`;
+
+export const fileSubjects = {
+  /** The record of a file: what it is, who uploaded it, which entries have it. */
+  record: (orb: string, id: string) => `${inOrb(orb, "_file")}.${token(id, "file")}`,
+  /** Says that a file has this content. */
+  content: (orb: string, sha256: string, id: string) =>
+    `${inOrb(orb, "_blob")}.${token(sha256, "file")}.${token(id, "file")}`,
+  contentOf: (orb: string, sha256: string) => `${inOrb(orb, "_blob")}.${token(sha256, "file")}.*`,
+  /** Says that a revision of the entry has the file. */
+  use: (orb: string, entry: string, id: string) =>
+    `${inOrb(orb, "_has")}.${token(entry, "entry")}.${token(id, "file")}`,
+  usesBy: (orb: string, entry: string) => `${inOrb(orb, "_has")}.${token(entry, "entry")}.*`,
+  /** Asks the sweep to look at content later. */
+  check: (orb: string, id: string) => `${inOrb(orb, "_sweep")}.${token(id, "file")}`,
+  checks: (orb: string) => `${inOrb(orb, "_sweep")}.*`,
+  chunks: (orb: string, nuid: string) => `$O.${fileBucket(orb)}.C.${token(nuid, "file")}`,
+  info: (orb: string, sha256: string) => `$O.${fileBucket(orb)}.M.${encodedName(token(sha256, "file"))}`,
+  ofStore: (orb: string) => [`$O.${fileBucket(orb)}.C.>`, `$O.${fileBucket(orb)}.M.>`],
+  everyStore: "$O.>",
+} as const;

@@ -1,0 +1,351 @@
+/** Files: how content is stored, which entry may have a file, what is removed, and what a crash leaves. */
+import { createHash, randomBytes } from "node:crypto";
+import { connect } from "nats";
+import { expect, it } from "vitest";
+import type { Actor } from "../../shared/access/actor.ts";
+import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
+import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
+import { contentOf, findFile } from "../../shared/files/download.ts";
+import { CHUNK_BYTES } from "../../shared/files/object.ts";
+import { readRecord } from "../../shared/files/record.ts";
+import { sweepFiles } from "../../shared/files/sweep.ts";
+import { type Upload, uploadFile } from "../../shared/files/upload.ts";
+import { fileBucket, fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
+import { streams } from "../../shared/store/subjects.ts";
+import type { Store } from "../../shared/store/types.ts";
+import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
+import {
+  admin,
+  failureOf,
+  fileDeps,
+  installOrb,
+  type TestDeps,
+  testDeps,
+  until,
+  user,
+} from "../support/entries.ts";
+
+const DAY_MS = 86_400_000;
+const { broker, store, deps } = await fileDeps();
+const operator = broker.store("operator");
+const document: OrbDocumentInput = {
+  id: "album",
+  modules: [
+    {
+      id: "pictures",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "picture",
+          access: { read: "public", write: "user" },
+          fields: [
+            { name: "title", type: "string" },
+            { name: "image", type: "file", accept: ["image/*"], maxSize: 1_000 },
+            { name: "papers", type: "file", list: true },
+            { name: "shared", type: "file", public: true },
+            { name: "hidden", type: "file", access: { read: ["admin"] } },
+          ],
+        },
+      ],
+    },
+  ],
+};
+const live = await installOrb(operator, document);
+const ann = user("ann");
+const bob = user("bob");
+const anonymous: Actor = { kind: "anonymous" };
+const PNG = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), randomBytes(40)]);
+
+const hash = () => {
+  const sum = createHash("sha256");
+  return { update: (data: Uint8Array) => void sum.update(data), digest: () => sum.digest() };
+};
+
+async function* parts(data: Uint8Array, size = 50_000): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < data.length; at += size) yield data.subarray(at, at + size);
+}
+
+const upload = (data: Uint8Array, actor: Actor = ann, more: Partial<Upload> = {}, by: TestDeps = deps) =>
+  uploadFile(by, {
+    orb: live.orb,
+    body: parts(data),
+    hash: hash(),
+    authority: async () => ({ actor, live }),
+    ...more,
+  });
+
+const create = (values: unknown, actor: Actor = ann, by: TestDeps = deps, publish = false) =>
+  createEntry(by, actor, { orbId: live.orb, orb: live, module: "pictures", values, publish });
+
+async function content(id: string, actor: Actor = ann, range?: { start: number; end: number }) {
+  const { record } = await findFile(deps, actor, live, id);
+  const got: Uint8Array[] = [];
+  for await (const part of contentOf(deps, live.orb, record, range ?? { start: 0, end: record.size }))
+    got.push(part);
+  return Buffer.concat(got);
+}
+
+/** The time is two days later for the sweep. */
+const sweepLater = () => sweepFiles({ ...deps, clock: { now: () => Date.now() + 2 * DAY_MS } });
+
+const stored = async (filter: string) => {
+  const page = await operator.scan(fileStream(live.orb), filter, { fromSeq: 1, limit: 1000, maxBytes: 8e6 });
+  return page.messages.map(({ subject }) => subject);
+};
+const chunkSubjects = async () => new Set(await stored(`$O.${fileBucket(live.orb)}.C.>`));
+const infoSubjects = async () => new Set(await stored(`$O.${fileBucket(live.orb)}.M.>`));
+const expired = (id: string) => until(async () => (await readRecord(deps, live.orb, id)) === null);
+
+it("stores content as an object that other clients of the broker can read, once for all uploads", async () => {
+  const data = randomBytes(5 * CHUNK_BYTES + 17);
+  const [first, second] = await Promise.all([upload(data), upload(data, bob)]);
+  expect(first.id).not.toBe(second.id);
+  expect([first.sha256, first.size, first.type]).toEqual([
+    second.sha256,
+    data.length,
+    "application/octet-stream",
+  ]);
+  await deps.settled();
+  expect((await chunkSubjects()).size).toBe(1);
+  const connection = await connect({
+    servers: `127.0.0.1:${broker.port}`,
+    user: "operator",
+    pass: "operator",
+  });
+  const objects = await connection.jetstream().views.os(fileBucket(live.orb));
+  expect(Buffer.from((await objects.getBlob(first.sha256)) ?? [])).toEqual(data);
+  await connection.close();
+  expect(await content(first.id)).toEqual(data);
+});
+
+it("reads the chunks of a range only", async () => {
+  const data = randomBytes(9 * CHUNK_BYTES);
+  // Other uploads put their chunks between those of this one.
+  const [file] = await Promise.all([upload(data), upload(randomBytes(9 * CHUNK_BYTES)), upload(PNG)]);
+  for (const [start, end] of [
+    [0, 1],
+    [CHUNK_BYTES - 1, CHUNK_BYTES + 1],
+    [5, data.length],
+    [7 * CHUNK_BYTES, 8 * CHUNK_BYTES],
+  ] as const)
+    expect(await content(file.id, ann, { start, end })).toEqual(data.subarray(start, end));
+  const counted = countingStore(store);
+  const { record } = await findFile(deps, ann, live, file.id);
+  for await (const part of contentOf({ ...deps, store: counted.store }, live.orb, record, {
+    start: 4 * CHUNK_BYTES,
+    end: 4 * CHUNK_BYTES + 9,
+  }))
+    expect(part).toHaveLength(9);
+  expect(counted.calls.filter((name) => name !== "get")).toEqual(["getSeq"]);
+});
+
+it("stores an empty file", async () => {
+  const { id, size, type } = await upload(new Uint8Array(0));
+  expect([size, type, (await content(id)).length]).toEqual([0, "text/plain", 0]);
+});
+
+it("rejects a body that is too large, has another digest or breaks off, and leaves nothing of it", async () => {
+  const before = await chunkSubjects();
+  const small = testDeps(store, { fileBytes: 6 * CHUNK_BYTES });
+  const large = () => upload(randomBytes(8 * CHUNK_BYTES), ann, {}, small);
+  expect((await failureOf(large())).code).toBe("file_too_large");
+  expect((await failureOf(upload(PNG, ann, { length: 1e12 }, small))).code).toBe("file_too_large");
+  const wrong = await failureOf(upload(randomBytes(8 * CHUNK_BYTES), ann, { sha256: "0".repeat(64) }));
+  expect(wrong.errors?.[0]).toMatchObject({ code: "digest_mismatch" });
+  async function* broken() {
+    yield* parts(randomBytes(7 * CHUNK_BYTES));
+    throw new Error("cut");
+  }
+  await expect(upload(PNG, ann, { body: broken() })).rejects.toThrow("cut");
+  await Promise.all([small.settled(), deps.settled()]);
+  expect(await chunkSubjects()).toEqual(before);
+});
+
+it("ends a long upload whose caller lost the right to write", async () => {
+  let asked = 0;
+  const authority = async () => ({ actor: asked++ === 0 ? ann : anonymous, live });
+  expect((await failureOf(upload(randomBytes(6 * CHUNK_BYTES), ann, { authority }))).code).toBe(
+    "authentication_required",
+  );
+  expect((await failureOf(upload(PNG, anonymous))).code).toBe("authentication_required");
+});
+
+it("attaches a file, and answers what it is", async () => {
+  const file = await upload(PNG, ann, { name: "../a/\u202esun \u0000\r\nset.png" });
+  const made = await create({
+    image: { file: file.id },
+    papers: [{ file: (await upload(Buffer.from("hello"))).id }],
+  });
+  expect(made.snapshot.values.image).toEqual({
+    file: file.id,
+    url: `/api/album/files/${file.id}/sun%20set.png`,
+    type: "image/png",
+    size: PNG.length,
+    name: "sun set.png",
+    sha256: createHash("sha256").update(PNG).digest("hex"),
+  });
+  // A client may send back what it read.
+  const target = { orbId: live.orb, orb: live, id: made.snapshot.id };
+  const again = await updateEntry(deps, ann, {
+    ...target,
+    values: { ...made.snapshot.values, title: "Sun" },
+  });
+  expect(again.snapshot.values).toEqual({ ...made.snapshot.values, title: "Sun" });
+});
+
+it("rejects files that are missing, of another type, too large or of another caller", async () => {
+  const faultOf = async (values: unknown, actor: Actor = ann) =>
+    (await failureOf(create(values, actor))).errors?.map(({ path, code }) => `${path} ${code}`);
+  const mine = await upload(PNG);
+  const text = await upload(Buffer.from("just text"), ann, { type: "image/png" });
+  const big = await upload(Buffer.concat([PNG, randomBytes(1_000)]));
+  expect(await faultOf({ image: { file: "unknown" } })).toEqual(["/values/image unknown_file"]);
+  expect(await faultOf({ image: { file: "a.*" } })).toEqual(["/values/image/file format"]);
+  expect(await faultOf({ image: mine.id })).toEqual(["/values/image type"]);
+  expect(await faultOf({ image: { file: mine.id } }, bob)).toEqual(["/values/image unknown_file"]);
+  expect(await faultOf({ image: { file: text.id } })).toEqual(["/values/image file_type"]);
+  expect(await faultOf({ image: { file: big.id } })).toEqual(["/values/image too_big"]);
+  expect(await faultOf({ papers: [{ file: mine.id }, { file: "x" }] })).toEqual([
+    "/values/papers/1 unknown_file",
+  ]);
+  // The hash is no way to content that somebody else uploaded.
+  expect(await faultOf({ image: { file: mine.sha256 } }, bob)).toEqual(["/values/image unknown_file"]);
+});
+
+it("lets callers read a file as the entries and fields that have it", async () => {
+  const codeOf = async (id: string, actor: Actor) =>
+    findFile(deps, actor, live, id).then(
+      ({ reading }) => reading,
+      ({ code }) => code,
+    );
+  const image = await upload(PNG);
+  expect([
+    await codeOf(image.id, ann),
+    await codeOf(image.id, bob),
+    await codeOf(image.id, anonymous),
+  ]).toEqual(["private", "file_not_found", "authentication_required"]);
+  const [shared, hidden] = [await upload(Buffer.from("shared")), await upload(Buffer.from("hidden"), admin)];
+  const values = { image: { file: image.id }, shared: { file: shared.id } };
+  const { snapshot } = await create(values);
+  expect([await codeOf(image.id, anonymous), await codeOf(shared.id, anonymous)]).toEqual([
+    "authentication_required",
+    "public",
+  ]);
+  const target = { orbId: live.orb, orb: live, id: snapshot.id };
+  await updateEntry(deps, admin, {
+    ...target,
+    values: { ...snapshot.values, hidden: { file: hidden.id } },
+    publish: true,
+  });
+  expect([
+    await codeOf(image.id, anonymous),
+    await codeOf(hidden.id, ann),
+    await codeOf(hidden.id, admin),
+  ]).toEqual(["private", "file_not_found", "private"]);
+  // The newest draft no longer has the image, but the published revision does.
+  await updateEntry(deps, admin, { ...target, values: { title: "none" } });
+  expect([await codeOf(image.id, anonymous), await codeOf(hidden.id, admin)]).toEqual(["private", "private"]);
+  await updateEntry(deps, admin, { ...target, values: { title: "none" }, publish: true });
+  expect([
+    await codeOf(image.id, anonymous),
+    await codeOf(image.id, admin),
+    await codeOf(shared.id, anonymous),
+  ]).toEqual(["authentication_required", "private", "authentication_required"]);
+});
+
+it("sends no request for files when a write has none", async () => {
+  const counted = countingStore(store, undefined, 5);
+  await create({ title: "plain" }, ann, { ...deps, store: counted.store as TestDeps["store"] });
+  expect([counted.trips, counted.calls]).toEqual([1, ["pipeline"]]);
+});
+
+it("orders a file's expiry and an entry that refers to it", async () => {
+  const { id } = await upload(PNG, ann, { lifetime: 1 });
+  const late: Store["batch"] = async (stream, messages) => {
+    await expired(id);
+    return store.batch(stream, messages);
+  };
+  const slow = { ...deps, store: { ...store, batch: late } } as TestDeps;
+  expect((await failureOf(create({ image: { file: id } }, ann, slow))).errors?.[0]).toMatchObject({
+    code: "unknown_file",
+  });
+  const kept = await upload(PNG, ann, { lifetime: 1 });
+  const other = await upload(PNG, ann, { lifetime: 1 });
+  await create({ image: { file: kept.id } });
+  await expired(other.id);
+  expect((await readRecord(deps, live.orb, kept.id))?.record.entries).toHaveLength(1);
+});
+
+it("gives one file to several entries at the same time", async () => {
+  const file = await upload(PNG);
+  await Promise.all(Array.from({ length: 5 }, () => create({ image: { file: file.id } })));
+  expect((await readRecord(deps, live.orb, file.id))?.record.entries).toHaveLength(5);
+});
+
+it("removes content that no file has, and keeps what an entry has", async () => {
+  const kept = await upload(randomBytes(100));
+  await create({ papers: [{ file: kept.id }] });
+  const same = randomBytes(2 * CHUNK_BYTES);
+  const dropped = await upload(same, ann, { lifetime: 1 });
+  await expired(dropped.id);
+  await sweepFiles(deps);
+  expect(await stored(fileSubjects.info(live.orb, dropped.sha256))).toHaveLength(1);
+  await sweepLater();
+  expect(await stored(fileSubjects.info(live.orb, dropped.sha256))).toEqual([]);
+  expect(await content(kept.id)).toHaveLength(100);
+  // The same content can come back.
+  expect(await content((await upload(same)).id)).toEqual(same);
+});
+
+it("removes the files of a purged entry, but not those of others", async () => {
+  const own = await upload(randomBytes(200));
+  const both = await upload(randomBytes(300));
+  const { snapshot } = await create({ papers: [{ file: own.id }, { file: both.id }] });
+  await create({ papers: [{ file: both.id }] });
+  const at = { orbId: live.orb, orb: live, id: snapshot.id };
+  await deleteEntry(deps, admin, { ...at, purge: true });
+  const recordOf = async (id: string) => (await readRecord(deps, live.orb, id))?.record;
+  expect([(await recordOf(own.id))?.entries, (await recordOf(both.id))?.entries.length]).toEqual([[], 1]);
+  const message = await operator.get(streams.orb(live.orb), fileSubjects.record(live.orb, own.id));
+  expect(message?.header("Nats-TTL")).toBe("86400s");
+});
+
+it("leaves nothing for ever, and loses nothing acknowledged, wherever an upload stops", async () => {
+  await sweepLater();
+  const data = randomBytes(6 * CHUNK_BYTES);
+  for (const size of [40, data.length]) {
+    for (let after = 0; ; after++) {
+      const crashing = testDeps(stoppingStore(store, after));
+      const before = [await chunkSubjects(), await infoSubjects()];
+      const done = await upload(data.subarray(0, size), ann, { lifetime: 1 }, crashing).then(
+        (file) => file,
+        (error: unknown) => {
+          if (!(error instanceof Stopped)) throw error;
+        },
+      );
+      await crashing.settled().catch(() => undefined);
+      if (done !== undefined) expect((await content(done.id)).length).toBe(size);
+      await until(
+        async () =>
+          (await operator.get(
+            streams.orb(live.orb),
+            `${live.orb}._blob.${createHash("sha256").update(data.subarray(0, size)).digest("hex")}.*`,
+          )) === null,
+      );
+      await sweepLater();
+      expect([await chunkSubjects(), await infoSubjects()]).toEqual(before);
+      if (done !== undefined) break;
+    }
+  }
+  const checks = await operator.get(streams.orb(live.orb), fileSubjects.checks(live.orb));
+  expect(checks).toBeNull();
+}, 30_000);
+
+it("removes the object store of an orb that is gone", async () => {
+  const gone = await installOrb(operator, { ...document, id: "gone" });
+  await upload(PNG, ann, { orb: "gone", authority: async () => ({ actor: ann, live: gone }) });
+  await operator.deleteStream(streams.orb("gone"));
+  await operator.kvDelete("orbs", "gone");
+  await sweepFiles(deps);
+  expect(await operator.streamInfo(fileStream("gone"))).toBeNull();
+});
