@@ -191,7 +191,7 @@ export function readSettings(env: Environment): Settings {
 }
 
 const OF_THE_PLATFORM =
-  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|GOGC|GOMEMLIMIT|(NATS|STREAMS|HOOKS|QUOTA|HOST_CACHE|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
+  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|FILE_MIB|GOGC|GOMEMLIMIT|(NATS|STREAMS|HOOKS|QUOTA|HOST_CACHE|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
 /** Removes the platform's settings from the environment of tests, because tests choose their own. */
 export function testEnvironment(env: Environment): Environment {

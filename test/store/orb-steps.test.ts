@@ -273,8 +273,9 @@ describe("round trips", () => {
       revision: 1,
       list: 2,
       unpublish: 5,
-      // One trip finds out whether the bucket of API tokens exists, because an older version provisions none.
-      delete: 15,
+      // One trip finds out whether the bucket of API tokens exists, because an older version provisions none. Another
+      // deletes the content of files, which an orb has only after its first upload.
+      delete: 16,
     });
   });
 });

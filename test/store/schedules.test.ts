@@ -122,7 +122,9 @@ describe("a schedule", () => {
     const second = work();
     await until(called, (all) => all.length >= before + 3);
     await second.stop();
-    expect(called()).toEqual((await ticks(orb)).slice(0, called().length));
+    // The tick that the stop interrupted is delivered again, maybe after later ones.
+    const inOrder = called().toSorted((a, b) => a - b);
+    expect(inOrder).toEqual((await ticks(orb)).slice(0, inOrder.length));
     const caughtUp = called().length;
     const missed = await until(
       () => ticks(orb),
