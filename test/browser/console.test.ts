@@ -114,10 +114,11 @@ test("shows admins all orbs, and moves between pages by keyboard", async () => {
     asked.push(new URL(request.url()).pathname + new URL(request.url()).search),
   );
   await page.getByRole("table").getByRole("link", { name: "Shop" }).click();
-  const heading = page.getByRole("heading", { level: 1, name: "Shop" });
+  // The heading is the orb's id, "shop", until its name is loaded.
+  const heading = page.getByRole("heading", { level: 1, name: "Shop", exact: true });
   await heading.waitFor();
   expect(await heading.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
-  expect(await page.title()).toContain("Shop");
+  await expect.poll(() => page.title()).toContain("Shop");
   await inspect(page, "console-orb");
   // Components that show the same data share one request.
   expect(asked.filter((path) => path === "/api/admin/orbs/shop")).toHaveLength(1);
