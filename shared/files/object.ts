@@ -158,6 +158,8 @@ export async function keepContent(
     const there = stored?.info.deleted === true ? undefined : stored?.info;
     const info = there ?? mine;
     if (info === undefined) return undefined;
+    // The mark is the only trace of these chunks, and is about to be replaced.
+    if (stored?.info.deleted === true) await removeChunks(deps, orb, stored.info.nuid);
     const message = infoMessage(
       orb,
       { ...info, mtime: new Date(deps.clock.now()).toISOString() },

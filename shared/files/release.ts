@@ -6,14 +6,15 @@ import { fileSubjects } from "../store/file-subjects.ts";
 import { scanPages } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
-import { type FileRecord, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
+import { type FileRecord, readRecord, recordMessages } from "./record.ts";
 
 /** Files of one batch. Each takes up to four messages. */
 const FILES_PER_BATCH = 200;
 const GONE_SECONDS = 1;
 
 /**
- * Takes an entry out of the records of its files. A file that no other entry has expires after a day.
+ * Takes an entry out of the records of its files. A file that no other entry has is gone at once, also for its uploader
+ * and for signed links. The sweep removes its content later.
  * @throws Conflict if another entry gets one of the files at the same time
  */
 export async function releaseFiles(deps: Deps, orb: string, entry: string): Promise<void> {
@@ -46,12 +47,14 @@ async function releaseMessages(
   if (found === null) return [gone];
   const entries = found.record.entries.filter((one) => one.id !== entry);
   const record: FileRecord = { ...found.record, entries };
-  const isUnused = entries.length === 0;
-  const [content, rewritten] = recordMessages(orb, record, isUnused ? UNUSED_SECONDS : undefined);
+  const [content, rewritten] = recordMessages(orb, record);
+  const expect = { seq: found.seq };
+  if (entries.length > 0) return [{ ...rewritten, expect }, gone];
   const check = {
     subject: fileSubjects.check(orb, id),
     data: JSON.stringify({ v: 1, nuid: record.object.nuid, sha256: record.sha256 }),
     rollup: true,
   };
-  return [{ ...rewritten, expect: { seq: found.seq } }, gone, ...(isUnused ? [content, check] : [])];
+  const erased = { data: "", ttl: GONE_SECONDS };
+  return [{ ...rewritten, ...erased, expect }, gone, { ...content, ...erased }, check];
 }

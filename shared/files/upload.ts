@@ -10,7 +10,7 @@ import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, invalidParameters } from "../kernel/errors.ts";
-import { counted, countFileBytes } from "../quotas/write.ts";
+import { countedFile, countFileBytes } from "../quotas/write.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { streams } from "../store/subjects.ts";
 import { StreamMissing } from "../store/types.ts";
@@ -142,7 +142,7 @@ export async function uploadFile(deps: Deps, upload: Upload): Promise<UploadedFi
   }
   const { actor, live } = await upload.authority();
   requireUpload(actor, live);
-  return counted(deps, actor, upload.orb, () =>
+  return countedFile(deps, actor, upload.orb, () =>
     store(deps, upload, { actor, arriving, ahead, rest: ended ? undefined : chunks }),
   );
 }

@@ -6,7 +6,7 @@ import type { Actor } from "../../shared/access/actor.ts";
 import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
 import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
 import { contentOf, findFile } from "../../shared/files/download.ts";
-import { CHUNK_BYTES } from "../../shared/files/object.ts";
+import { CHUNK_BYTES, readInfo, removeObject } from "../../shared/files/object.ts";
 import { readRecord } from "../../shared/files/record.ts";
 import { sweepFiles } from "../../shared/files/sweep.ts";
 import { type Upload, uploadFile } from "../../shared/files/upload.ts";
@@ -304,10 +304,31 @@ it("removes the files of a purged entry, but not those of others", async () => {
   await create({ papers: [{ file: both.id }] });
   const at = { orbId: live.orb, orb: live, id: snapshot.id };
   await deleteEntry(deps, admin, { ...at, purge: true });
-  const recordOf = async (id: string) => (await readRecord(deps, live.orb, id))?.record;
-  expect([(await recordOf(own.id))?.entries, (await recordOf(both.id))?.entries.length]).toEqual([[], 1]);
-  const message = await operator.get(streams.orb(live.orb), fileSubjects.record(live.orb, own.id));
-  expect(message?.header("Nats-TTL")).toBe("86400s");
+  expect(await readRecord(deps, live.orb, own.id)).toBeNull();
+  expect((await failureOf(findFile(deps, ann, live, own.id, true))).code).toBe("file_not_found");
+  expect((await readRecord(deps, live.orb, both.id))?.record.entries).toHaveLength(1);
+  await until(
+    async () => (await operator.get(streams.orb(live.orb), `${live.orb}._blob.${own.sha256}.*`)) === null,
+  );
+  await sweepLater();
+  expect(await stored(fileSubjects.info(live.orb, own.sha256))).toEqual([]);
+  expect(await content(both.id)).toHaveLength(300);
+});
+
+it("removes the chunks of marked content before the same content replaces the mark", async () => {
+  const data = randomBytes(60);
+  const first = await upload(data, ann, { lifetime: 1 });
+  await expired(first.id);
+  const before = await chunkSubjects();
+  const marked = await readInfo(deps, live.orb, first.sha256);
+  if (marked === null) throw new Error("no information");
+  // The process of the sweep dies after the mark.
+  await expect(removeObject({ ...deps, store: stoppingStore(store, 1) }, live.orb, marked)).rejects.toThrow(
+    Stopped,
+  );
+  const again = await upload(data);
+  expect(await content(again.id)).toEqual(data);
+  expect((await chunkSubjects()).size).toBe(before.size);
 });
 
 it("leaves nothing for ever, and loses nothing acknowledged, wherever an upload stops", async () => {
