@@ -1,4 +1,4 @@
-/** Describes the routes of files. */
+/** Describes the routes for files, and the form of their responses. */
 import { z } from "@hono/zod-openapi";
 import { LINK_SECONDS } from "../../shared/files/links.ts";
 import { scopesFor } from "../http/prefixes.ts";

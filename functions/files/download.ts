@@ -15,10 +15,10 @@ import { type AppEnv, holdConnection } from "../request/context.ts";
 import { disposition, type Range, RangeMissing, rangeOf } from "./headers.ts";
 import { parametersOf } from "./parameters.ts";
 
-/** A browser that shows the content runs nothing in it, and gives it no access to this origin. */
+/** Browsers that display a file run no scripts in it, and give it no access to data of this origin. */
 const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
-/** Stops a signed link from being used after a wrong or expired signature. */
+/** Returns whether the request has a valid signed link. A link with a wrong or expired signature is an error. */
 async function hasLink(
   c: Context<AppEnv>,
   orb: string,
@@ -45,13 +45,13 @@ function headersFor({ record, reading }: FoundFile, signed: boolean, saves: bool
     "content-disposition": disposition(kind, record.name),
     "content-security-policy": SANDBOX,
     "cache-control": reading === "public" ? "public, max-age=300" : "private, no-cache",
-    // Pages of other origins may show files that need no session.
+    // Pages of other origins may embed files that need no session.
     "cross-origin-resource-policy": reading === "public" || signed ? "cross-origin" : "same-origin",
     ...(reading === "public" || signed ? {} : { vary: "Authorization, Cookie" }),
   };
 }
 
-/** Sends the content. Reads it from the broker as fast as the client takes it. */
+/** Sends the content. Reads it from the broker only as fast as the client receives it. */
 function send(c: Context<AppEnv>, orb: string, found: FoundFile, range: Range): ReadableStream<Uint8Array> {
   const { deps, host } = c.var;
   const parts = contentOf(deps, orb, found.record, range);
@@ -66,7 +66,8 @@ function send(c: Context<AppEnv>, orb: string, found: FoundFile, range: Range): 
         }
         controller.close();
       } catch (error) {
-        // The status has already been sent. Ending the connection early tells the client that content is missing.
+        // The status has already been sent. An early end of the connection tells the client that the content is
+        // incomplete.
         deps.log.warn("download stopped", {
           orb,
           error: error instanceof AppError ? error.code : String(error),
@@ -94,7 +95,7 @@ export async function download(
   caller: (usesAccess: boolean) => Promise<Actor>,
 ): Promise<Response> {
   const { deps } = c.var;
-  // The content is not kept: a process caches only small answers.
+  // Do not cache the content: the cache of a process is only for small responses.
   deps.expires?.(0);
   const query = parametersOf(c, ["download", "expires", "signature"]);
   if (query.download !== undefined && query.download !== "true" && query.download !== "false") {

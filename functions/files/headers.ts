@@ -3,16 +3,16 @@ import { AppError } from "../../shared/kernel/errors.ts";
 
 export interface Range {
   start: number;
-  /** The first byte after the range. */
+  /** Position after the last byte of the range. */
   end: number;
 }
 
 const SINGLE = /^bytes=(\d{0,15})-(\d{0,15})$/;
 
 /**
- * Parses the header `Range`.
- * @returns undefined to send the whole file: the header is missing, is not valid, or has several ranges
- * @throws AppError 416 if the file has none of the bytes
+ * Parses the `Range` header.
+ * @returns undefined if the whole file must be sent: the header is missing or invalid, or lists several ranges
+ * @throws AppError 416 if the range begins after the end of the file
  */
 export function rangeOf(header: string | undefined, size: number): Range | undefined {
   const [, first = "", last = ""] = SINGLE.exec(header?.replaceAll(" ", "") ?? "") ?? [];
@@ -27,14 +27,14 @@ export function rangeOf(header: string | undefined, size: number): Range | undef
   return { start, end: last === "" ? size : Math.min(size, Number(last) + 1) };
 }
 
-/** Thrown if a file has none of the bytes that the client wants. */
+/** Thrown if the requested range begins after the end of the file. */
 export class RangeMissing extends Error {}
 
 function unsatisfiable(): never {
   throw new RangeMissing();
 }
 
-/** Encodes a text as RFC 8187 asks. */
+/** Encodes a text for a header parameter, as RFC 8187 specifies. */
 function extended(text: string): string {
   return encodeURIComponent(text).replace(
     /['()*]/g,
@@ -56,7 +56,7 @@ export function nameIn(header: string | undefined): string | undefined {
     try {
       return decodeURIComponent(encoded);
     } catch {
-      // Use the plain form.
+      // The encoded name is invalid, so use the plain one.
     }
   }
   const quoted = /;\s*filename\s*=\s*"((?:[^"\\]|\\.)*)"/i.exec(header)?.[1];

@@ -54,8 +54,8 @@ export interface CompiledField {
   readonly sortable: boolean;
   readonly operators: readonly FilterOperator[];
   /**
-   * The schema that a reference field points to, by its name in message subjects. The schema's current id is unknown
-   * here, because another orb may have renamed the schema.
+   * The schema that a reference field points to, by its name in message subjects. The schema's current id is not known
+   * here: the schema may belong to another orb, which can rename it.
    */
   readonly target: { orb: string; module: string; schema: SchemaToken } | undefined;
   readonly allowed: ReadonlySet<string> | undefined;

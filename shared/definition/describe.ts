@@ -187,7 +187,7 @@ function notEmpty(schema: JsonSchema): JsonSchema {
 function orNull(schema: JsonSchema): JsonSchema {
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: (schema.anyOf as JsonSchema[]).map(orNull) };
   const { enum: allowed } = schema;
-  if (schema.type === undefined) return schema; // anything, null too
+  if (schema.type === undefined) return schema; // A schema without a type also allows null.
   return {
     ...schema,
     nullable: true,

@@ -2,11 +2,11 @@ import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document/document.ts";
 import type { Home } from "./document/home.ts";
 
-/** Fencing token of an orb (application). The broker rejects writes with an outdated token: see `stored/fence.ts`. */
+/** The fence of an orb. The broker rejects writes that expect an outdated fence: see `stored/fence.ts`. */
 export interface Fence {
   /** Distinguishes an orb from an earlier, deleted one with the same id. */
   incarnation: number;
-  /** Sequence number of the message that last changed the fencing token. 0 if it never changed. */
+  /** Sequence number of the message that last moved the fence. 0 if the fence never moved. */
   seq: number;
 }
 
@@ -16,7 +16,7 @@ export interface LiveOrb {
   revision: number;
   document: OrbDocument;
   compiled: CompiledOrb;
-  /** Fencing token of the definition. The broker rejects writes if the stored token has changed. */
+  /** The fence of the definition. The broker rejects a write if the stored fence has moved. */
   fence?: Fence | undefined;
   /** Schemas whose entries still wait for index keys of this definition. */
   pending?: readonly Home[] | undefined;

@@ -6,7 +6,7 @@
  * - Tombstone: a message that marks deleted data.
  * - Index key: a message that makes an entry findable by a value or a reference. Readers check it against the entry.
  * - Guard: a condition that another subject must not change before the commit.
- * - Fence: the fencing token of a definition. A write fails if a new definition has replaced the token.
+ * - Fence: a write fails if a new definition has moved the fence since the write was decided.
  */
 
 export { type BulkResult, bulkWrite } from "./bulk/bulk.ts";

@@ -1,4 +1,7 @@
-/** Decides who may upload, use and read files. A file has no rights of its own: those of its entries decide. */
+/**
+ * Decides who may upload, use and read files. A file has no access rules of its own. The access rules of its entries
+ * decide.
+ */
 import { type Actor, accountBehind, accountOf } from "../access/actor.ts";
 import { isOwn, may, mayField, type Principal, principalIn, requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
@@ -20,7 +23,7 @@ function* schemasWithFiles(compiled: CompiledOrb): Generator<CompiledSchema> {
   for (const schema of compiled.byHome.values()) if (fileFields(schema).length > 0) yield schema;
 }
 
-/** Throws 401, 403 or 404 unless the caller may write a field for files. */
+/** Throws 401, 403 or 404 unless the caller may write a field of type file. */
 export function requireUpload(actor: Actor, { orb, compiled }: OrbContext): void {
   const schemas = [...schemasWithFiles(compiled)];
   if (schemas.length === 0)
@@ -55,7 +58,10 @@ async function liveValues(
   return snapshotOf(await deps.store.getSeq(streams.orb(orb), head.publishedSeq))?.values;
 }
 
-/** Who may read a file: everyone with its address, or this caller. */
+/**
+ * Whether a file is readable for anyone who knows its address (`public`), or for this caller but perhaps not for
+ * everyone (`private`).
+ */
 export type Reading = "public" | "private";
 
 async function readingThrough(
@@ -81,12 +87,15 @@ async function readingThrough(
   if ([...shown, ...drafted].some(({ definition }) => definition.public === true)) return "public";
   if (shown.some(readable) && may(caller, "read", on)) return "private";
   if (drafted.some(readable) && may(caller, "readDraft", on)) return "private";
-  // Only an older revision has the file. Its field is unknown, so the caller must be able to read each of them.
+  // Only older revisions contain the file, in a field that is not known. So the caller must be able to read all
+  // fields for files.
   const older = shown.length === 0 && drafted.length === 0 && may(caller, "readRevisions", on);
   return older && fileFields(schema).every(readable) ? "private" : undefined;
 }
 
-/** Returns whether the caller may read a file, and through what. Undefined if not. */
+/**
+ * Returns whether everyone or only some callers may read a file. Returns undefined if this caller may not read it.
+ */
 export async function readingOf(
   deps: Deps,
   actor: Actor,
@@ -102,19 +111,22 @@ export async function readingOf(
   return undefined;
 }
 
-/** Returns whether the caller uploaded the file. Anonymous callers are not told apart, so none of them did. */
+/**
+ * Returns whether the caller uploaded the file. Always false for anonymous callers, because the platform cannot tell
+ * them apart.
+ */
 function isUploader(actor: Actor, record: FileRecord): boolean {
   return accountBehind(actor).kind !== "anonymous" && record.by === accountOf(actor);
 }
 
-/** Returns whether the caller may store the file in an entry. */
+/** Returns whether the caller may refer to the file in an entry. */
 export async function mayUse(
   deps: Deps,
   actor: Actor,
   context: OrbContext,
   record: FileRecord,
 ): Promise<boolean> {
-  // The id of an anonymous upload is the only proof of who sent it.
+  // An anonymous upload proves its origin only by the file's id, which only the uploader knows.
   if (record.entries.length === 0) return record.by === accountOf(actor);
   return (await readingOf(deps, actor, context, record)) !== undefined;
 }

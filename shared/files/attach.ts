@@ -1,4 +1,4 @@
-/** Completes the files in the values of a write, and attaches new ones to the entry. */
+/** Completes the values of file fields in a write, and attaches new files to the entry. */
 import type { Actor } from "../access/actor.ts";
 import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
 import type { Json } from "../definition/fields/index.ts";
@@ -23,9 +23,12 @@ import {
   recordMessages,
 } from "./record.ts";
 
-/** New files that one write can attach. Each takes three messages of the batch. */
+/** Maximum new files that one write can attach. Each adds three messages to the batch. */
 const MAX_NEW = 200;
-/** Entries that may have the same file. Beyond that, the same content can be uploaded again, and is stored once. */
+/**
+ * Maximum entries that may refer to the same file. A client that needs more can upload the content again. The
+ * platform still stores the content once.
+ */
 const MAX_ENTRIES = 100;
 
 interface Place {
@@ -81,7 +84,7 @@ function faultOf({ field, path }: Place, file: Pick<FileValue, "type" | "size">)
   return undefined;
 }
 
-/** Replaces each value `{ file }` by what answers show of the file. */
+/** Replaces each value `{ file }` by the file's public properties, such as its name and size. */
 function completed(value: Json, files: ReadonlyMap<string, FileValue>): Json {
   if (Array.isArray(value)) return value.map((each) => completed(each, files));
   if (!isObject(value)) return value;
@@ -93,10 +96,10 @@ function completed(value: Json, files: ReadonlyMap<string, FileValue>): Json {
 }
 
 /**
- * Checks the files in validated values. Sends no request if the entry has no new file.
- * @param entry.stored values whose files belong to the entry already
- * @returns the values to store. Each guard rewrites the record of a new file, so the write fails if the record changes or
- * expires first.
+ * Checks the files in validated values. Sends no request to the broker if the write adds no file.
+ * @param entry.stored values whose files already belong to the entry
+ * @returns the values to store, and a guard for each new file. A guard rewrites the record of the file, so the write
+ * fails if the record changes or expires first.
  */
 export async function attachFiles(
   deps: Deps,

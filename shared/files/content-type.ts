@@ -1,9 +1,9 @@
-/** Finds the type of a file in its first bytes. A client could lie about the type. */
+/** Detects the type of a file from its first bytes, because a client can send a wrong type. */
 
-/** Bytes that {@link typeOf} looks at. */
+/** Number of bytes that {@link typeOf} examines. */
 export const SNIFFED_BYTES = 4096;
 
-/** A signature: characters with one byte each, where `.` is any byte. */
+/** The bytes with which files of a type begin, written as one character per byte. `.` stands for any byte. */
 const SIGNATURES: readonly [type: string, offset: number, bytes: string][] = [
   ["image/png", 0, "\x89PNG\r\n\x1a\n"],
   ["image/jpeg", 0, "\xff\xd8\xff"],
@@ -42,7 +42,7 @@ const SIGNATURES: readonly [type: string, offset: number, bytes: string][] = [
 const BINARY = "application/octet-stream";
 const TEXT = "text/plain";
 
-/** Types that the client may name for content of a form that several types share. None of them runs in a browser. */
+/** For each detected type, the more specific types that a client may declare instead. Browsers run none of them. */
 const SHARED: Readonly<Record<string, RegExp>> = {
   [TEXT]:
     /^(text\/(csv|markdown|calendar|vcard|tab-separated-values)|application\/(json|x-ndjson|geo\+json|yaml|toml))$/,
@@ -59,7 +59,7 @@ function has(head: Uint8Array, offset: number, bytes: string): boolean {
   return true;
 }
 
-/** Returns the type of text: HTML, SVG and XML are told apart, because browsers run what they contain. */
+/** Returns the type of a text. Detects HTML, SVG and XML, because browsers can run scripts in them. */
 function typeOfText(text: string): string {
   const start = text
     .replace(/^\uFEFF?\s*/, "")
@@ -70,10 +70,10 @@ function typeOfText(text: string): string {
   return start.startsWith("<?xml") || /^<[a-z!]/.test(start) ? "application/xml" : TEXT;
 }
 
-/** Returns the text if the bytes are UTF-8 without control characters. */
+/** Returns the bytes as text, or undefined unless they are UTF-8 without control characters. */
 function textIn(head: Uint8Array): string | undefined {
   try {
-    // `stream` accepts a character that the end of the sample cuts in two.
+    // With `stream`, the decoder accepts a character that is cut off at the end of the sample.
     const text = new TextDecoder("utf-8", { fatal: true }).decode(head, { stream: true });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they tell binary content from text
     return /[\x00-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? undefined : text;
@@ -83,9 +83,9 @@ function textIn(head: Uint8Array): string | undefined {
 }
 
 /**
- * Returns the type of content.
- * @param head its first bytes
- * @param declared what the client says
+ * Returns the type of a file.
+ * @param head first bytes of the file
+ * @param declared type that the client sent
  */
 export function typeOf(head: Uint8Array, declared: string | undefined): string {
   const said = declared?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
@@ -95,12 +95,12 @@ export function typeOf(head: Uint8Array, declared: string | undefined): string {
   return SHARED[found]?.test(said) === true ? said : found;
 }
 
-/** Returns whether a list such as `image/*`, `application/pdf` includes a type. */
+/** Returns whether a type matches one of a list's items, such as `image/*` or `application/pdf`. */
 export function accepts(list: readonly string[], type: string): boolean {
   return list.some((each) => each === type || (each.endsWith("/*") && type.startsWith(each.slice(0, -1))));
 }
 
-/** Types that a browser shows without running anything. Every other type is a download. */
+/** Types that a browser can display without running scripts. Files of all other types are sent as downloads. */
 const SHOWN =
   /^(image\/(png|jpeg|gif|webp|avif|heic|heif|bmp|tiff|x-icon)|audio\/.+|video\/.+|text\/plain|application\/pdf)$/;
 
@@ -110,7 +110,10 @@ export function isShown(type: string): boolean {
 
 const MAX_NAME = 200;
 
-/** Returns a name without folders and without characters that could end a header or change the direction of text. */
+/**
+ * Returns the file name without folders, without characters that could end an HTTP header, and without characters
+ * that change the direction of text.
+ */
 export function safeName(name: string | undefined): string {
   const last = (name ?? "").split(/[/\\]/).at(-1) ?? "";
   const kept = [...last.normalize("NFC").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, "")]

@@ -1,4 +1,4 @@
-/** Reads the content of a file, whole or in part, a few chunks at a time. */
+/** Reads the content of a file, or a range of it, a few chunks at a time. */
 import type { Actor } from "../access/actor.ts";
 import { requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
@@ -11,7 +11,7 @@ import { type Reading, readingOf } from "./access.ts";
 import { CHUNK_BYTES, type Run, readInfo, runsOf, sequenceOf } from "./object.ts";
 import { type FileRecord, readRecord } from "./record.ts";
 
-/** Chunks of one read. With their headers they are a small read, which does not wait for others. */
+/** Number of chunks per read. This many still count as a small read, which never waits for large reads to end. */
 const PAGE_CHUNKS = 3;
 
 export interface FoundFile {
@@ -66,7 +66,7 @@ async function readPage(
     sequences.map(async (seq, at) => {
       const message = messages[at];
       if (message?.seq === seq && message.subject === subject) return message.data;
-      // A replica does not have the chunk yet, or the read ended early.
+      // The replica may not have the chunk yet, or the read ended early. Ask the leader.
       const found = await deps.store.getSeq(stream, seq);
       if (found?.subject === subject) return found.data;
       throw unavailable("a chunk of the file is missing");
@@ -76,7 +76,7 @@ async function readPage(
 
 /**
  * Yields the bytes of a file from `start` up to, but not including, `end`. Reads the next chunks while the consumer
- * takes the last ones.
+ * processes the previous ones.
  */
 export async function* contentOf(
   deps: Deps,

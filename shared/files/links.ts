@@ -1,4 +1,4 @@
-/** Links that let their holder download one file until a time, without signing in. */
+/** Signed links. The holder of a link can download one file until the link expires, without signing in. */
 import type { Config, Deps } from "../deps.ts";
 import { hmacs } from "../entry/model/index-keys.ts";
 import { sameText } from "../kernel/ids.ts";
@@ -13,7 +13,10 @@ export async function signLink(config: Config, orb: string, id: string, expires:
   return signature;
 }
 
-/** Returns whether a link is valid. Links of replaced keys stay valid while the keys are configured. */
+/**
+ * Returns whether a link's signature is valid. Links signed with an older key stay valid as long as that key is
+ * configured.
+ */
 export async function isSigned(
   { config, clock }: Pick<Deps, "config" | "clock">,
   orb: string,

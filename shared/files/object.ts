@@ -1,6 +1,6 @@
 /**
- * Content in the format of JetStream's object stores, so that other clients can read it. An object's name is the SHA-256
- * of its content, so an orb stores the same content once.
+ * Stores content in the format of JetStream's object store, so that other clients can read it. The name of an object
+ * is the SHA-256 of its content, so each orb stores the same content only once.
  */
 import type { Deps } from "../deps.ts";
 import { AppError, unavailable, writeConflict } from "../kernel/errors.ts";
@@ -9,16 +9,18 @@ import { fileBucket, fileStream, fileSubjects } from "../store/file-subjects.ts"
 import { nullOnConflict } from "../store/pages.ts";
 import type { Append, StreamConfig } from "../store/types.ts";
 
-/** Bytes of every chunk but the last. A range is found by dividing, so stored objects depend on this number. */
+/**
+ * Size of every chunk but the last. Downloads compute from it which chunks a range needs, so it must never change.
+ */
 export const CHUNK_BYTES = 128 * 1024;
-/** Chunks that one upload sends before it waits for the broker. */
+/** Maximum chunks of an upload that may wait for the broker's acknowledgement. */
 const WINDOW = 8;
 const ATTEMPTS = 24;
 
-/** Chunks with consecutive sequences: the first sequence, and how many. */
+/** Chunks with consecutive sequences: the first sequence, and the number of chunks. */
 export type Run = readonly [seq: number, count: number];
 
-/** What clients of object stores read about an object. */
+/** The metadata of an object, as clients of object stores read it. */
 export interface ObjectInfo {
   name: string;
   bucket: string;
@@ -27,10 +29,10 @@ export interface ObjectInfo {
   chunks: number;
   /** `SHA-256=` and the hash in base64url with padding. */
   digest: string;
-  /** RFC 3339. */
+  /** RFC 3339 time of the last change. */
   mtime: string;
   options: { max_chunk_size: number };
-  /** `runs`: JSON of the sequences of the chunks. */
+  /** `runs`: the sequences of the chunks as JSON. */
   metadata: { runs: string };
   deleted?: boolean;
 }
@@ -64,7 +66,7 @@ function runsIn(sequences: readonly number[]): Run[] {
   return runs;
 }
 
-/** Returns the sequence of a chunk. */
+/** Returns the sequence of the chunk with a number, counted from 0. */
 export function sequenceOf(runs: readonly Run[], chunk: number): number {
   let before = 0;
   for (const [seq, count] of runs) {
@@ -74,7 +76,7 @@ export function sequenceOf(runs: readonly Run[], chunk: number): number {
   throw unavailable("the object has fewer chunks than its size says");
 }
 
-/** Reads the information of an object. Throws StreamMissing if the orb has no files yet. */
+/** Reads the metadata of an object. Throws StreamMissing if the orb has no files yet. */
 export async function readInfo(deps: Deps, orb: string, sha256: string): Promise<StoredInfo | null> {
   const message = await deps.store.get(fileStream(orb), fileSubjects.info(orb, sha256));
   if (message === null || message.size === 0) return null;
@@ -87,8 +89,8 @@ function infoMessage(orb: string, info: ObjectInfo, seq: number): Append {
 }
 
 /**
- * Sends chunks and returns where they are stored.
- * @throws AppError unavailable if they were not stored in order
+ * Stores chunks and returns their sequences.
+ * @throws AppError unavailable if the broker did not store them in order
  */
 export async function sendChunks(
   deps: Deps,
@@ -108,10 +110,11 @@ export async function sendChunks(
     }
     while (waiting.length > 0) await settle();
   } finally {
-    // After a failure, the caller removes what was stored. No chunk may come after that.
+    // After a failure, the caller removes the stored chunks. So wait until no further chunk can arrive.
     await Promise.allSettled(waiting);
   }
-  // A lower sequence also means that the stream was deleted and created again meanwhile.
+  // A lower sequence means that chunks were reordered, or that the stream was deleted and created again in the
+  // meantime.
   if (sequences.some((seq, at) => seq <= (sequences[at - 1] ?? 0))) throw unavailable("chunks out of order");
   return runsIn(sequences);
 }
@@ -141,10 +144,10 @@ export function infoOf(orb: string, sha256: string, { nuid, size, runs }: NewCon
 }
 
 /**
- * Stores the information of an object, or rewrites that of the same content. Either makes the sweep leave the content
- * alone for a day.
- * @param mine the content that this upload sent; without it, nothing is stored if the content is new
- * @returns the object that holds the content
+ * Stores the metadata of an object. If the orb already has the content, rewrites the metadata instead. Both keep the
+ * sweep from removing the content for a day.
+ * @param mine the content that this upload sent. Without it, nothing is stored if the orb does not have the content.
+ * @returns the object that has the content
  */
 export async function keepContent(
   deps: Deps,
@@ -170,14 +173,13 @@ export async function keepContent(
   throw writeConflict();
 }
 
-/** Removes chunks. */
 export async function removeChunks(deps: Deps, orb: string, nuid: string): Promise<void> {
   await deps.store.purge(fileStream(orb), fileSubjects.chunks(orb, nuid));
 }
 
 /**
- * Removes an object, unless an upload has rewritten its information since it was read. Can be repeated: the mark keeps
- * the name of the chunks until they are gone.
+ * Removes an object, unless an upload has rewritten its metadata since it was read. Can be repeated after an
+ * interruption, because the mark of the removal names the chunks until they are gone.
  */
 export async function removeObject(deps: Deps, orb: string, { info, seq }: StoredInfo): Promise<void> {
   let last = seq;

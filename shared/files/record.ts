@@ -1,4 +1,4 @@
-/** The record of a file in the stream of its orb. */
+/** The record of a file: one message in the stream of its orb. */
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";
 import { isObject } from "../kernel/json.ts";
@@ -7,7 +7,10 @@ import { type Home, isToken, streams } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
 import type { Run } from "./object.ts";
 
-/** Seconds until an upload that no entry refers to is removed, and a file that no entry has any more. */
+/**
+ * An upload expires after this many seconds unless an entry refers to it. So does a file after the last entry has
+ * stopped referring to it.
+ */
 export const UNUSED_SECONDS = 86_400;
 
 /** Number of random bytes in a file's id. */
@@ -16,18 +19,18 @@ export const ID_BYTES = 18;
 export interface FileRecord {
   v: 1;
   id: string;
-  /** Hexadecimal. */
+  /** Hash of the content as hexadecimal text. */
   sha256: string;
   size: number;
   type: string;
   name: string;
-  /** Account that uploaded the file, with its realm. */
+  /** Account that uploaded the file, prefixed with its realm. */
   by: string;
   /** ISO 8601. */
   at: string;
-  /** Where the content is stored. Without `runs`, the information of the object has them. */
+  /** Location of the content. If `runs` is missing, the metadata of the object contains it. */
   object: { nuid: string; runs?: readonly Run[] };
-  /** The entries that have the file in a revision. */
+  /** The entries of which at least one revision refers to the file. */
   entries: readonly FileUse[];
 }
 
@@ -35,7 +38,7 @@ export interface FileUse extends Home {
   id: string;
 }
 
-/** The value of a field of type file, as entries store and show it. */
+/** The value of a field of type file, in stored entries and in responses. */
 export interface FileValue {
   file: string;
   url: string;
@@ -45,7 +48,7 @@ export interface FileValue {
   sha256: string;
 }
 
-/** Returns the path of a file. The name at its end is for people. */
+/** Returns the URL path of a file. The name at the end is only for readers. */
 export function fileUrl(orb: string, { id, name }: Pick<FileRecord, "id" | "name">): string {
   return `/api/${orb}/files/${id}/${encodeURIComponent(name)}`;
 }
@@ -55,7 +58,10 @@ export function fileValue(orb: string, record: FileRecord): FileValue {
   return { file: id, url: fileUrl(orb, record), type, size, name, sha256 };
 }
 
-/** Returns whether a stored value is that of a file. Values in the format of another definition are not. */
+/**
+ * Returns whether a stored value describes a file. Values from an earlier definition, in which the field had another
+ * type, do not.
+ */
 export function isFileValue(value: unknown): value is FileValue {
   return isObject(value) && typeof value.file === "string" && typeof value.sha256 === "string";
 }
@@ -78,9 +84,9 @@ export function recordIn(
 }
 
 /**
- * Returns the messages that store a record. The content's message comes first, so that the sweep never finds a record
- * without it.
- * @param ttl seconds until both expire; without it they stay
+ * Returns the messages that store a record. The message that links the content to the record comes first, so the
+ * sweep never finds a record without such a link.
+ * @param ttl seconds until both messages expire; by default they do not expire
  */
 export function recordMessages(orb: string, record: FileRecord, ttl?: number): [Append, Append] {
   const kept = { rollup: true, ...(ttl === undefined ? {} : { ttl }) };

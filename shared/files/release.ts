@@ -1,4 +1,4 @@
-/** Releases the files of an entry whose history is about to be erased. */
+/** Releases the files of an entry before its history is erased. */
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";
 import { READ_BYTES } from "../store/budget.ts";
@@ -8,14 +8,14 @@ import { streams } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
 import { type FileRecord, readRecord, recordMessages } from "./record.ts";
 
-/** Files of one batch. Each takes up to four messages. */
+/** Maximum files per batch. Each takes up to four messages. */
 const FILES_PER_BATCH = 200;
 const GONE_SECONDS = 1;
 
 /**
- * Takes an entry out of the records of its files. A file that no other entry has is gone at once, also for its uploader
- * and for signed links. The sweep removes its content later.
- * @throws Conflict if another entry gets one of the files at the same time
+ * Removes an entry from the records of its files. A file that belongs to no other entry becomes unreadable at once, also
+ * for its uploader and for holders of signed links. The sweep removes its content later.
+ * @throws Conflict if another entry starts to refer to one of the files at the same time
  */
 export async function releaseFiles(deps: Deps, orb: string, entry: string): Promise<void> {
   const stream = streams.orb(orb);

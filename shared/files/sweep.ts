@@ -1,4 +1,7 @@
-/** Removes content that no file has, and chunks that interrupted uploads left. */
+/**
+ * The sweep: removes content that no longer belongs to a file, and chunks of interrupted uploads. Each upload stores
+ * a check, which tells the sweep where to look.
+ */
 import { definitionFor } from "../definition/stored/live.ts";
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";
@@ -9,18 +12,18 @@ import { streams } from "../store/subjects.ts";
 import { readInfo, removeChunks, removeObject } from "./object.ts";
 import { UNUSED_SECONDS } from "./record.ts";
 
-/** Milliseconds after which a check is looked at. By then, the upload has ended and an unused record has expired. */
+/** Milliseconds until a check is due. Must exceed the time limit of an upload and the lifetime of an unused record. */
 const CHECK_MS = UNUSED_SECONDS * 1000 + 3_600_000;
 const CHECKS_PER_READ = 200;
 
 interface Check {
   v: 1;
   nuid: string;
-  /** Missing while the content of the upload is incomplete. */
+  /** Missing until the content of the upload is complete. */
   sha256?: string;
 }
 
-/** Makes the checks of all orbs that are due. Several processes may do so at the same time. */
+/** Runs all checks that are due, in all orbs. Several processes may do so at the same time. */
 export async function sweepFiles(deps: Deps): Promise<void> {
   for (const stream of await deps.store.streamNames(fileSubjects.everyStore)) {
     const orb = orbOfFiles(stream);
@@ -30,13 +33,13 @@ export async function sweepFiles(deps: Deps): Promise<void> {
   }
 }
 
-/** Returns whether an upload created the object store of an orb that was being deleted. */
+/** Returns whether an orb was deleted while an upload created its object store. */
 async function isGone(deps: Deps, orb: string): Promise<boolean> {
   if ((await deps.store.streamInfo(streams.orb(orb))) !== null) return false;
   return (await definitionFor(deps, orb)) === null;
 }
 
-/** Makes the checks of an orb that are due. */
+/** Runs all checks of an orb that are due. */
 export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
   const stream = streams.orb(orb);
   const read = async (fromSeq: number) =>
@@ -49,7 +52,7 @@ export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
     )) ?? { messages: [], pending: 0 };
   for await (const checks of scanPages(read)) {
     for (const message of checks) {
-      // The checks are in order of their time.
+      // Checks are ordered by time, so all further ones are not due either.
       if (!isDue(deps, message.time)) return;
       await nullIfMissing(check(deps, orb, message.json<Check>()));
       await deps.store.purge(stream, message.subject, { beforeSeq: message.seq + 1 });
@@ -64,7 +67,7 @@ function isDue(deps: Deps, time: number): boolean {
 async function check(deps: Deps, orb: string, { nuid, sha256 }: Check): Promise<void> {
   const stored = sha256 === undefined ? null : await readInfo(deps, orb, sha256);
   if (stored?.info.nuid !== nuid) await removeChunks(deps, orb, nuid);
-  // A newer upload of the same content has a check of its own.
+  // A newer upload of the same content has its own check.
   if (stored === null || sha256 === undefined || !isDue(deps, stored.time)) return;
   const used = await deps.store.get(streams.orb(orb), fileSubjects.contentOf(orb, sha256));
   if (used === null) await removeObject(deps, orb, stored);

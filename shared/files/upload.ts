@@ -1,9 +1,10 @@
 /**
- * Stores an upload. Each step can be the last one: the check that is stored first lets the sweep find what is left.
+ * Stores an upload. The process may crash after any step. The sweep then finds the remains through the check that
+ * step 1 stores.
  *
- * 1. Store the check, with the name of the chunks.
- * 2. Send the chunks, unless the orb has the content already.
- * 3. Store or rewrite the information of the object.
+ * 1. Store the check, which names the chunks.
+ * 2. Send the chunks, unless the orb already has the content.
+ * 3. Store or rewrite the metadata of the object.
  * 4. Store the record, which expires after a day unless an entry refers to the file.
  */
 import { type Actor, accountOf } from "../access/actor.ts";
@@ -31,20 +32,20 @@ import {
 } from "./object.ts";
 import { type FileRecord, ID_BYTES, recordMessages, UNUSED_SECONDS } from "./record.ts";
 
-/** Chunks that are received before the caller is authenticated. Most files are not larger. */
+/** Number of chunks that are received before the caller is authenticated. Most files fit into them. */
 const AHEAD = 4;
-/** Runs of chunks that a record may have. The information of the object has all of them. */
+/** Maximum runs of chunks in a record. The metadata of the object always lists all runs. */
 const RECORD_RUNS = 8;
-/** Maximum milliseconds of an upload. Must be shorter than the time until its check is looked at. */
+/** Maximum duration of an upload in milliseconds. Must be less than the time until its check is due. */
 const MOST_MS = 12 * 3_600_000;
 
-/** Computes a SHA-256 in parts. */
+/** Computes a SHA-256 hash incrementally. */
 export interface Hash {
   update(data: Uint8Array): void;
   digest(): Uint8Array;
 }
 
-/** The caller, and the orb's definition. */
+/** The caller, and the definition of the orb. */
 export interface Authority {
   actor: Actor;
   live: OrbContext;
@@ -53,15 +54,18 @@ export interface Authority {
 export interface Upload {
   orb: string;
   body: AsyncIterable<Uint8Array>;
-  /** The length that the client says. An upload that says too much is rejected before its body is read. */
+  /** Length according to the client. An upload that announces too many bytes is rejected before its body is read. */
   length?: number;
   name?: string | undefined;
-  /** The type that the client says. */
+  /** Type according to the client. */
   type?: string | undefined;
-  /** The SHA-256 that the client expects, hexadecimal. */
+  /** The SHA-256 that the client expects, as hexadecimal text. */
   sha256?: string | undefined;
   hash: Hash;
-  /** Authenticates the caller. Called after a short body, and both before and after the rest of a long one. */
+  /**
+   * Authenticates the caller. Called once after a short body is received. For a long body, called before the rest is
+   * received, and again at the end.
+   */
   authority: () => Promise<Authority>;
   /** Seconds until the file is removed if no entry refers to it. */
   lifetime?: number;
@@ -90,7 +94,7 @@ async function* chunked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 
 const hex = (bytes: Uint8Array) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** A file while it arrives. */
+/** A file whose content is being received. */
 class Arriving {
   size = 0;
   readonly #deps: Deps;
@@ -123,7 +127,7 @@ class Arriving {
   }
 }
 
-/** Stores a file that belongs to no entry yet. */
+/** Stores a file. No entry refers to it yet. */
 export async function uploadFile(deps: Deps, upload: Upload): Promise<UploadedFile> {
   const { fileBytes } = deps.config;
   if ((upload.length ?? 0) > fileBytes) throw tooLargeFile(fileBytes);
@@ -169,7 +173,8 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
       const runs = await sendChunks(deps, orb, nuid, charged(deps, orb, content));
       if (sha256 === undefined) {
         sha256 = content.arriving.end();
-        // The session, the rights or the orb may have ended during a long upload.
+        // During a long upload, the session may have ended, the caller may have lost rights, or the orb may have
+        // been deleted.
         const now = await upload.authority();
         requireUpload(now.actor, now.live);
         actor = now.actor;
@@ -178,7 +183,7 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
       const mine = infoOf(orb, sha256, { nuid, size: content.arriving.size, runs });
       object = (await keepContent(deps, orb, sha256, mine, short === undefined ? undefined : known)) ?? mine;
     } finally {
-      // The sweep removes them if this fails.
+      // If this fails, the sweep removes the chunks.
       if (object?.nuid !== nuid) deps.afterwards(removeChunks(deps, orb, nuid));
     }
   }
@@ -189,8 +194,8 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
 }
 
 /**
- * Creates the orb's object store if it is missing.
- * @returns the stored information of the content; undefined if it was not read
+ * Creates the orb's object store if it does not exist.
+ * @returns the stored metadata of the content; undefined if it was not read
  */
 async function openStore(
   deps: Deps,
@@ -260,7 +265,8 @@ async function storeRecord(deps: Deps, orb: string, record: FileRecord, ttl: num
   try {
     await deps.store.pipeline(streams.orb(orb), recordMessages(orb, record, ttl));
   } catch (error) {
-    // The orb was deleted during the upload. Its deletion may have removed the object store before it was created.
+    // The orb was deleted during the upload. The deletion may have run before this upload created the object
+    // store.
     if (error instanceof StreamMissing && error.stream === streams.orb(orb))
       deps.afterwards(deps.store.deleteStream(fileStream(orb)));
     throw error;

@@ -103,8 +103,8 @@ function changesIn(answer: unknown): Record<string, unknown> {
 }
 
 /**
- * Returns 422 with the handler's message, whatever status the handler chose. Other statuses have their own meaning for
- * a write.
+ * Returns the handler's message as status 422, whatever status the handler chose, because other statuses have their
+ * own meaning for a write.
  */
 function refused({ detail, errors }: ServiceRefusal): AppError {
   return new AppError("invalid", "write_refused", detail, { errors });
@@ -120,7 +120,10 @@ class NoAnswer extends Error {
   }
 }
 
-/** Returns why there is no usable response. Rethrows all other errors, such as a rejection of the write. */
+/**
+ * Returns why a handler gave no usable response. Rethrows all other errors, such as the handler's rejection of the
+ * write.
+ */
 function reasonOf(error: unknown): NoAnswer {
   if (error instanceof NoAnswer) return error;
   if (!(error instanceof AppError) || error.kind === "invalid") throw error;
@@ -140,8 +143,8 @@ function failed({ id }: HookDefinition, { absent, message }: NoAnswer): AppError
 }
 
 /**
- * Start times of the running calls, by hook. A cancelled request never removes its start time, so `enter` discards old
- * ones.
+ * Start times of the running calls of each hook. The call of a cancelled request never ends, so `enter` discards old
+ * start times.
  */
 const running = new Map<string, Set<{ since: number }>>();
 

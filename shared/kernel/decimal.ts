@@ -8,10 +8,10 @@ export interface Decimal {
 
 export const ZERO: Decimal = { digits: 0n, scale: 0 };
 
-/** A number of up to 700 digits: more than the sum of any double-precision numbers needs. */
+/** The text form of a number with up to 700 digits. Any sum of double-precision numbers needs fewer. */
 const FORM = /^(-?\d{1,700})e(-?\d{1,4})$/;
 
-/** Returns the decimal number with the fewest digits that a JavaScript number stands for. */
+/** Returns the shortest decimal number that JavaScript prints for a number. */
 export function decimalOf(value: number): Decimal {
   const [mantissa = "0", exponent = "0"] = String(value).split("e");
   const [whole = "0", fraction = ""] = mantissa.split(".");
@@ -28,7 +28,10 @@ export function add(a: Decimal, b: Decimal): Decimal {
   return { digits: scaled(a, scale).digits + scaled(b, scale).digits, scale };
 }
 
-/** Digits of a quotient beyond those of the dividend: enough for the nearest double. */
+/**
+ * Number of digits that a quotient gets in addition to those of the dividend. With these, rounding gives the nearest
+ * double-precision number.
+ */
 const PRECISION = 40;
 
 export function divided({ digits, scale }: Decimal, by: number): Decimal {
@@ -45,7 +48,7 @@ export function textOf({ digits, scale }: Decimal): string {
   return `${digits}e${-scale}`;
 }
 
-/** Parses a text of {@link textOf}. Returns undefined for any other text. */
+/** Parses the result of {@link textOf}. Returns undefined for any other value. */
 export function parseDecimal(text: unknown): Decimal | undefined {
   const match = typeof text === "string" ? FORM.exec(text) : null;
   if (match === null) return undefined;

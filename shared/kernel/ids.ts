@@ -7,8 +7,8 @@ const pool = new Uint8Array(POOL_BYTES);
 let drawn = POOL_BYTES;
 
 /**
- * Random bytes for ids. They come from a pool, because many small requests for randomness are slow. The next call may
- * overwrite them. Use {@link randomToken} for secrets.
+ * Returns random bytes for ids. For secrets, use {@link randomToken}. The next call may overwrite the returned bytes,
+ * because they are part of a pool. The pool exists because many small requests for random bytes are slow.
  */
 export function randomBytes(count: number): Uint8Array {
   if (drawn + count > POOL_BYTES) {

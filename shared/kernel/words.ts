@@ -1,14 +1,14 @@
-/** Splits texts into the words that a search compares. */
+/** Splits texts into words, for the full-text search. */
 
-/** Maximum different words of one value. A search does not find later ones. */
+/** Maximum number of different words of one value. A search cannot find any further words. */
 export const MOST_WORDS = 2_000;
-/** Maximum characters of a word. Longer words are equal if they begin equally. */
+/** Maximum characters of a word that are compared. Two longer words with the same beginning count as equal. */
 const WORD_LENGTH = 40;
 
-/** Accents, the points of Hebrew and Arabic, soft hyphens and characters without width. */
+/** Accents, vowel points of Hebrew and Arabic, soft hyphens and zero-width characters. A search ignores them. */
 const MARKS =
   /[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u00ad\u200b-\u200d]+/g;
-/** Letters that Unicode does not decompose. */
+/** Letters that a search treats like others, although Unicode does not decompose them. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: "ss",
   æ: "ae",
@@ -24,14 +24,17 @@ const LETTERS: Readonly<Record<string, string>> = {
 const LETTER = /[ßæœøđðłıþς]/g;
 const ASCII = /^[ -~\s]*$/;
 
-/** Characters of scripts that put no spaces between words. */
+/** Scripts that are written without spaces between words. */
 const DENSE = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}ー]";
 const PARTS = new RegExp(
   `(${DENSE}[${DENSE.slice(1, -1)}\\p{M}]*)|(?:(?!${DENSE})[\\p{L}\\p{N}\\p{M}])+`,
   "gu",
 );
 
-/** Returns a text without the differences that a search ignores: case, accents and compatible forms. */
+/**
+ * Returns a text without the differences that a search ignores: upper case, accents, and variants such as full-width
+ * letters.
+ */
 export function folded(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
   return text
@@ -47,7 +50,10 @@ function cut(word: string): string {
   return word.length <= WORD_LENGTH ? word : [...word].slice(0, WORD_LENGTH).join("");
 }
 
-/** Returns each two neighbours of a text. `Intl.Segmenter` would find other words in other versions of a runtime. */
+/**
+ * Returns all pairs of neighbouring characters. `Intl.Segmenter` finds real words, but its result depends on the
+ * version of the runtime.
+ */
 function pairsIn(run: string): string[] {
   const letters = [...run];
   return letters.slice(1).map((letter, at) => `${letters[at] ?? ""}${letter}`);
@@ -58,8 +64,8 @@ function* partsOf(text: string): Generator<{ part: string; dense: boolean }> {
 }
 
 /**
- * Returns the different words of a value, without case and accents. In scripts without spaces, these are pairs of
- * characters, and the last character.
+ * Returns the different words of a value, in lower case and without accents. In scripts without spaces, each pair of
+ * neighbouring characters counts as a word, and so does the last character.
  */
 export function wordsOf(text: string): Set<string> {
   const words = new Set<string>();
@@ -73,7 +79,7 @@ export function wordsOf(text: string): Set<string> {
   return words;
 }
 
-/** Returns the words of a search, in order. */
+/** Returns the words that a search asks for, in order. */
 export function searchedWords(text: string): string[] {
   return [...partsOf(text)].flatMap(({ part, dense }) => {
     if (!dense) return [cut(part)];

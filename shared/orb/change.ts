@@ -169,7 +169,7 @@ async function requireUnusedRoles(deps: Deps, from: OrbDocument, to: OrbDocument
   );
 }
 
-/** Throws 409 if a definition would remove roles in use from the one that entries and accounts follow now. */
+/** Throws 409 if a definition removes roles in use from the definition that entries and accounts follow now. */
 export async function requireKeptRoles(
   deps: Deps,
   orb: string,

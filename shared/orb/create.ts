@@ -214,8 +214,8 @@ function overlaps(orb: string, what: string): AppError {
 }
 
 /**
- * Creates the stream for the entries. If this fails, the first write of an entry tries again. If another stream uses
- * the same subjects, deletes the application.
+ * Creates the stream for the entries. If this fails, the first write of an entry tries again. Deletes the application
+ * if another stream uses the same subjects.
  */
 async function createStream(deps: Deps, made: OrbHead, orb: string): Promise<void> {
   try {

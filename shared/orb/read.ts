@@ -87,7 +87,7 @@ export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promi
   return { orbs, next: null, total: await totalOf(deps, budget, input) };
 }
 
-/** Reads the newest revisions of applications in batches, because definitions may be large. */
+/** Reads the newest revisions of applications. Reads a few at a time, because definitions may be large. */
 function headsOf(deps: Deps, budget: ReadBudget, places: readonly OrbPosition[]) {
   const store = budget.charging(deps.store);
   return inBatches(budget, places, (some, maxBytes) =>
@@ -147,7 +147,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
   }
 }
 
-/** Size of the first range, in sequence numbers. */
+/** Number of messages that the first range covers. */
 const WINDOW = 256;
 
 async function placesBetween(deps: Deps, first: number, last: number): Promise<OrbPosition[]> {

@@ -43,14 +43,15 @@ async function resealDocument({ encryptionKeys }: Keys, document: OrbDocument): 
   return { document: { ...document, access: { ...access, providers } }, done, failed };
 }
 
-/** Thrown if another process has encrypted the secrets in the meantime. */
+/** Thrown if another process has already encrypted the secrets with the newest key. */
 class NothingToDo extends Error {}
 
 /**
- * Encrypts the client secrets in the newest revision and in the published definition with the newest key. The newest
- * revision becomes a new one. If it is a draft, it stays one, and the published definition is rewritten in its place.
- * Older revisions are never rewritten.
- * @returns ids of providers, by whether their secret was encrypted again or no configured key decrypts it
+ * Encrypts the client secrets in the newest revision and in the published definition with the newest key. Appends a
+ * new revision with these secrets. If the newest revision is a draft, the new one is a draft too, and the published
+ * definition is replaced separately. Never rewrites older revisions.
+ * @returns the ids of the providers whose secret was encrypted again, and of those whose secret no configured key
+ * decrypts
  */
 export async function resealProviders(
   deps: Deps,

@@ -48,7 +48,7 @@ export function updateOrb(
   );
 }
 
-/** Writes a new draft that differs from the newest revision only in what the patch names. */
+/** Writes a new draft: the newest revision, changed as the patch says. */
 export function patchOrb(
   deps: HandlerDeps,
   actor: Actor,
@@ -90,7 +90,7 @@ export function writeDraft(
 
 /**
  * Returns how an update would affect stored entries. Changes nothing.
- * @throws AppError with the reason, if a definition that serves at once needs a handler or a role that it lacks
+ * @throws AppError if the update would activate a definition that uses a missing handler or role
  */
 export function tryUpdate(
   deps: HandlerDeps,

@@ -184,7 +184,7 @@ export const subjects = {
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /**
-   * Fencing token of the active definition. Every write requires that it has not changed, and a new definition changes
+   * The fence of the active definition. Every write requires that it has not changed, and a new definition changes
    * it. So writes that used an outdated definition fail.
    */
   fence: (orb: string, incarnation: number, part: number) =>

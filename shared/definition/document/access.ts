@@ -65,7 +65,10 @@ export function rolesOf(roles: z.output<typeof rolesSchema> | undefined): OrbRol
 
 /** Maximum number of handlers in one list of callers. */
 const MAX_HANDLERS = 20;
-/** In a list of callers, `handler:<service>.<handler>` stands for a handler, whoever has called it. */
+/**
+ * In a list of callers, `handler:<service>.<handler>` stands for a handler, no matter which user has called the
+ * handler.
+ */
 const HANDLER = /^handler:[^.]+\.[^.]+$/;
 
 const caller = z.string().refine((name) => ROLE_ID.test(name) || HANDLER.test(name), {

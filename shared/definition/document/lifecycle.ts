@@ -20,8 +20,9 @@ const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Ne
 };
 
 /**
- * Returns the state after an operation. It is a conflict to publish again without a newer draft.
- * @throws AppError `wrong_state` if the operation is not allowed
+ * Returns the state after an operation.
+ * @throws AppError `wrong_state` if the operation is not allowed in this state, for example to publish without a newer
+ * draft
  */
 export function next(status: Status | null, operation: "delete", draft?: boolean): "gone";
 export function next(status: Status | null, operation: Exclude<Operation, "delete">, draft?: boolean): Status;

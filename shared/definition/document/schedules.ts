@@ -7,7 +7,7 @@ export const SCHEDULE_LIMITS = { schedules: 20 } as const;
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/** The six fields of a cron expression, as the broker reads them. A day of the week is 0 to 6, and 0 is Sunday. */
+/** The six fields of a cron expression, as the broker reads them. Days of the week go from 0 (Sunday) to 6. */
 const FIELDS = [
   { name: "second", min: 0, max: 59, names: [] },
   { name: "minute", min: 0, max: 59, names: [] },
@@ -20,7 +20,7 @@ type Field = (typeof FIELDS)[number];
 
 const EXAMPLE = '"0 30 9 * * MON-FRI" is 9:30 on working days.';
 const PART = /^(?:([*?])|([0-9a-z]{1,3})(?:-([0-9a-z]{1,3}))?)(?:\/(\d{1,2}))?$/i;
-/** Days of each month. The broker refuses an expression that matches no time within five years. */
+/** Number of days of each month. The broker rejects an expression that matches no time within five years. */
 const LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** Returns what is wrong with a cron expression, or undefined. */
@@ -37,7 +37,7 @@ export function cronFault(text: string): string | undefined {
     return `has no valid ${name}: use *, a number from ${min} to ${max}${words}, a range such as 1-5, a step such as */5, or a list of these. ${EXAMPLE}`;
   }
   const [, , , days = [], months = [], weekdays = []] = values;
-  // Both kinds of days restrict the times only if neither is a star. Otherwise each of them is enough.
+  // If both the day of the month and the day of the week are restricted, a day must match only one of them.
   const either = !isStar(parts[3]) && !isStar(parts[5]) && weekdays.length > 0;
   const occurs = months.some((month) => days.some((day) => day <= (LENGTHS[month - 1] ?? 0)));
   return occurs || either ? undefined : `names a day that none of its months has. ${EXAMPLE}`;
@@ -68,7 +68,10 @@ function numberOf(text: string, { min, max, names }: Field): number | undefined 
   return value >= min && value <= max ? value : undefined;
 }
 
-/** Names that the broker's time zone database may lack are refused: abbreviations, offsets, other spellings. */
+/**
+ * Matches names of time zones in their common form. Abbreviations, offsets and other spellings are rejected, because
+ * the broker's time zone database may not have them.
+ */
 const ZONE = /^(?:UTC|[A-Z][A-Za-z_]+(?:\/[A-Z][A-Za-z_+-]+){1,2})$/;
 
 function isTimeZone(text: string): boolean {

@@ -3,7 +3,7 @@ import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition }
 import { schemaToken } from "./home.ts";
 import { masked } from "./providers.ts";
 
-/** Maximum characters of a value in one line of the summary. */
+/** Maximum characters of a value that one line of the summary shows. */
 const SHOWN = 60;
 
 export function summarise(from: OrbDocument | null, to: OrbDocument | null): string[] {

@@ -4,10 +4,10 @@ import type { FieldType } from "./type.ts";
 
 const FILE_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** Members that answers have. Clients may send them back, and writes replace them. */
+/** Properties that responses add to the value. Clients may send them back, but writes ignore them. */
 const SHOWN: readonly string[] = ["url", "type", "size", "name", "sha256"];
 
-/** The id of an uploaded file. Writes check that the caller may use it, and add what answers show of it. */
+/** The id of an uploaded file. Writes check that the caller may use the file, and add its public properties. */
 export const fileType: FieldType = {
   name: "file",
   bounds: "none",

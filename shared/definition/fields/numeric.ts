@@ -15,7 +15,7 @@ export function parseNumber(value: unknown, report: Report): number | undefined 
     );
     return undefined;
   }
-  return value === 0 ? 0 : value; // no negative zero: it equals zero, yet JSON and comparisons would tell them apart
+  return value === 0 ? 0 : value; // Store negative zero as zero: the two are equal, but JSON and some comparisons would treat them differently.
 }
 
 export function numberFromText(text: string): number | undefined {

@@ -1,5 +1,5 @@
 /**
- * Fencing token of an orb: the broker rejects writes that were decided under an outdated definition.
+ * The fence of an orb (a fencing token): the broker rejects writes that were decided under an outdated definition.
  *
  * Publishing a definition moves the fence first. Every write must find the fence at the position that its definition
  * names.
@@ -12,7 +12,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 
-/** Fencing token of orbs that were stored before the token existed. */
+/** The fence of orbs that were stored before fences existed. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
 /** Returns whether two fences belong to different orbs that had the same id. */
@@ -72,7 +72,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // A deleted orb with the same id may have had no fencing token. Writes for it must fail too.
+  // A deleted orb with the same id may have had no fence. Writes for it must fail too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
   const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);

@@ -1,4 +1,4 @@
-/** Stores published definitions. The fencing token changes first, so no write under an older definition can follow. */
+/** Stores published definitions. The fence changes first, so no write under an older definition can follow. */
 
 import type { Deps } from "../../deps.ts";
 import { nullOnConflict, untilWritten } from "../../store/pages.ts";
@@ -152,7 +152,7 @@ export async function rewriteLive(
   });
 }
 
-/** Records that an orb was deleted. Its fencing token need not change, because its stream is deleted next. */
+/** Records that an orb was deleted. Its fence need not change, because its stream is deleted next. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
@@ -199,7 +199,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
   try {
     if (current === null || current.record.revision < wanted.revision) {
       const now = current?.record.fence === undefined ? fence : await fenceNow(deps, orb, fence);
-      // Another process may have changed the fencing token already.
+      // Another process may have changed the fence already.
       await activateRecord(deps, wanted, current, now.seq === fence.seq ? undefined : now);
       return;
     }

@@ -26,7 +26,7 @@ export interface LiveRecord {
   /** Null if no definition is published. */
   document: OrbDocument | null;
   work?: EntryWork | undefined;
-  /** Fencing token. Missing in definitions that were stored before the token existed. */
+  /** The fence. Missing in definitions that were stored before fences existed. */
   fence?: Fence | undefined;
   /**
    * For each after-write hook, the stream sequence when the hook was published. The hook runs only for later revisions.

@@ -32,20 +32,20 @@ export interface Change {
 export interface ChangesOptions {
   orb: string;
   home: Home;
-  /** Sequence after which the messages begin. */
+  /** Sequence of the message before the first one. */
   from: number;
-  /** Whether a replica may not have the messages before `from` yet. */
+  /** Whether reads go to a replica, which may not have the messages before `from` yet. */
   replicated: boolean;
 }
 
-/** Matches the logs of a schema's entries, and their published copies for all groups of readers. */
+/** Returns subjects that match the logs of a schema's entries and all their published copies. */
 export function changesFilter(orb: string, home: Home): string {
   return subjects.schemaLogs({ orb, ...home }).replace(".owner.", ".*.");
 }
 
 /** Milliseconds before each retry of reading an earlier revision, which a replica may not have yet. */
 const LOOK_AGAIN = [5, 20, 100, 400];
-/** Number of entries whose earlier state is read in one request. */
+/** Maximum entries whose earlier revision is read with one request. */
 const AT_ONCE = 200;
 
 interface Read {
@@ -89,8 +89,8 @@ export async function changesIn(
 }
 
 /**
- * Returns the kind of change that a message on the published copy's subject reports. Undefined if the log reports the
- * same change.
+ * Returns the kind of change that a message on the subject of a published copy stands for. Returns undefined if the log
+ * has the same change.
  */
 function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change["kind"] | undefined {
   if (message.size === 0) return undefined;
@@ -102,13 +102,13 @@ function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change
   return head?.liveFrom != null && head.publishedRevision === body.revision ? "open" : undefined;
 }
 
-/** Reads the newest revisions before the messages, for entries that existed then. */
+/** Returns the newest earlier revision of each entry that existed before the messages. */
 async function headsBefore(
   store: Store,
   read: readonly Read[],
   { orb, home, from, replicated }: ChangesOptions,
 ): Promise<Map<string, EntrySnapshot>> {
-  /** Number of the first revision that was read; undefined if none was. */
+  // For each entry, the number of its first revision in the messages. Undefined if the messages contain none.
   const first = new Map<string, number | undefined>();
   for (const { id, role, message } of read) {
     if (first.get(id) === undefined)

@@ -1,4 +1,6 @@
-/** Decides how a change of an entry affects a list: the entry is in the list now, has left it, or neither. */
+/**
+ * Decides how a change of an entry affects a list: it adds or updates the entry, removes the entry, or does nothing.
+ */
 import type { Actor } from "../../access/actor.ts";
 import { maskedRevision, presentEntry, type RuntimeEntry, type VisibleEntry } from "../index/visible.ts";
 import { addressOf } from "../model/resolve.ts";
@@ -23,7 +25,7 @@ export interface LiveEntry extends RuntimeEntry {
 export type ListEvent = { type: "upsert"; entry: LiveEntry } | { type: "leave"; id: string };
 
 /**
- * Returns an entry as it is in the list, or undefined if it is not in the list.
+ * Returns the entry as the list shows it, or undefined if the list does not contain it.
  * @param when `now` requires that the entry's window is open; `ever` also accepts a closed window
  */
 async function seenIn(
@@ -36,7 +38,7 @@ async function seenIn(
   const newest = latest === true ? newestFor(actor, orb, schema, head, now) : undefined;
   let found = newest;
   if (found === undefined) {
-    // A follower may still have the entry in its list, so ignore whether the window has closed.
+    // A follower may still show the entry, so ignore whether its window has closed.
     const open = when === "now" ? visible(head, now) : visible({ ...head, liveTo: null }, now);
     const live = open ? await published() : null;
     if (live === null) return undefined;
@@ -64,8 +66,8 @@ function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
 }
 
 /**
- * Returns the event for a change, or undefined if the list does not change. An entry leaves only if it was in the list
- * before. So no event reveals an entry that the caller could not see.
+ * Returns the event for a change, or undefined if the change does not affect the list. Reports the removal of an entry
+ * only if the list contained it, so no event reveals an entry that the caller could not see.
  * @param now milliseconds since the epoch
  */
 export async function eventOf(view: ListView, change: Change, now: number): Promise<ListEvent | undefined> {
@@ -78,7 +80,7 @@ export async function eventOf(view: ListView, change: Change, now: number): Prom
   const at = Math.max(now, change.time);
   const seen = after === undefined ? undefined : await seenIn(view, after, at, "now");
   if (seen !== undefined) {
-    // A published copy was removed before its window closes. The revision that follows in the log says why.
+    // The published copy was removed before its window closes. The log contains a revision that says why.
     if (kind === "close" && !drafts) return undefined;
     return { type: "upsert", entry: liveEntry(view, seen) };
   }

@@ -1,4 +1,4 @@
-/** Reads all entries of a list, so that a follower can begin with them. */
+/** Reads all entries of a list, as the start of a live list. */
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { BY_CREATION } from "../query/parameters.ts";
@@ -6,9 +6,9 @@ import { PAGE_SIZE } from "../query/query.ts";
 import { listVisible } from "../read/list.ts";
 import { type ListView, type LiveEntry, liveEntry } from "./judge.ts";
 
-/** Maximum pages that are read for one snapshot. A page is short if few entries match. */
+/** Maximum pages per snapshot. There can be many pages, because a page is short if few of the read entries match. */
 const MOST_PAGES = 150;
-/** Maximum entries and bytes with which a live list begins. */
+/** Maximum entries and bytes of a snapshot. */
 export const LIVE_LIMITS = { entries: 10_000, bytes: 16_000_000 } as const;
 
 export function tooLarge(): AppError {

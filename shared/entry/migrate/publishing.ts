@@ -108,7 +108,7 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 
 /**
  * Moves the published copies of a schema to another subject, when a new definition changes who may read them.
- * @param fence fencing token of the new definition; once a later definition is active, the broker rejects further moves
+ * @param fence fence of the new definition; once a later definition is active, the broker rejects further moves
  */
 export async function moveLive(
   deps: Deps,

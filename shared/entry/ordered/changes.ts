@@ -1,4 +1,7 @@
-/** Common parts of compactions: read changes from the log of an index, and replace its root. */
+/**
+ * Functions that the compactions of ordered indexes and word indexes share: reading changes from the log of an index,
+ * and replacing its root.
+ */
 import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
@@ -10,8 +13,8 @@ import { lost } from "./lost.ts";
 import { type OrderedField, type Pair, pairKey } from "./pages.ts";
 
 /**
- * Returns the pairs that changes in a log added to an index, and the pairs that their entries have lost.
- * @param upTo position in the log up to which the index includes it
+ * Returns the pairs that changes in a log added to an index, and the outdated pairs of the same entries.
+ * @param upTo last position in the log that the index already includes
  */
 export async function changesOf(
   store: Store,
@@ -32,8 +35,8 @@ export async function changesOf(
 }
 
 /**
- * Writes a root and pages in one batch.
- * @param seq sequence of the root that they replace, 0 if there is none
+ * Writes a root and its new pages in one batch.
+ * @param seq sequence of the root to replace, 0 if there is none
  * @returns the sequence of the new root
  * @throws Conflict if the root or the definition changed
  */
@@ -60,7 +63,7 @@ export function writeRoot(
   return deps.store.batch(streams.orb(orb), [guard, ...messages, next]);
 }
 
-/** Returns messages that remove pages which a new root no longer has. */
+/** Returns messages that remove the pages which a new root no longer lists. */
 export function freedPages(index: OrderedField, names: readonly string[]): Append[] {
   return names.map((name) => ({
     subject: subjects.orderedPage(index, index.field, name),

@@ -1,8 +1,7 @@
 /**
- * Compaction of an ordered index: takes changes from the log into the root, and pairs from the root into pages.
- *
- * Each step writes new pages and the root in one atomic batch, which expects the root that the step has read. So of two
- * compactions at the same time, one has no effect, and a compaction that breaks off leaves nothing behind.
+ * Compaction of an ordered index: moves changes from the log into the root, and pairs from the root into pages. Each
+ * step writes new pages and a new root in one atomic batch. The batch expects the root that the step has read, so if
+ * two compactions run at the same time, only one takes effect. A compaction that crashes leaves nothing behind.
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
@@ -26,13 +25,13 @@ import {
 import { PageGone, readPages } from "./scan.ts";
 
 export interface CompactionLimits {
-  /** Maximum changes that one compaction takes from the log. */
+  /** Maximum changes that one compaction moves out of the log. */
   changes: number;
   /** Maximum pairs that the root keeps outside of pages. */
   recent: number;
   /** Maximum pairs in a page. */
   page: number;
-  /** Maximum included changes that stay in the log until it is shortened. */
+  /** Maximum changes in the log that the root already includes. With more, the compaction shortens the log. */
   dead: number;
 }
 
@@ -72,8 +71,8 @@ function sizeOf(pairs: readonly Pair[]): number {
 }
 
 /**
- * Takes changes from the log into the index.
- * @returns the number of changes that it took, 0 if the log has fewer than `least`
+ * Moves changes from the log into the index.
+ * @returns the number of moved changes, 0 if the log has fewer than `least`
  * @throws Conflict if another compaction or another definition came first
  */
 export async function compact(compaction: Compaction, least: number): Promise<number> {
@@ -105,15 +104,15 @@ export async function compact(compaction: Compaction, least: number): Promise<nu
     recent: sorted.filter((item) => item.added).map(({ pair }) => pair),
     gone: current.root.pages.length === 0 ? [] : sorted.filter((item) => !item.added).map(({ pair }) => pair),
   });
-  // Readers of the root check that the log still has the last change that the root includes. So keep that one.
+  // Keep the last change that the root includes: readers check that the log still has it.
   if (shortens) await store.purge(stream, log, { beforeSeq: last.seq });
   return page.messages.length;
 }
 
 /**
- * Moves items into pages until few enough remain for the root. First moves those that share pages with many others.
+ * Moves items into pages until the rest fits into the root. Begins with items that share their page with many others.
  * Updates `current`.
- * @returns the remaining items
+ * @returns the rest
  */
 async function moveToPages(
   compaction: Compaction,
@@ -136,7 +135,7 @@ async function moveToPages(
   return rest;
 }
 
-/** Writes new pages with the given items in place of the old ones. The root keeps its position in the log. */
+/** Replaces pages by new ones that include the given items. */
 async function replacePages(
   compaction: Compaction,
   current: CurrentRoot,
@@ -206,7 +205,7 @@ function merged(pairs: readonly Pair[], items: readonly Item[]): Pair[] {
   return [...all.values()].sort(comparePairs);
 }
 
-/** Splits pairs evenly into as many pages as they need. */
+/** Splits pairs into as many pages as needed, all of about the same size. */
 function splitPairs(pairs: readonly Pair[], most: number): Pair[][] {
   const count = Math.max(Math.ceil(pairs.length / most), Math.ceil(sizeOf(pairs) / PAGE_SIZE));
   const parts: Pair[][] = [];
@@ -229,7 +228,7 @@ async function replaceRoot(
   current.root = root;
 }
 
-/** Compacts an index until its log is short. Returns false if another compaction is under way. */
+/** Compacts an index until its log is short. Returns false if another compaction is running. */
 export async function compactFully(compaction: Compaction): Promise<boolean> {
   try {
     while ((await compact(compaction, 1)) > 0);

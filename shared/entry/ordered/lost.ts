@@ -7,9 +7,10 @@ import { parseEntry } from "../model/resolve.ts";
 import type { OrderedField, Pair } from "./pages.ts";
 
 /**
- * Returns the outdated pairs: a later revision of the entry has another value. Writers add a pair before they append
- * its revision. So an earlier revision without the value does not make the pair outdated.
- * @param drops pairs that a write removed, and the sequence up to which they were added
+ * Returns the pairs that are outdated because a later revision gave the entry another value. Writers add a pair before
+ * they append the revision that has its value. So a pair is not outdated only because an earlier revision has another
+ * value.
+ * @param drops pairs that a write removed; for each, the sequence up to which the pair can have been added
  */
 export async function lost(
   plain: Store,

@@ -1,4 +1,4 @@
-/** Reads the root and the log of an ordered index together, so that no change is missed between them. */
+/** Reads the root and the log of an index so that no change between the two reads is missed. */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -8,9 +8,12 @@ import { changeIn } from "../model/ordered-value.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import { EMPTY, type OrderedField, type Pair, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
-/** Readers take at most this many changes from the log. With more, the index is not usable until a compaction. */
+/**
+ * Maximum changes that a reader takes from the log. If the log has more, the index cannot be used until a compaction
+ * has shortened the log.
+ */
 const LONGEST_LOG = 4_000;
-/** Maximum changes per read of the log. A larger read would wait in the queue for large reads. */
+/** Maximum changes per read of the log. More would count as a large read, and large reads wait for each other. */
 const LOG_READ = 500;
 const ATTEMPTS = 8;
 
@@ -23,12 +26,12 @@ export interface OpenedIndex {
 }
 
 /**
- * For each index, the sequence from which its log was last read. The next read of the log starts there, while the root
- * is still being read.
+ * For each index, the sequence at which the last read of its log began. The next read begins there too, so it can start
+ * before the root has been read.
  */
 const starts = new BoundedMap<string, number>(10_000);
 
-/** Parses the roots of one kind of index, and keeps the parsed ones. */
+/** Parses the roots of one kind of index, and caches the results. */
 export class RootParser<R extends { upTo: number }> {
   readonly #known: BoundedMap<string, { seq: number; time: number; root: R }>;
   readonly #empty: R;
@@ -74,11 +77,11 @@ function readLog(store: Store, index: OrderedField, fromSeq: number): Promise<Pa
 }
 
 /**
- * Returns the root of an index, and the later changes in its log. Undefined if the log is too long to be read for one
- * request.
+ * Returns the root of an index, and the changes in its log that the root does not include. Returns undefined if the log
+ * is too long to read in one request.
  *
  * A compaction may replace the root and shorten the log between the two reads. It never removes the last change that
- * the newest root includes. So the log was read completely if that change is in it.
+ * the newest root includes. So if the log still has that change, the reader has not missed any later one.
  */
 export async function openLog<R extends { upTo: number }>(
   store: Store,
@@ -96,7 +99,7 @@ export async function openLog<R extends { upTo: number }>(
     let { root } = found;
     const reached = start !== undefined && start <= Math.max(1, root.upTo);
     let page = reached && ahead !== undefined ? ahead : await readLog(store, index, Math.max(1, root.upTo));
-    // No root was found. Another process may have written the first one in the meantime, so ask the leader again.
+    // No root was found. Another process may have just written the first one, so ask the leader.
     if (root.upTo === 0) ({ root } = await readRoot(store, index, parser, "leader"));
     const changes = page.messages.filter(({ seq }) => seq >= root.upTo);
     while (page.pending > 0 && page.messages.length > 0) {

@@ -1,11 +1,14 @@
 /**
- * An ordered index lists the entries of a schema in the order of one field. Its parts are messages in the orb's stream:
- * - the log: each write that gives an entry another value appends a change here
- * - pages: sorted pairs of value and id, at most about a thousand. A page never changes.
- * - the root: the list of pages, pairs that are in no page yet, and the position up to which the log is included
+ * An ordered index lists the entries of a schema in the order of one field. It consists of messages in the orb's
+ * stream:
  *
- * Pairs are hints. An entry may have another value by now, so readers compare each pair with the entry. But an entry's
- * pair is always there: in a page, in the root or in the log.
+ * - the log: a write that changes the value of an entry appends a change here
+ * - pages: sorted pairs of a value and an entry id, about a thousand at most. A page never changes.
+ * - the root: the list of pages, the pairs that are not yet in a page, and the last position in the log that the index
+ * includes
+ *
+ * A pair is a hint: the entry may have another value by now, so readers compare each pair with the entry. But the pair
+ * with an entry's current value is always in a page, in the root or in the log.
  */
 import type { Home } from "../../store/subjects.ts";
 import type { OrderedValue } from "../model/ordered-value.ts";
@@ -21,7 +24,7 @@ export interface Pair {
   id: string;
 }
 
-/** Stored form of several pairs. */
+/** Several pairs in stored form. */
 export interface Pairs {
   values: OrderedValue[];
   ids: string[];
@@ -39,14 +42,14 @@ export interface PagePlace {
 }
 
 export interface Root {
-  /** Sequence of the last change in the log that is included. 0 if there is no root yet. */
+  /** Sequence of the last change that the index includes. 0 if there is no root yet. */
   upTo: number;
-  /** Number of included changes that are still in the log. */
+  /** Number of changes in the log that the index already includes. */
   dead: number;
   pages: PagePlace[];
-  /** Pairs that are in no page yet, in order. */
+  /** Pairs that are not in a page yet, in order. */
   recent: Pair[];
-  /** Pairs that are still in a page, although their entries have another value. */
+  /** Outdated pairs that are still in a page. */
   gone: Pair[];
 }
 
@@ -97,7 +100,7 @@ function storedPairs(pairs: readonly Pair[]): Pairs {
   return { values: pairs.map(({ value }) => value), ids: pairs.map(({ id }) => id) };
 }
 
-/** Compares like the sort orders of lists. No value comes first, and numbers come before texts. */
+/** Compares values as the sort orders of lists do. A missing value comes first, and numbers come before texts. */
 export function compareValues(a: OrderedValue, b: OrderedValue): number {
   if (a === b) return 0;
   if (a === null) return -1;
@@ -110,7 +113,7 @@ export function comparePairs(a: Pair, b: Pair): number {
   return compareValues(a.value, b.value) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
 
-/** Returns a text that is equal for equal pairs. */
+/** Returns a text that identifies a pair, to use as a key in maps. */
 export function pairKey({ value, id }: Pair): string {
   return `${id} ${JSON.stringify(value)}`;
 }
@@ -124,7 +127,7 @@ export function sortedPairs(pairs: Iterable<Pair>): Pair[] {
   });
 }
 
-/** Returns the number of items at the start of a sorted list that are before a position. */
+/** Returns how many items at the start of a sorted list come before a position. */
 export function countBefore<T>(items: readonly T[], isBefore: (item: T) => boolean): number {
   let low = 0;
   let high = items.length;

@@ -1,4 +1,4 @@
-/** Reads the pairs of an ordered index in order, from any position and in both directions. */
+/** Reads the pairs of an ordered index in ascending or descending order, from any position. */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
@@ -19,7 +19,7 @@ import {
   sortedPairs,
 } from "./pages.ts";
 
-/** One end of a range. Without an id, it stands for all pairs with the value. */
+/** One end of a range. Without an id, the end lies before or after all pairs with the value. */
 export interface Edge {
   value: OrderedValue;
   id?: string;
@@ -32,17 +32,17 @@ export interface Range {
   high?: Edge | undefined;
 }
 
-/** Maximum pages of one read. Together they stay below the size of a small read. */
+/** Maximum pages per read. This many still count as a small read. */
 const PAGES_AT_ONCE = 4;
 const ATTEMPTS = 8;
 
-/** Pages that this process has read. They never change, and their names are never used again. */
+/** Cache of pages. Pages never change, and their names are never reused. */
 const known = new BoundedMap<string, Pair[]>(64);
 
-/** Thrown if a page is gone, because a compaction has replaced it. */
+/** Thrown if a compaction has replaced a page since the root was read. */
 export class PageGone extends Error {}
 
-/** Compares a pair with an edge: below 0 if the pair comes before it. */
+/** Compares a pair with the end of a range. The result is negative if the pair comes before that end. */
 function toEdge(pair: Pair, edge: Edge): number {
   const order = compareValues(pair.value, edge.value);
   if (order !== 0 || edge.id === undefined) return order;
@@ -68,7 +68,7 @@ function within(pairs: readonly Pair[], { low, high }: Range): Pair[] {
   return pairs.slice(from, to);
 }
 
-/** Returns pages by name. */
+/** Returns the pairs of each page. */
 export async function readPages(
   store: Store,
   index: OrderedField,
@@ -113,9 +113,9 @@ export async function readMessages(
   return messages;
 }
 
-/** Returns which pages may have pairs in a range. */
+/** Returns the pages that may have pairs in a range. */
 function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: number; to: number } {
-  // A page has the pairs before its successor, so the last page that begins before the range may still reach into it.
+  // A page extends to the start of the next page. So the last page that starts before the range may reach into it.
   const before = low === undefined ? 0 : countBefore(pages, ({ first }) => toEdge(first, low) < 0);
   const from = Math.max(0, before - 1);
   const to = high === undefined ? pages.length : countBefore(pages, ({ first }) => toEdge(first, high) <= 0);
@@ -123,7 +123,7 @@ function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: num
 }
 
 /**
- * Returns a lower bound for the number of pairs in a range. Does not count the pages at both ends, because they may lie
+ * Returns a lower bound for the number of pairs in a range. Does not count the first and the last page, which may lie
  * mostly outside the range.
  */
 export function pairsBetween({ root: { pages } }: OpenedIndex, range: Range): number {

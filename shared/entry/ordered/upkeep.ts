@@ -11,14 +11,14 @@ import { compact, compactFully, LIMITS } from "./compact.ts";
 import type { OrderedField } from "./pages.ts";
 import { compactWords, compactWordsFully, WORD_LIMITS } from "./word-compact.ts";
 
-/** A read that finds this many changes in the log starts a compaction. */
+/** A read starts a compaction if it finds this many changes in the log. */
 const LONG_LOG = 64;
 /**
- * A process compacts an index after it has written this many changes. Without replicas, a compaction takes as long as
- * 40 creates, which makes each create about a sixth slower.
+ * A process compacts an index after it has written this many changes. On a broker without replicas, a compaction takes
+ * as long as 40 creates, so creates become slower by about a sixth.
  */
 const MANY_WRITTEN = 256;
-/** A compaction that takes longer than this many milliseconds counts as dead. */
+/** A compaction that runs longer than this many milliseconds is considered crashed. */
 const PATIENCE_MS = 30_000;
 /** Maximum compactions of a word index in a row. */
 const WORD_ROUNDS = 1_000;
@@ -31,8 +31,8 @@ const written = new BoundedMap<string, number>(10_000);
 type Definition = Pick<OrbContext, "orb" | "fence">;
 
 /**
- * Compacts an index after the response if its log is long.
- * @param logged number of changes in the log; undefined if they are too many to be read
+ * Compacts an index after the response has been sent, if its log is long.
+ * @param logged number of changes in the log; undefined if there are too many to read
  */
 export function tendIndex(
   deps: Deps,
@@ -64,7 +64,7 @@ async function compactOnce(deps: Deps, index: OrderedField, fence: Definition["f
     await compact({ deps, index, fence, limits: LIMITS }, LONG_LOG);
     return;
   }
-  // A compaction takes a limited number of words, so the changes since the last one can be too many for it.
+  // A compaction handles a limited number of words. So the log may need several compactions.
   for (let round = 0; round < WORD_ROUNDS; round++)
     if ((await compactWords({ deps, index, fence, limits: WORD_LIMITS }, LONG_LOG)) === 0) return;
 }

@@ -1,4 +1,4 @@
-/** Finds the entries of a word index that have a word. */
+/** Finds the entries that contain a word. */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -12,7 +12,7 @@ import { type Run, type StoredTerm, splitIds, termsIn, type WordRoot, wordRoots 
 const PAGES_AT_ONCE = 4;
 const ATTEMPTS = 8;
 
-/** Pages that this process has read. They never change, and their names are never used again. */
+/** Cache of pages. Pages never change, and their names are never reused. */
 const known = new BoundedMap<string, StoredTerm[]>(64);
 
 export interface OpenedWords {
@@ -64,7 +64,7 @@ export async function readWordPages(
   return found;
 }
 
-/** Terms from `from` to before `to`. */
+/** Terms from `from` up to, but not including, `to`. */
 export interface TermRange {
   from: string;
   to: string;
@@ -75,7 +75,7 @@ function pagesIn(run: Run, { from, to }: TermRange): Run {
   return run.slice(Math.max(0, countBefore(run, isBefore(from)) - 1), countBefore(run, isBefore(to)));
 }
 
-/** Returns at least how many postings a range has. */
+/** Returns a lower bound for the number of postings in a range. */
 export function postingsBetween({ root: { runs } }: OpenedWords, range: TermRange): number {
   return runs.reduce((sum, run) => {
     const inner = pagesIn(run, range).slice(1, -1);
@@ -83,7 +83,7 @@ export function postingsBetween({ root: { runs } }: OpenedWords, range: TermRang
   }, 0);
 }
 
-/** Calls a function with the terms of a range and the ids of their entries, in no order. */
+/** Calls a function for each term of a range, with the ids of its entries. The order of the calls is undefined. */
 async function eachTerm(
   store: Store,
   index: OrderedField,
@@ -104,13 +104,16 @@ async function eachTerm(
       const missing = lost.get(term);
       const all = splitIds(ids);
       each(term, missing === undefined ? all : all.filter((id) => !missing.has(id)));
-      // Older runs may still name these entries.
+      // Older runs may still list these entries for the term.
       if (gone !== undefined) lost.set(term, new Set([...(missing ?? []), ...splitIds(gone)]));
     }
   }
 }
 
-/** Calls a function with the terms of a range and the ids of their entries, in no order. May repeat ids. */
+/**
+ * Calls a function for each term of a range, with the ids of its entries. The order of the calls is undefined, and ids
+ * may be repeated.
+ */
 export async function eachTermIn(
   store: Store,
   index: OrderedField,

@@ -1,6 +1,6 @@
 /**
- * Reads the entries of an aggregation. If one request cannot read all of them, its cursor contains the running totals,
- * and the next request continues them.
+ * Reads the entries of an aggregation. If one request cannot read all of them, the cursor contains the intermediate
+ * results, and the next request continues from there.
  */
 import type { Deps } from "../../deps.ts";
 import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor } from "../model/cursor.ts";
@@ -13,7 +13,7 @@ import type { ListQuery } from "./query.ts";
 
 /** Number of index entries per read. */
 const WINDOW = 500;
-/** A later request may find at most this many times the candidates of the first one. */
+/** A later request fails if it finds more than this many times the candidates of the first request. */
 const GROWTH = 4;
 
 async function stepsOf<T>(
@@ -33,13 +33,13 @@ async function stepsOf<T>(
     }
   }
   if (after !== undefined && after.kind !== "index") throw refusedCursor();
-  // Use the index, which names each entry once. The list of creations can name an entry twice.
+  // Use the index, which lists each entry once. The list of created entries can contain an entry twice.
   return scanAll(deps, list, { ...query, limit: WINDOW - 1 }, after, "index");
 }
 
 /**
- * Adds up a part of a list.
- * @returns the totals so far; `nextCursor` continues them
+ * Aggregates part of a list.
+ * @returns the results so far, and `nextCursor` if there are more entries
  */
 export async function aggregatePage<T>(
   deps: Deps,

@@ -43,7 +43,7 @@ export interface Aggregation {
 const NAME = /^aggregate\[([A-Za-z][A-Za-z0-9_]{0,62})\]$/;
 const FORM = /^(count|sum|avg|min|max)(?:\(([^()]{1,200})\))?$/;
 
-/** Returns the name of an aggregate, or undefined if the parameter is another one. */
+/** Returns the name of the aggregate that a query parameter defines, or undefined for other parameters. */
 export function aggregateName(parameter: string): string | undefined {
   return NAME.exec(parameter)?.[1];
 }
@@ -153,7 +153,7 @@ export function tooManyGroups(): AppError {
   return new AppError("invalid", "too_many_groups", detail, { data: { limit: AGGREGATE_LIMITS.groups } });
 }
 
-/** Adds up the aggregates of entries, group by group. */
+/** Aggregates entries by group. */
 export class Totals {
   readonly #of: Aggregation;
   readonly #choice: Choice;
@@ -213,7 +213,7 @@ export class Totals {
       }));
   }
 
-  /** The running totals, for a cursor. */
+  /** Returns the intermediate results, to be stored in a cursor. */
   state(): SortValue[] {
     return [...this.#groups.values()].flatMap(({ key, running }) => [
       ...key,
@@ -221,7 +221,7 @@ export class Totals {
     ]);
   }
 
-  /** Continues from running totals. Returns false if they do not fit this aggregation. */
+  /** Continues from the intermediate results of a cursor. Returns false if they do not fit this aggregation. */
   restore(state: readonly SortValue[]): boolean {
     const { aggregates, group } = this.#of;
     const size = group.length + 3 * aggregates.length;

@@ -30,14 +30,14 @@ export interface Found {
   fields: string[];
 }
 
-/** A search that finds at most this many entries is read instead of the index of a filter. */
+/** If a search finds at most this many entries, they are read, and no index of a filter is used. */
 const FEW = 500;
 
 export function bySearch({ fields }: Search): Found {
   return { index: "search", fields: fields.map(({ name }) => name) };
 }
 
-/** Returns the entries that may match a search. Undefined if they cannot be read from the index. */
+/** Returns the entries that may match a search. Returns undefined if the index cannot list them. */
 async function placesWith(
   deps: Deps,
   schema: CompiledSchema,
@@ -57,14 +57,14 @@ export type Candidates = { by: Found } & (
   | ({ kind: "value" } & ValueIndex)
 );
 
-/** Index of the entries that have one value. Entries that got it after their creation are marked. */
+/** The index of the entries that have a certain value. It marks entries that got the value after they were created. */
 export interface ValueIndex {
   filter: string;
   late: string;
   home: Home;
 }
 
-/** Error 422: sorting would read too many entries. Its text says which filters would narrow the query. */
+/** Error 422: sorting would read too many entries. Its message says which filters would help. */
 export function tooBroad(schema: CompiledSchema | undefined): AppError {
   const indexed = ["id", ...(schema?.indexed.map((field) => field.name) ?? [])];
   return new AppError(
@@ -105,9 +105,9 @@ function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[numb
 }
 
 interface Cover {
-  /** Every entry that matches the query meets at least one of these conditions. */
+  /** Every matching entry meets at least one of these conditions. */
   conditions: readonly Condition[];
-  /** Position in `KINDS` of the index that finds the most entries. */
+  /** The worst kind of index among those that the conditions use, as a position in `KINDS`. */
   rank: number;
 }
 
@@ -129,8 +129,8 @@ function coverOf(where: Where): Cover | undefined {
 }
 
 /**
- * Returns the indexed conditions that leave the fewest entries to read. Prefers ids, then unique values, then references,
- * and then fewer conditions.
+ * Returns the indexed conditions that probably leave the fewest entries to read. Prefers ids, then unique values, then
+ * references. Among equals, prefers fewer conditions.
  */
 function best(conditions: readonly Where[]): Cover | undefined {
   return conditions
@@ -139,7 +139,7 @@ function best(conditions: readonly Where[]): Cover | undefined {
     .sort((a, b) => a.rank - b.rank || a.conditions.length - b.conditions.length)[0];
 }
 
-/** Returns whether an index other than an ordered one may find the entries of a query. */
+/** Returns whether an index may find the entries of a query. Ignores ordered indexes. */
 export function hasIndex(conditions: readonly Where[]): boolean {
   return best(conditions) !== undefined;
 }
@@ -198,8 +198,8 @@ interface CandidateOptions {
 
 /**
  * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
- * @param walking whether the entries of a single value may be read in order of creation
- * @param most maximum number of candidates; with more, the plan is to read all entries
+ * @param walking whether the plan may be to read the entries with one value in order of creation
+ * @param most maximum number of candidates; if there are more, the plan is to read all entries
  * @param context the definition, if ordered indexes may be used
  */
 export async function candidatesOf(
@@ -242,9 +242,9 @@ export async function candidatesOf(
 }
 
 /**
- * Adds the ids of the referenced entries to conditions on them. So the index of the reference field can find the
- * entries of a list.
- * @param most maximum number of ids; a condition that more entries may meet stays as it is
+ * Replaces conditions on referenced entries by the ids of the entries that meet them. The index of the reference field
+ * can then find the entries of the list.
+ * @param most maximum number of ids; a condition that more entries meet is not replaced
  */
 export async function withTargets(
   deps: Deps,

@@ -1,4 +1,4 @@
-/** Ends a page: with the entries that fit, and a cursor that continues after them. */
+/** Builds a page: the entries that fit, and a cursor for the next page. */
 import type { Deps } from "../../deps.ts";
 import { open, seal } from "../../kernel/seal.ts";
 import { READ_BYTES } from "../../store/budget.ts";
@@ -21,12 +21,12 @@ export interface ListPage<T> {
   items: T[];
   nextCursor: string | null;
   total?: number;
-  /** False if the list has more entries than `total`, which the request could not count. */
+  /** False if the list has more entries than the request could count. `total` is then a lower bound. */
   totalExact?: false;
-  /** Only if the page ended early: the number of entries that it read and that the caller may see. */
+  /** Only if the page ended early: the number of read entries that the caller may see. */
   read?: { entries: number };
   explain?: Explanation;
-  /** Only of an aggregation: its results, which are final if they are `complete`. */
+  /** Only for aggregations: the results. They are final if `complete` is set. */
   groups?: GroupResult[];
   complete?: boolean;
 }
@@ -95,8 +95,8 @@ export function cut<T, F extends Match<T>>(
 }
 
 /**
- * Encrypts the id of an entry in a position, and its values, if the caller may not see this entry. Clients can decode
- * cursors.
+ * Encrypts the entry's id and values in a cursor position if the caller may not see the entry, because clients can
+ * decode cursors.
  */
 export async function hiddenPosition(
   { config }: Pick<Deps, "config">,
@@ -112,7 +112,10 @@ export async function hiddenPosition(
   };
 }
 
-/** Ends a page at an entry that may not be part of it. If the caller may not see that entry, the cursor hides its id. */
+/**
+ * Ends a page at an entry that need not be part of it. The cursor hides the entry's id if the caller may not see the
+ * entry.
+ */
 export async function endedEarly<T>(
   { config }: Pick<Deps, "config">,
   { tally }: Collection<T>,
@@ -126,7 +129,7 @@ export async function endedEarly<T>(
 }
 
 const CURSOR = "cursor";
-/** Matches encrypted ids. Plain entry ids begin with a digit. */
+/** Matches encrypted ids. They begin with `ey`, and plain entry ids begin with a digit. */
 const SEALED = /^ey/;
 
 export async function positionIn(
@@ -138,11 +141,11 @@ export async function positionIn(
   if (!SEALED.test(position.id)) return position;
   const sealed = await open(deps.config.encryptionKeys, position.id, CURSOR);
   if (sealed === null) throw refusedCursor();
-  // Earlier versions sealed the id alone.
+  // Cursors from earlier versions contain only the encrypted id.
   const [id, ...keys] = (sealed.startsWith("[") ? JSON.parse(sealed) : [sealed]) as [
     string,
     ...Position["keys"],
   ];
-  // The position of an aggregate holds its totals.
+  // The keys of an aggregation's position are its intermediate results.
   return { ...position, id, keys: keys.length > 0 ? keys : position.keys };
 }

@@ -121,7 +121,7 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 /**
  * Returns whether an entry meets all filters.
  * @param choice language and market of the response; without it, a value in any language may match
- * @param related returns whether a referenced entry meets a condition; by default, none does
+ * @param related tests a condition on referenced entries; without it, no such condition holds
  */
 export function matches(
   conditions: readonly Where[],
@@ -145,7 +145,7 @@ function meets(where: Condition, entry: FilterInput, choice: Choice | undefined)
     : judgeProperty(subject.name, subject.type, where, entry);
 }
 
-/** Returns how well an entry matches a search: 0 if it does not. */
+/** Returns how well an entry matches a search, as a number of points. 0 if it does not match. */
 export function rankOf(search: Search, entry: FilterInput, choice: Choice | undefined): number {
   return scoreOf(search, (field) => valuesIn(field, entry, choice));
 }

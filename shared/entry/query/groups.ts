@@ -17,7 +17,7 @@ export const FILTER_LIMITS = {
 const FILTER = /^filter((?:\[[^[\]]{1,200}\]){1,30})$/;
 const NUMBER = /^\d{1,3}$/;
 
-/** The parts of a filter's name in brackets. Undefined if the parameter is not a filter. */
+/** Returns the bracketed parts of a filter's name, or undefined if the parameter is not a filter. */
 export function filterPath(parameter: string): string[] | undefined {
   return FILTER.exec(parameter)?.[1]?.slice(1, -1).split("][");
 }
@@ -28,7 +28,7 @@ const OPERATORS: ReadonlySet<string> = new Set([
   "startsWith",
 ]);
 
-/** A group while its conditions are collected: the conditions, and the groups below it. */
+/** A group that is being built: its conditions and nested groups. */
 class Draft {
   readonly #conditions: Where[] = [];
   readonly #joined = { and: new Map<number, Draft>(), or: new Map<number, Draft>() };
@@ -73,8 +73,8 @@ interface Place {
 }
 
 /**
- * Returns the group that the beginning of a path names. A field may be called `or`, `and` or `not`. So a path of one
- * part, or of a name and an operator, is a condition.
+ * Returns the group at the beginning of a path. Fields may be called `or`, `and` or `not`, so a path that is only a
+ * name, or a name and an operator, is a condition and not a group.
  */
 function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undefined {
   const [first, second = "", ...rest] = path;

@@ -75,8 +75,8 @@ export async function* scanAll<T>(
 }
 
 /**
- * Yields the entries that have one value, in order of creation. The index lists an entry when it got the value. Entries
- * that got it after their creation are read separately and merged in by id.
+ * Yields the entries that have a certain value, in order of creation. The index lists entries in the order in which
+ * they got the value. Entries that got the value after their creation are read first, and merged in by id.
  * @returns undefined if more than `most` entries got the value after their creation
  */
 export async function scanByValue<T>(
@@ -148,11 +148,10 @@ interface StepLimits {
 }
 
 /**
- * Reads entries in order of creation until the page is full. Ends the page early after as many entries as the budget
- * allows.
- * @param options.most the result is undefined if reading this many entries does not fill the page
+ * Reads entries in order of creation until the page is full. Ends the page early when the read budget is used up.
+ * @param options.most returns undefined if this many entries do not fill the page
  * @param options.known whether the scan yields all entries at once
- * @param options.repeats whether the list itself drops entries that the scan yields twice
+ * @param options.repeats whether the list itself removes entries that the scan yields twice
  */
 export async function pageOfSteps<T>(
   deps: Pick<Deps, "config">,
@@ -170,7 +169,7 @@ export async function pageOfSteps<T>(
   let read = 0;
   let reached: Position | undefined;
   let size = known || query.conditions.length === 0 ? wanted : CHUNK;
-  // An entry that was purged and created again with the same id is in the list twice.
+  // An entry that was purged and then created again with the same id occurs twice in the scan.
   const seen = new Set<string>();
   for await (const steps of scan) {
     const window = repeats ? steps : steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
@@ -201,7 +200,7 @@ export async function pageOfSteps<T>(
   return cut(list, found, query.limit, position, signed);
 }
 
-/** Reads a page that no limit of its own ends. */
+/** Reads a page. Only the page size and the read budget limit it. */
 export async function wholePage<T>(
   ...[deps, list, query, scan, signed, limits]: Parameters<typeof pageOfSteps<T>>
 ): Promise<ListPage<T>> {

@@ -35,12 +35,12 @@ export interface Collection<T> {
   choice: Choice;
   /** Whether filters compare only values in the response's language and market, and not in all. */
   localized: boolean;
-  /** Whether the list omits some entries of its index. The entries must then be counted one by one. */
+  /** Whether the list omits some entries of its index, so that they must be counted one by one. */
   narrowed: boolean;
   /** Returns the total number of entries if there are no filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
   last?: Promise<number | undefined> | undefined;
-  /** The referenced entries that filters compare. */
+  /** Reads the referenced entries that filters need. */
   targets?: Targets;
 }
 
@@ -89,7 +89,7 @@ export async function readMatching<T>(
 
 /**
  * Reads many entries in batches, and keeps only the current batches in memory.
- * @returns false if the budget ended before all entries were read
+ * @returns false if the read budget was used up before all entries were read
  */
 export async function readAll<T>(
   list: Collection<T>,
@@ -134,8 +134,8 @@ async function placesFor<T>(deps: Deps, list: Collection<T>, query: ListQuery): 
 }
 
 /**
- * Reads all entries that match a query.
- * @returns false if there are more than the budget allows to read; `each` then got only some of them
+ * Calls `each` for the entries that match a query.
+ * @returns false if the read budget was used up, so that some entries are missing
  */
 export async function eachMatch<T>(
   deps: Deps,

@@ -1,4 +1,4 @@
-/** Plans of lists in the order of a field with an ordered index. */
+/** Reads lists in the order of a field that has an ordered index. */
 import type { Deps } from "../../deps.ts";
 import type { IndexEntry } from "../index/scan.ts";
 import { type Position, positionAt } from "../model/cursor.ts";
@@ -17,9 +17,9 @@ interface OrderedPlace extends IndexEntry {
 }
 
 export interface OrderedPlan<T> {
-  /** The list without outdated pairs, so that each entry appears once. */
+  /** The list without outdated pairs, so that no entry occurs twice. */
   list: Collection<T>;
-  /** The query without the conditions that all entries of the range meet. */
+  /** The query without the conditions that the range of the index already ensures. */
   query: ListQuery;
   steps: AsyncGenerator<ListStep[]>;
 }
@@ -47,7 +47,7 @@ export async function orderedPlan<T>(
   };
 }
 
-/** Returns the part of the index after a position. */
+/** Returns the range of the index that follows a cursor position. */
 function cursorRange(after: Position | undefined, descending: boolean): Range {
   if (after?.kind !== "sorted") return {};
   const [value = null] = after.keys;
@@ -67,7 +67,7 @@ async function* stepsOf(
   }
 }
 
-/** Returns the list without the pairs whose entry has another value now. */
+/** Returns the list without outdated pairs: those whose entry has another value now. */
 function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
   const met = new Set<string>();
   return {
@@ -79,7 +79,7 @@ function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
         if (item === undefined || place === undefined || met.has(place.id)) return undefined;
         const [value] = sortValues([key], list.judged(item), list.choice);
         if (value !== place.value) return undefined;
-        // An entry that changes while the page is read must not appear twice.
+        // An entry may change while the page is read. It must not appear twice.
         met.add(place.id);
         return item;
       });

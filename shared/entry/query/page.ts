@@ -26,7 +26,7 @@ interface RankedFound<T> extends Match<T> {
   rank: SortPosition;
 }
 
-/** Reads a page in a sort order other than by creation. Must read all entries, but keeps only one page in memory. */
+/** Reads a page that is sorted by fields. Must read all entries, but keeps only one page in memory. */
 async function pageOfSorted<T>(
   deps: Deps,
   list: Collection<T>,
@@ -66,13 +66,10 @@ async function pageOfSorted<T>(
   return query.count ? { ...page, total } : page;
 }
 
-/**
- * Maximum number of entries to read from an ordered index before trying another index, which may leave fewer entries to
- * sort.
- */
+/** Maximum entries to read from an ordered index before trying to sort the entries that another index finds. */
 const TRIED = 500;
 
-/** Reads a page in a sort order other than by creation, from an ordered index if there is one. */
+/** Reads a page that is sorted by fields, from an ordered index if possible. */
 async function pageInSortOrder<T>(
   deps: Deps,
   list: Collection<T>,
@@ -107,7 +104,10 @@ async function pageInSortOrder<T>(
   return pageOfSorted(deps, list, query, after, signed, plan.places);
 }
 
-/** Reads a page in the order of a search. Without a usable index, the newest entries come first. */
+/**
+ * Reads a page in the order of a search: best matches first. If the index cannot be used, the newest entries come
+ * first.
+ */
 async function pageByRank<T>(
   deps: Deps,
   list: Collection<T>,
@@ -126,8 +126,8 @@ async function pageByRank<T>(
 }
 
 /**
- * Returns the total number of entries. Without filters, the index tells it; otherwise they are counted one by one, as
- * many as the budget allows.
+ * Returns the total number of entries. Without filters, the index has this number. Otherwise, counts entries one by one
+ * until the read budget is used up.
  */
 async function countOf<T>(
   deps: Deps,
@@ -147,12 +147,12 @@ async function countOf<T>(
 }
 
 /**
- * A later page may find at most this many times the candidates of the first page. If the index has grown more than
- * that, its cursors become invalid.
+ * A cursor becomes invalid when its index finds more than this many times the candidates that it found for the first
+ * page.
  */
 const GROWTH = 4;
 
-/** Reads a page in order of creation. The cursor says which index the first page used, and later pages use it too. */
+/** Reads a page in order of creation. The cursor names the index of the first page, so later pages use the same one. */
 async function pageInOrder<T>(
   deps: Deps,
   list: Collection<T>,
@@ -191,8 +191,7 @@ async function pageInOrder<T>(
   }
   if (ofIndex) throw refusedCursor();
   if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
-  // Read the ids in order of creation. They include deleted entries. If there are too many of those, use the index
-  // instead.
+  // Read the list of created entries, which includes deleted ones. If too many are deleted, use the index instead.
   if (after === undefined && schema !== undefined && schema.subjectType !== "settings") {
     const steps = scanAll(deps, list, query, after, "order");
     const page = await pageOfSteps(deps, list, query, steps, signed, { most: PASSED });
@@ -202,10 +201,13 @@ async function pageInOrder<T>(
   return pageOf(scanAll(deps, list, query, after, "index"));
 }
 
-/** Maximum number of referenced entries from which to choose an index, for the first page and for later ones. */
+/**
+ * An index is chosen by the ids of referenced entries only if there are at most this many: on the first page, and on
+ * later pages.
+ */
 const TARGETS = { first: 10, later: 20 };
 
-/** Adds the conditions from which to choose an index, if the query has conditions on referenced entries. */
+/** If the query has conditions on referenced entries, adds conditions that an index can answer. */
 async function withPlan<T>(
   deps: Deps,
   { schema, context }: Collection<T>,
@@ -218,8 +220,7 @@ async function withPlan<T>(
 }
 
 /**
- * Reads a page of a list. If the request has read as much as its budget allows, the page is shorter than `limit` and has
- * a cursor.
+ * Reads a page of a list. When the read budget is used up, the page ends early, with a cursor.
  * @param listWith opens the list with a read budget; counting the total uses a separate budget
  * @throws AppError invalid `too_broad` if sorting would read too much
  */

@@ -33,19 +33,19 @@ export type Subject =
 export interface Condition {
   subject: Subject;
   operator: FilterOperator;
-  /** The operator `in` has several values; `null` has true or false. */
+  /** Several values for the operator `in`, true or false for `null`, one value for all others. */
   values: Json[];
 }
 
-/** Conditions that are joined: all must hold, at least one must hold, or they must not all hold. */
+/** A group of conditions: all must hold, at least one must hold, or they must not all hold. */
 export interface Group {
   join: "and" | "or" | "not";
   of: Where[];
 }
 
 /**
- * The parameter `search`. An entry must have all words in the fields. The last one may also be the beginning of a word.
- * Without words, no entry matches.
+ * The parameter `search`. An entry matches if the fields contain all words. The last word may also be the beginning of
+ * a word in the entry. A search without words matches nothing.
  */
 export interface Search {
   words: string[];
@@ -53,14 +53,16 @@ export interface Search {
   fields: readonly CompiledField[];
 }
 
-/** A condition on a field of the entries that a reference field names. It holds if one of these entries meets it. */
+/**
+ * A condition on fields of referenced entries. It holds if at least one entry that the reference field names meets it.
+ */
 export interface Related {
   via: CompiledField;
   target: CompiledSchema;
   condition: Condition;
 }
 
-/** A condition, a search, or a group. All members of a list must hold. */
+/** A condition, a search or a group. A query matches an entry if all of its conditions hold. */
 export type Where = Condition | Group | Related | Search;
 
 export function isGroup(where: Where): where is Group {
@@ -71,7 +73,7 @@ export function isSearch(where: Where): where is Search {
   return "words" in where;
 }
 
-/** Returns the search of a query. Groups contain none. */
+/** Returns the search of a query, if any. A search is never inside a group. */
 export function searchOf(conditions: readonly Where[]): Search | undefined {
   return conditions.find(isSearch);
 }
@@ -84,7 +86,7 @@ export function isCondition(where: Where): where is Condition {
   return "operator" in where;
 }
 
-/** Returns the conditions of a tree on the listed entries and on referenced ones, without a search. */
+/** Returns all conditions, including those in groups, but without searches. */
 export function conditionsIn(all: readonly Where[]): (Condition | Related)[] {
   return all.flatMap((where) => {
     if (isGroup(where)) return conditionsIn(where.of);
@@ -92,7 +94,7 @@ export function conditionsIn(all: readonly Where[]): (Condition | Related)[] {
   });
 }
 
-/** Returns the conditions of a tree on referenced entries. */
+/** Returns all conditions on referenced entries, including those in groups. */
 export function relatedIn(all: readonly Where[]): Related[] {
   return conditionsIn(all).filter(isRelated);
 }
@@ -131,7 +133,10 @@ export function isProperty(name: string): name is Property {
 export interface ParameterReader {
   /** The schema, reduced to the fields that filters and sort orders may use. */
   readonly compared: CompiledSchema | undefined;
-  /** Returns the schema of a reference's entries, reduced in the same way. Undefined if it is in another orb. */
+  /**
+   * Returns the schema that a reference field points to, with only the fields that filters may use. Returns undefined
+   * if that schema is in another orb.
+   */
   targetOf(field: CompiledField): CompiledSchema | undefined;
   fault(parameter: string, code: string, message: string): void;
   parts(parameter: string, text: string, most: number): string[];
@@ -264,7 +269,7 @@ function splitValues(text: string): string[] {
       if (Array.isArray(list))
         return list.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     } catch {
-      // The text is not JSON. It is a plain value that begins with a bracket.
+      // The text is not JSON, so it is a plain value that begins with a bracket.
     }
   }
   return text.split(",");
@@ -283,7 +288,7 @@ function parseValue(subject: Subject, operator: FilterOperator, text: string): J
   return subject.type.fromText(text);
 }
 
-/** Operators that compare with a whole value. For these, the value must be one that the field's `enum` allows. */
+/** Operators that compare whole values. For fields with an `enum`, their values must be in the enum. */
 const NAMING: ReadonlySet<FilterOperator> = new Set(["eq", "ne", "in"]);
 
 /**

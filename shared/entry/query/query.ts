@@ -16,9 +16,9 @@ const MAX_FAULTS = 50;
 export interface ListQuery {
   limit: number;
   cursor: string | undefined;
-  /** All of these must hold. */
+  /** All of these conditions must hold. */
   conditions: readonly Where[];
-  /** Conditions from which to choose an index. Missing if they are the same as `conditions`. */
+  /** Equivalent conditions that help to choose an index. If missing, `conditions` are used. */
   planned?: readonly Where[];
   /** Fields to sort by. If empty, the list is in order of creation. */
   sort: SortKey[];
@@ -173,10 +173,10 @@ function readExtra(
 /**
  * Parses the query of a list. Without a schema, only properties that every entry has, such as `id`, can be filtered or
  * sorted.
- * @param schema reduced to the fields that the response may show
- * @param compared the schema, reduced to the fields that filters and sort orders may use
- * @param targetOf returns the schema of a reference's entries, reduced in the same way; by default, filters cannot use
- *   fields of referenced entries
+ * @param schema the schema with the fields that the response may show
+ * @param compared the schema with the fields that filters and sort orders may use
+ * @param targetOf returns the schema that a reference field points to, with the fields that filters may use; without
+ * it, filters cannot use fields of referenced entries
  * @throws AppError malformed `invalid_parameter` with all errors
  */
 export function parseListQuery(
@@ -247,7 +247,7 @@ export function parseExtras(
   return out;
 }
 
-/** Returns the direction if a list is sorted by creation only, or undefined for any other sort order. */
+/** Returns the direction if a list is sorted only by creation. Returns undefined for any other sort order. */
 export function creationOrder(query: Pick<ListQuery, "sort">): "asc" | "desc" | undefined {
   const [key, more] = query.sort;
   if (key === undefined) return "asc";

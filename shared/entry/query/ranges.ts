@@ -1,4 +1,4 @@
-/** Ranges of the values of fields with an ordered index. */
+/** Turns conditions into ranges of ordered indexes. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/home.ts";
 import type { Json } from "../../definition/fields/index.ts";
@@ -13,10 +13,10 @@ import { tendIndex } from "../ordered/upkeep.ts";
 import { type Condition, isCondition, type SortKey, type Where } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 
-/** What a list needs to know about the definition to use ordered indexes. */
+/** The parts of a definition that reads of ordered indexes need. */
 export type OrderedContext = Pick<OrbContext, "orb" | "fence" | "pending">;
 
-/** Returns whether the indexes of a schema still miss entries. */
+/** Returns whether a backfill of the schema's indexes is still running, so that they may lack entries. */
 export function isWaiting({ home }: CompiledSchema, { pending }: OrderedContext): boolean {
   return pending?.some((one) => homeKey(one) === homeKey(home)) === true;
 }
@@ -35,14 +35,14 @@ export function fieldOf({ subject }: Pick<SortKey, "subject">): CompiledField | 
   return subject.kind === "field" ? subject.field : undefined;
 }
 
-/** Returns an operand in the form that the index stores, and whether the index stores all of it. */
+/** Returns the value as the index stores it, and whether that is the whole value or only its beginning. */
 function operand(value: Json | undefined): { value: OrderedValue; whole: boolean } {
   if (typeof value === "string") return { value: sortedText(value), whole: value.length < SORTED_CHARACTERS };
   return { value: typeof value === "number" ? value : null, whole: true };
 }
 
 interface ConditionRange extends Range {
-  /** Whether every pair of the range meets the condition. */
+  /** Whether every pair in the range meets the condition. */
   whole: boolean;
 }
 
@@ -55,12 +55,12 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
       : { low: { value: null, inclusive: false }, whole: true };
   }
   const { value, whole } = operand(values[0]);
-  // Only the beginning of a long text is indexed, so others with the same beginning are in the range too.
+  // The index stores only the beginning of a long text. So other texts with the same beginning are in the range too.
   const edge = (inclusive: boolean): Edge => ({ value, inclusive: inclusive || !whole });
   const some: Edge = { value: null, inclusive: false };
   switch (operator) {
     case "eq":
-      // Unique fields compare texts in a normal form, so two different texts can be equal.
+      // Unique fields compare a normalized form of texts, so two different texts can count as equal.
       return field.equality === field.type.token ? { low: edge(true), high: edge(true), whole } : undefined;
     case "gt":
       return { low: edge(false), whole };
@@ -89,7 +89,7 @@ export function joinedRange(a: Range, b: Range): Range {
   return { low: tighter(a.low, b.low, 1), high: tighter(a.high, b.high, -1) };
 }
 
-/** Returns the range that all conditions on a field select together, and the conditions that need no further check. */
+/** Returns the range that all conditions on a field select together, and the conditions that this range ensures. */
 export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
   const covered = new Set<Where>();
   let range: Range = {};
@@ -105,7 +105,10 @@ export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
   return { range, covered, narrows };
 }
 
-/** Returns whether a condition is on a field with an ordered index, other than the one that the list is sorted by. */
+/**
+ * Returns whether the query has a condition on a field with an ordered index. Ignores the field by which the list is
+ * sorted.
+ */
 export function hasOtherRange({ conditions, sort: [key] }: Pick<ListQuery, "conditions" | "sort">): boolean {
   return conditions.some(
     (one) => isCondition(one) && fieldOf(one)?.ordered === true && one.subject.name !== key?.subject.name,
@@ -123,8 +126,8 @@ export async function openTended(
 }
 
 /**
- * Returns the entries that may meet the conditions on one field with an ordered index. Undefined if no condition is on
- * such a field, or if there are more than `most`.
+ * Returns the entries that may meet the conditions on one field with an ordered index. Returns undefined if there is no
+ * such field, or if there are more than `most` entries.
  */
 export async function placesInRange(
   deps: Deps,

@@ -1,4 +1,7 @@
-/** Plans of lists in the order of a search: those with the most points first, and the newest ones of them. */
+/**
+ * Reads lists in the order of a search: entries with the most points first. Among equal points, the newest entries come
+ * first.
+ */
 import type { Deps } from "../../deps.ts";
 import type { IndexEntry } from "../index/scan.ts";
 import { type Position, positionAt } from "../model/cursor.ts";
@@ -10,23 +13,25 @@ import { isSearch, type Search } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 import { searchIndex } from "./search-index.ts";
 
-/** Entries of one step. What reading them shows about their points is used by the next step. */
+/** Number of entries per step. Each step uses the points that earlier steps have found. */
 const STEP = 250;
 
 interface RankedPlace extends IndexEntry {
   points: number;
 }
 
-/** Points of the entries that this request has read. 0 if an entry does not match, or is not visible. */
+/** Points of the entries that this request has read. 0 if an entry does not match or the caller cannot see it. */
 type KnownPoints = Map<string, number>;
 
-/** Returns whether a position is one of a ranked list. Positions in other sorted lists have no number there. */
+/**
+ * Returns whether a cursor position belongs to a ranked list. Its first key is a number, unlike in other sorted lists.
+ */
 export function isRankedPosition(position: Position | undefined): boolean {
   return position?.kind === "sorted" && typeof position.keys[0] === "number";
 }
 
 export interface RankedPlan<T> {
-  /** The list, with each entry only where its points belong. */
+  /** The list. Each entry occurs only at the place of its real points. */
   list: Collection<T>;
   /** The query without the search. */
   query: ListQuery;
@@ -58,7 +63,7 @@ export async function rankedPlan<T>(
   };
 }
 
-/** Leaves out the entries that an index of the filters does not find. */
+/** Removes the entries that an index of the filters does not list. */
 async function narrowed<T>(
   deps: Deps,
   { schema, budget }: Collection<T>,
@@ -78,8 +83,9 @@ async function narrowed<T>(
 }
 
 /**
- * Yields the candidates of each number of points. An entry may have fewer points than the index says, for example
- * because a word is only in a draft. So candidates with more points are read again, unless their points are known.
+ * Yields the candidates for each number of points, from high to low. An entry may have fewer points than the index
+ * says, for example because only a draft contains a word. So entries for which the index says more points are yielded
+ * again, unless their real points are known.
  */
 async function* stepsOf(
   scores: ReadonlyMap<string, number>,
@@ -109,7 +115,7 @@ async function* stepsOf(
   }
 }
 
-/** Returns the list without the entries that have other points than their place. */
+/** Returns the list without the entries whose real points differ from those of the current place. */
 function onlyRanked<T>(list: Collection<T>, search: Search, known: KnownPoints): Collection<T> {
   const choice = list.localized ? list.choice : undefined;
   return {

@@ -52,7 +52,10 @@ function idsIn({ via }: Related, entry: FilterInput, choice: Choice | undefined)
     .filter((id) => typeof id === "string");
 }
 
-/** The referenced entries that the filters of a list compare. Keeps whether each meets a condition, not its values. */
+/**
+ * The referenced entries that the filters of a list need. For each, stores only whether it meets a condition, not its
+ * values.
+ */
 export class Targets {
   readonly #read: ReadTargets;
   readonly #meets = new Map<Related, Map<string, boolean>>();
@@ -67,7 +70,7 @@ export class Targets {
     return known;
   }
 
-  /** Reads the entries to which the given entries refer. Call it before {@link test}. */
+  /** Reads the entries that the given entries refer to. Call this before {@link test}. */
   async load(
     conditions: readonly Where[],
     entries: readonly FilterInput[],
@@ -95,7 +98,7 @@ export class Targets {
     }
   }
 
-  /** Returns a function that tells whether an entry refers to one that meets a condition. */
+  /** Returns a function that tests whether an entry refers to an entry that meets a condition. */
   test(choice: Choice | undefined): (where: Related, entry: FilterInput) => boolean {
     return (where, entry) => {
       const known = this.#known(where);

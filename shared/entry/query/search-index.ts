@@ -1,4 +1,4 @@
-/** Finds the entries that may match a search in the word index of their schema. */
+/** Uses the word index of a schema to find the entries that may match a search. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { WORDS } from "../model/word-keys.ts";
@@ -15,11 +15,11 @@ import type { Search } from "./parameters.ts";
 import { isWaiting, type OrderedContext } from "./ranges.ts";
 import { BEST_POINTS, pointsOf } from "./search.ts";
 
-/** Maximum postings of a word that are read. A word with more does not narrow the search. */
+/** Maximum postings to read for a word. A word with more postings does not narrow the search. */
 export const MOST_POSTINGS = 50_000;
-/** With this few entries left, reading them costs less than reading the postings of further words. */
+/** If at most this many entries are left, reading them costs less than reading the postings of further words. */
 const FEW = 200;
-/** Maximum words that are looked up in the index. The entries tell whether they have the others. */
+/** Maximum words to look up in the index. The entries themselves show whether they contain the other words. */
 const MOST_WORDS = 10;
 
 /** Sorts after every character of a word, and after the space before the name of a field. */
@@ -33,8 +33,8 @@ function rangesOf({ words }: Search): TermRange[] {
 }
 
 /**
- * Returns the entries that may match a search, and the most points that each can have. Undefined if the index cannot
- * answer: while it is being built, while its log is too long, or if all words are in too many entries.
+ * Returns the entries that may match a search, and the maximum points of each. Returns undefined if the index cannot be
+ * used: it is being built, its log is too long, or all words occur in too many entries.
  */
 export async function searchIndex(
   deps: Deps,

@@ -1,10 +1,10 @@
-/** The parameter `search`: how well the words of an entry match it. */
+/** The query parameter `search`, and how well an entry matches it. */
 import type { CompiledField } from "../../definition/compile.ts";
 import { searchedWords, wordsOf } from "../../kernel/words.ts";
 import { textsOf } from "../model/word-keys.ts";
 import { type ParameterReader, QUERY_LIMITS, type Search } from "./parameters.ts";
 
-/** Parses `search`. Returns nothing if it is invalid. */
+/** Parses `search`. Returns an empty list if the parameter is invalid. */
 export function readSearch(reader: ParameterReader, text: string): Search[] {
   const fields = reader.compared?.searched;
   if (fields === undefined) {
@@ -24,11 +24,14 @@ export function readSearch(reader: ParameterReader, text: string): Search[] {
     return [];
   }
   const words = searchedWords(text);
-  // Only the last word may be the beginning of a word, so it also stays if it is repeated.
+  // Remove duplicates, but always keep the last word: it may be the beginning of another word.
   return [{ words: [...new Set(words.slice(0, -1)), ...words.slice(-1)], fields }];
 }
 
-/** Points of a word, by the type of the field that contains it. The beginning of a word has fewer than a whole one. */
+/**
+ * Points for a word, by the type of the field that contains it. A word that only begins with the searched one gets
+ * fewer points.
+ */
 const POINTS = { string: { whole: 4, beginning: 2 }, text: { whole: 3, beginning: 1 } } as const;
 
 /** Maximum points of a word. */
@@ -40,9 +43,10 @@ export function pointsOf({ definition }: CompiledField, isWhole: boolean): numbe
 }
 
 /**
- * Returns the points of an entry: for each word those of the best field. 0 if a word is missing, or if the search has
- * no words. Uses only values that the caller sees, so the order of a list reveals nothing else.
- * @param valuesOf returns the values of a field that the caller sees
+ * Returns the points of an entry: the sum over all searched words, each counted in the field where it gets the most
+ * points. 0 if a word is missing, or if the search has no words. Uses only values that the caller can see, so the order
+ * of a list reveals no hidden value.
+ * @param valuesOf returns the values of a field that the caller can see
  */
 export function scoreOf({ words, fields }: Search, valuesOf: (field: CompiledField) => unknown[]): number {
   const found = fields.map((field) => ({

@@ -1,15 +1,15 @@
 import type { Found } from "./candidates.ts";
 
-/** How a list was read, for callers who may see every entry of its schema. */
+/** How a list was read. Only callers who may see every entry of the schema get this. */
 export interface Explanation {
   index: Found["index"];
   /** Fields whose index was used. */
   fields: string[];
   order: "creation" | "memory" | "index" | "rank";
-  /** Number of entries that the index named. Null if they were read in order until the page was full. */
+  /** Number of entries that the index listed. Null if entries were read in order until the page was full. */
   candidates: number | null;
   read: number;
-  /** Entries that were read and are not part of the list: deleted, not visible, or without a match. */
+  /** Number of read entries that the list does not contain: deleted, not visible, or not matching. */
   dropped: number;
 }
 

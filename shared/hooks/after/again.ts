@@ -9,7 +9,7 @@ import type { DeliveryRecord } from "./stored.ts";
 /** Maximum redelivery requests that run at the same time. */
 const AT_ONCE = 16;
 
-/** Makes one extra attempt for each delivery that an operator asked to send again. */
+/** Makes one extra attempt for each delivery that an operator has requested again. */
 export async function deliverAgain(
   deps: HandlerDeps,
   sourceOf: (orb: string, id: string) => Source | undefined,

@@ -15,8 +15,8 @@ export function deliveryId({ hook, entry }: Pick<Delivery, "hook" | "entry">): s
 }
 
 /**
- * Calls the handler of an after-write hook. Any response other than an error counts as delivered.
- * @throws Error with the reason that the list of deliveries shows
+ * Calls the handler of an after-write hook. The delivery succeeds unless the handler responds with an error.
+ * @throws Error with the reason, which the list of deliveries shows
  */
 export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<void> {
   const { live, hook, event, entry, attempt } = delivery;
@@ -27,9 +27,9 @@ export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<
 }
 
 /**
- * Calls the handler of a schedule. The definition of this moment decides, because the orb may have changed since.
- * @returns false if the schedule is gone or has other times, so that the tick is none of it
- * @throws Error with the reason, for the list of deliveries
+ * Calls the handler of a schedule, as the current definition describes it.
+ * @returns false if the definition no longer has the schedule, or has other times for it, so the tick must be dropped
+ * @throws Error with the reason, which the list of deliveries shows
  */
 export async function callTick(deps: HandlerDeps, tick: TickDelivery): Promise<boolean> {
   const { orb } = tick.live;

@@ -1,6 +1,7 @@
 /**
- * Keeps the broker's schedules in line with the published definitions. The broker writes a tick at each time of a cron
- * expression, whether a process runs or not. The leader alone writes here, each time expecting what it has seen.
+ * Keeps the broker's schedules in line with the published definitions. At each time of a cron expression, the broker
+ * stores a message, the tick, even while no host runs. Only the leader writes schedules. Each write expects the
+ * message that the leader has read.
  */
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -12,11 +13,11 @@ import { type Append, Conflict } from "../../store/types.ts";
 import type { HookedOrb } from "./definitions.ts";
 import { DONE_SECONDS } from "./stored.ts";
 
-/** Milliseconds until the broker's schedules are read again, in case that something else has changed them. */
+/** Milliseconds between two reads of the broker's schedules. Reading them again finds changes by other programs. */
 const LOOK_MS = 60_000;
 const REMOVED_SECONDS = 1;
 
-/** Determines the times of a schedule's ticks. All ticks of a schedule have the same body. */
+/** Returns a text that determines the times of a schedule's ticks. */
 function rhythmOf({ fence }: LiveOrb, { cron, timeZone }: ScheduleDefinition): string {
   return JSON.stringify({ v: 1, incarnation: fence?.incarnation ?? 0, cron, timeZone });
 }
@@ -29,7 +30,7 @@ export function sameRhythm(
   return rhythmOf(one.live, one.schedule) === rhythmOf(other.live, other.schedule);
 }
 
-/** Last message of each subject. A removed schedule has an empty body until it expires. */
+/** The last message of each subject. A removed schedule keeps an empty message until that expires. */
 type Stored = Map<string, { seq: number; body: string }>;
 
 export class Crons {
@@ -41,12 +42,15 @@ export class Crons {
     this.#deps = deps;
   }
 
-  /** Whether the broker has no schedule, as last seen. */
+  /** Whether the broker had no schedules when they were last read. */
   get none(): boolean {
     return [...this.#stored.values()].every(({ body }) => body === "");
   }
 
-  /** Makes the next look read the broker's schedules, for example because this process has become the leader. */
+  /**
+   * Makes the next call of `look` read the broker's schedules, for example because this process has become the
+   * leader.
+   */
   forget(): void {
     this.#looked = Number.NEGATIVE_INFINITY;
   }
@@ -66,7 +70,7 @@ export class Crons {
     this.#looked = now;
   }
 
-  /** Writes and removes the broker's schedules, so that they are those of the definitions. */
+  /** Writes and removes the broker's schedules, so that they match the definitions. */
   async reconcile(orbs: ReadonlyMap<string, HookedOrb>): Promise<void> {
     const wanted = new Map<string, Append>();
     for (const [orb, { live, schedules }] of orbs) {
@@ -84,7 +88,10 @@ export class Crons {
     }
   }
 
-  /** Returns the sequence after which the ticks of a schedule begin, or undefined while it is not stored. */
+  /**
+   * Returns the sequence after which the ticks of a schedule begin. Returns undefined if the broker does not have the
+   * schedule yet.
+   */
   since(live: LiveOrb, schedule: ScheduleDefinition): number | undefined {
     const stored = this.#stored.get(subjects.hookCron(live.orb, schedule.id));
     return stored?.body === rhythmOf(live, schedule) ? stored.seq : undefined;
@@ -97,7 +104,7 @@ export class Crons {
       const seq = await this.#deps.store.append(streams.hooks, { ...message, expect });
       this.#stored.set(subject, { seq, body: String(message.data) });
     } catch (error) {
-      // Another process has changed it, it has expired, or the broker does not accept the expression.
+      // Another process changed the schedule, the schedule expired, or the broker rejects its expression.
       this.forget();
       if (error instanceof Conflict) return;
       this.#deps.log.error("a schedule is not stored", { subject, error: String(error) });

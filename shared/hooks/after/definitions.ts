@@ -27,8 +27,8 @@ export class Definitions {
   }
 
   /**
-   * Reads the definitions that changed since the last call. Every change gets a higher sequence than all earlier
-   * changes.
+   * Reads the definitions that changed since the last call. The broker gives each change a higher sequence than all
+   * earlier ones.
    */
   async refresh(): Promise<void> {
     const { store } = this.#deps;

@@ -24,7 +24,7 @@ export interface HookFigures {
 }
 
 const AT_ONCE = 16;
-/** More than the hooks and schedules that one orb can have. */
+/** Maximum states to read for one orb. An orb cannot have that many hooks and schedules. */
 const STATES = 200;
 
 function lanesOf({ document }: LiveOrb): Set<string> {

@@ -27,11 +27,14 @@ export interface LaneOptions {
   /** Milliseconds before the second attempt. Each later pause is four times the previous one, up to one hour. */
   retryMs: number;
   /**
-   * Returns whether this process may still store progress. It may not after losing the leadership for which the lane was
-   * made.
+   * Returns whether this process may still store progress. Returns false once the process has lost the leadership in
+   * which the lane was created.
    */
   leads(): boolean;
-  /** Returns whether this process may still deliver. It may not after losing the leadership or while shutting down. */
+  /**
+   * Returns whether this process may still deliver. Returns false once the process has lost the leadership, and while
+   * it shuts down.
+   */
   valid(): boolean;
 }
 
@@ -66,9 +69,9 @@ export class Lane {
   }
 
   /**
-   * Delivers all revisions that are due, then stores the progress. After an error, the next round reloads the stored
+   * Delivers all revisions that are due, then stores the progress. If this fails, the next round reloads the stored
    * progress.
-   * @returns whether the next round may start without waiting
+   * @returns whether the next round can start at once
    */
   async round(): Promise<boolean> {
     if (!this.#options.valid()) return false;
@@ -126,7 +129,8 @@ export class Lane {
       const failed = (state.failed ?? 0) + lost;
       await this.#store({ v: 1, origin: source.origin, cursor, waiting, delivered, failed }, outcome.over);
     }
-    // No delivery was attempted, so the progress stays in memory. After a crash, a process reads these revisions again.
+    // No delivery was attempted, so do not store the progress yet. After a crash, the next leader reads these
+    // revisions again.
     else this.#state = { ...state, cursor, waiting };
     return page.length > 0 && waiting.length < WAITING_LIMIT;
   }
@@ -225,7 +229,10 @@ function firsts(waiting: readonly Waiting[]): Waiting[] {
   return [...found.values()];
 }
 
-/** Makes an attempt. @returns the error, if it fails; `wanted` is false if the delivery became unnecessary */
+/**
+ * Makes an attempt.
+ * @returns the error if it fails; `wanted` is false if there is no longer anything to deliver
+ */
 export function outcomeOf(
   occurrence: Occurrence,
   attempt: number,

@@ -35,8 +35,9 @@ export class Lease {
   }
 
   /**
-   * Number of the current leadership of this process, or undefined while it does not lead. A leadership that lapsed and
-   * was regained has another number: meanwhile another process may have led, or a restore replaced the streams.
+   * Number of the current leadership of this process, or undefined while this process does not lead. The number
+   * changes if the process loses the leadership and regains it, because another process may have led in between, or a
+   * restore may have replaced the streams.
    */
   get term(): number | undefined {
     return this.valid ? this.#term : undefined;

@@ -21,7 +21,7 @@ export interface DeliveryItem {
   event: string | null;
   module: string | null;
   schema: string | null;
-  /** Null for a tick of a schedule, as are the module, the schema and the revision. */
+  /** Null if the delivery is a tick of a schedule. The module, the schema and the revision are then null too. */
   entry: string | null;
   revision: number | null;
   attempts: number;
@@ -50,7 +50,7 @@ const FILTERS = {
   failed: subjects.hooksFailed,
 } as const satisfies Record<DeliveryStatus, (orb: string) => string>;
 
-/** Kinds of messages that deliveries are listed from. */
+/** Kinds of messages that contain deliveries. */
 const LISTED: ReadonlySet<string | undefined> = new Set(["state", "done", "failed"]);
 
 async function requireOrb(deps: Deps, orb: string): Promise<void> {

@@ -1,4 +1,6 @@
-/** The messages that a lane delivers: revisions of an orb to a hook, or ticks of a schedule to its handler. */
+/**
+ * The messages that a lane delivers. A hook gets revisions of an orb's entries. The handler of a schedule gets ticks.
+ */
 import type { HookDefinition } from "../../definition/document/hooks.ts";
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -28,11 +30,11 @@ export interface Source {
   read(message: StoredMessage): Occurrence | null;
   /** Messages with the same key keep their order. */
   keyOf(message: StoredMessage): string;
-  /** Whether a message no longer counts if there is a later one. */
+  /** Returns whether a message may be skipped because a later one exists. */
   isLate(message: StoredMessage, now: number): boolean;
 }
 
-/** A delivery of a revision to a hook. */
+/** The delivery of a revision to a hook. */
 export interface Delivery extends HookedRevision {
   live: LiveOrb;
   hook: HookDefinition;
@@ -49,10 +51,10 @@ export interface TickDelivery {
   attempt: number;
 }
 
-/** After this many milliseconds without a run, only the newest tick counts. */
+/** A tick that waits longer than this many milliseconds is skipped if the schedule has a newer tick. */
 export const LATE_MS = 60_000;
 
-/** Returns the revisions that a hook hears of. */
+/** Returns the source of the revisions that a hook receives. */
 export function revisionsFor(
   live: LiveOrb,
   hook: HookDefinition,
@@ -83,7 +85,7 @@ export function revisionsFor(
   };
 }
 
-/** Returns the ticks of a schedule. A tick waits for no other one. */
+/** Returns the source of a schedule's ticks. No tick waits for an earlier one. */
 export function ticksOf(
   live: LiveOrb,
   schedule: ScheduleDefinition,

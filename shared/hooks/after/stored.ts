@@ -5,7 +5,7 @@ import type { HookEvent } from "../../definition/document/hooks.ts";
 export interface Waiting {
   /** Sequence of the revision in the orb's stream, or of the tick. */
   seq: number;
-  /** Id of the entry. Of a tick: its sequence, because no tick waits for another one. */
+  /** Id of the entry. For a tick, its own sequence, because no tick waits for another one. */
   entry: string;
   /** Number of attempts so far. */
   attempts: number;
@@ -20,7 +20,10 @@ export type Origin = "revisions" | "ticks";
 
 export interface HookState {
   v: 1;
-  /** Which stream the sequences are of. Missing: revisions. A hook and a later schedule may have the same id. */
+  /**
+   * The kind of stream to which the sequences belong; `revisions` if missing. This matters because a hook and a later
+   * schedule may have the same id.
+   */
   origin?: Origin | undefined;
   /**
    * Every revision up to this sequence is finished or in `waiting`. Revisions that the hook does not select count as
@@ -29,7 +32,7 @@ export interface HookState {
   cursor: number;
   /** Ordered by sequence. */
   waiting: Waiting[];
-  /** Deliveries that have succeeded, without those that were repeated on request. */
+  /** Number of deliveries that succeeded, without those that an operator requested again. */
   delivered?: number | undefined;
   /** Deliveries that were given up after the last attempt. */
   failed?: number | undefined;
@@ -40,7 +43,7 @@ export interface DeliveryRecord {
   v: 1;
   seq: number;
   event: HookEvent | "schedule.tick";
-  /** This and the next members are null for a tick. */
+  /** Null for a tick, like the three members that follow. */
   module: string | null;
   schema: string | null;
   entry: string | null;

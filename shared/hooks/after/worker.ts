@@ -48,9 +48,9 @@ export class HookWorker {
   readonly #crons: Crons;
   readonly #lease: Lease;
   readonly #deliver: (delivery: Delivery) => Promise<void>;
-  /** Last message of the stream when this process looked for ticks, or undefined before it leads. */
+  /** Last sequence of the stream when this process last looked for ticks. Undefined until this process leads. */
   #seen: number | undefined;
-  /** Leadership to which the lanes belong, or undefined while this process does not lead. */
+  /** The leadership in which the lanes were created. Undefined while this process does not lead. */
   #term: number | undefined;
   readonly #lanes = new Map<string, Running>();
   #stopped = false;
@@ -124,7 +124,8 @@ export class HookWorker {
     if (before === 0 && this.#definitions.orbs.size > 0) this.#keeper.wake();
     const { term } = this.#lease;
     if (term !== this.#term) {
-      // The progress in memory may be that of streams which a restore has replaced. New lanes read it again.
+      // A restore may have replaced the streams, so the progress in memory may be wrong. New lanes read the stored
+      // progress.
       await this.#stopLanes();
       this.#seen = undefined;
       // The previous leader may have changed the broker's schedules.
@@ -144,7 +145,10 @@ export class HookWorker {
     return { ...this.#limits, leads, valid: () => !this.#stopped && leads() };
   }
 
-  /** Wakes the lanes of schedules with a new tick. The stream is not republished, so the worker reads it. */
+  /**
+   * Wakes the lanes of the schedules that have a new tick. The broker does not republish this stream, so the worker
+   * must read the stream.
+   */
   async #wakeTicking(): Promise<void> {
     const { store } = this.#deps;
     // A lane reads all earlier ticks when it starts.

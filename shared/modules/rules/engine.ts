@@ -168,7 +168,10 @@ function shown(value: unknown): unknown {
   return typeof value === "number" || typeof value === "boolean" || value === null ? value : undefined;
 }
 
-/** JSON Pointers of all operators in a rule. Skips loop bodies, whose facts differ each time. */
+/**
+ * Returns the JSON Pointers of all operators in a rule. Skips the bodies of loops, because each iteration reads
+ * different facts.
+ */
 function placesOf(rule: unknown): Map<object, string> {
   const places = new Map<object, string>();
   const visit = (node: unknown, path: string): void => {
@@ -184,7 +187,10 @@ function placesOf(rule: unknown): Map<object, string> {
   return places;
 }
 
-/** Returns whether a value contains more than `most` values. Counts shared objects each time, as JSON repeats them. */
+/**
+ * Returns whether a value contains more than `most` values, including nested ones. Counts a shared object each time
+ * it occurs, because JSON repeats it.
+ */
 function larger(value: unknown, most: number): boolean {
   let left = most;
   const visit = (item: unknown, depth: number): boolean => {
@@ -196,7 +202,7 @@ function larger(value: unknown, most: number): boolean {
   return visit(value, 0);
 }
 
-/** Never throws because of the content of a rule or its facts. */
+/** Evaluates a rule. Errors in the rule or its facts become part of the result and are never thrown. */
 export function runRule(rule: unknown, facts: unknown, left: Budget): Run {
   const engine = new Engine(left, placesOf(rule));
   const runOf = (result: unknown, failure: RuleFailure | undefined): Run => ({

@@ -20,14 +20,14 @@ interface Operator {
   method: Method;
 }
 
-/** Maximum levels that a path may climb. No rule is nested deeper. */
+/** Maximum levels that a path may climb. Rules cannot be nested more deeply. */
 const MOST_LEVELS = 64;
 /** Maximum characters of a path. The library caches two thousand parsed paths. */
 const LONGEST_PATH = 1_000;
 
 const known = defaultMethods as unknown as Record<string, Operator>;
 
-/** Wraps an operator of the library to check its arguments first. */
+/** Wraps an operator of the library, so that its arguments are checked first. */
 function guarded(name: string, look: (args: unknown) => void): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);

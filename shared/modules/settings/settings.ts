@@ -130,7 +130,7 @@ export async function setSettings(
     const { faults } = admitted(schema, sender, given, stored, {});
     if (faults.length > 0) throw invalid(faults);
     const values = merged(schema, stored, given);
-    // If a message exists without an entry, it marks an entry that was just deleted.
+    // A message without an entry is the tombstone of an entry that has just been deleted.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
@@ -178,7 +178,10 @@ function namedBy(given: Readonly<Record<string, unknown>>, path: string): boolea
   return Object.hasOwn(given, name) && given[name] !== null;
 }
 
-/** Makes all fields optional. Does not store defaults, so that unset fields follow the current default. */
+/**
+ * Returns the schema with all fields optional and without defaults. Defaults are not stored, so unset fields follow
+ * the default of the current definition.
+ */
 function lenient(schema: CompiledSchema): CompiledSchema {
   const fields = new Map<string, CompiledField>();
   for (const [name, field] of schema.fields) {
@@ -227,7 +230,7 @@ async function change(
     createdBy: head.createdBy,
   });
   const now = deps.clock.now();
-  // If the settings have expired, that counts as a revision, and another entry may have taken their unique values.
+  // Expired settings count as deleted: another entry may have taken their unique values.
   const base = effective(head, now);
   const at = new Date(now).toISOString();
   const revision = base.revision + 1;
@@ -258,8 +261,9 @@ async function change(
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isHintKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
-    // Append messages one by one, because atomic batches are slow and many callers may write the same entry. Keep old
-    // index keys, because removing them could remove keys that the next writer adds. Ordered indexes can tell.
+    // Append the messages one by one, because atomic batches are slow and many callers may write the same entry.
+    // Keep old index keys, because removing a key could undo the work of the next writer. Ordered indexes do not have
+    // this problem.
     const frees = claims.frees.filter(isOrderedKey);
     const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees } });
     await appendFenced(deps, live, write, messages);

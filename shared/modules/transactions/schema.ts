@@ -12,7 +12,7 @@ export interface RecordView {
   /** Time of creation by the platform's clock. */
   createdAt: string;
   createdBy: string;
-  /** The handler that created the record on behalf of the account. */
+  /** Name of the handler that created the record on behalf of the account. */
   through?: string;
   values: Record<string, unknown>;
 }

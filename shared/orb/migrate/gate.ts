@@ -1,10 +1,9 @@
 /**
- * Blocks writes of entries while an application gets a new definition.
- *
- * The new definition is checked against stored entries. A concurrent write could make this check wrong, for example
- * with a duplicate of a value that becomes unique. The application therefore has a fencing token, and each write fails
- * if the token has changed. After changing the token, entries written since the check are checked too. Changes that no
- * write can contradict need no fencing.
+ * Blocks writes of entries while an application gets a new definition. Before the change, the platform checks that
+ * the stored entries fit the new definition. A concurrent write could make this check wrong, for example with a
+ * duplicate of a value that becomes unique. So each orb has a fence, and a write fails if the fence has moved since
+ * it was decided. The platform moves the fence, then also checks the entries that were written since the first check.
+ * Changes that no write can contradict need no fence.
  */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -40,12 +39,14 @@ export interface Closed {
   guard: Append;
 }
 
-/** Returns whether a change is safe only while no entries exist. */
+/** Returns whether a change is only allowed while the schema has no entries. */
 function needsNone({ severity, code }: SchemaChange): boolean {
   return severity === "removal" || severity === "dangerous" || code === "removed_field";
 }
 
-/** Returns the state to compare with later; null if no concurrent write could contradict the check. */
+/**
+ * Returns the state to compare with after the check. Returns null if no concurrent write could contradict the check.
+ */
 export async function beforeJudging(
   deps: Deps,
   orb: string,

@@ -39,14 +39,14 @@ export interface Impact {
 export interface Plan {
   impact: Impact;
   work: EntryWork;
-  /** Removed fields and schemas that entries still have values of. */
+  /** Removed fields and schemas for which entries still have values. */
   retired: Retired[];
   claims: CompiledSchema[];
 }
 
 /**
  * Compares two definitions and finds the changes that affect stored entries.
- * @param options.retired removed fields and schemas that entries still have values of
+ * @param options.retired removed fields and schemas for which entries still have values
  * @param options.examine also validates every stored value, for a dry run
  */
 export async function planChange(
@@ -129,7 +129,7 @@ export async function enforce(
 }
 
 /**
- * Reserves unique values and adds index keys for stored entries.
+ * Reserves the unique values of stored entries and adds their missing index keys.
  * @param since only for entries written after this sequence number
  */
 export async function claimValues(
@@ -176,8 +176,8 @@ async function countValues(deps: Deps, orb: string, changes: readonly ImpactItem
 }
 
 /**
- * Returns the fields and schemas that were removed earlier and now return, with the number of entries that have old
- * values.
+ * Returns the fields and schemas that an earlier definition removed and the new one adds again, with the number of
+ * entries that have old values.
  */
 async function returning(
   deps: Deps,

@@ -1,6 +1,7 @@
 /**
- * Updates everything that depends on an application's history. A change is committed as soon as the history contains
- * it. The steps that follow can be repeated, so the next request or start finishes them after an interruption.
+ * Brings everything that depends on an application's history in line with it. A change is committed as soon as the
+ * history contains it. The steps that follow can be repeated. After an interruption, the next management request or
+ * the next start of the platform finishes them.
  */
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -41,8 +42,8 @@ import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { StreamMissing } from "../../store/types.ts";
 
 /**
- * Updates everything that depends on an application's newest revision.
- * @param moved the fencing token, if it was already changed for this revision
+ * Does the work that an application's newest revision requires.
+ * @param moved the fence, if it was already moved for this revision
  */
 export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);

@@ -28,7 +28,7 @@ export interface OrbLine {
   publishedRevision: number | null;
   /** The definition that is published, if it is not the newest one. */
   published: OrbDocument | null;
-  /** Removed fields that entries still have values of. */
+  /** Removed fields for which entries still have values. */
   retired?: Retired[];
   exportedAt: string;
 }

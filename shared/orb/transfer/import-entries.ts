@@ -90,7 +90,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
     published === null ? null : await restored(deps, context, schema, published, `${path}/published`);
   const shown = live ?? (newest.publishedRevision === null ? null : newest);
   const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
-  // An expired published revision reserves no unique values. Other entries may have the same values.
+  // An expired published revision reserves no unique values, because other entries may have taken them.
   const liveClaims = open ? (live?.claims ?? []) : [];
   const claims = new Set([...newest.claims, ...liveClaims]);
   const first: EntryWrite = {
@@ -110,7 +110,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   };
 }
 
-/** Encrypts an entry, and computes its index keys, with the secret keys of this platform. */
+/** Encrypts the sensitive values of an entry, and computes its index keys, with the keys of this platform. */
 async function restored(
   deps: Deps,
   context: OrbContext,
