@@ -1,9 +1,9 @@
 /**
- * `npm run lock`, after each `npm install <package>`, completes package-lock.json. With `--check` it exits with 1 if an
- * entry is missing.
+ * `npm run lock` completes package-lock.json after `npm install <package>`. With `--check`, it exits with 1 if an entry
+ * is missing.
  *
- * A partial mirror of the registry leaves optional packages of other systems out of the lock file, and `npm ci` then
- * fails everywhere. Their versions are known, so the entries can be written without the registry.
+ * A partial mirror of the registry makes npm leave out the optional packages of other systems. `npm ci` then fails on
+ * those systems. The versions of these packages are known, so the script can add the entries without the registry.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,7 @@
-/** All pages. A section adds a line, and its code is loaded at the first visit. The first match wins. */
+/**
+ * All pages of the console. The first matching route wins. The code of a section is loaded when the user first visits
+ * it.
+ */
 import { forAdmins, forManagers, type Route } from "./shell/nav.ts";
 
 export const ROUTES: readonly Route[] = [

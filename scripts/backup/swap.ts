@@ -99,7 +99,7 @@ const UNTOUCHED: readonly string[] = [
  * that were revoked, after the backup.
  */
 const SESSIONS: readonly string[] = [buckets.sessions, buckets.apiTokens].map(streams.kv);
-/** Deliveries after writes and schedules. Without this stream, no process can become their leader. */
+/** The stream with the progress of hooks and schedules. Processes that run hooks elect their leader in it. */
 const HOOKS = streams.hooks;
 /** Streams with the accounts. Without them, every registration and sign-in fails. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);

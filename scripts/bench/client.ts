@@ -17,7 +17,7 @@ export interface Job {
   durationMs: number;
   /** First value of `{n}`. */
   first: number;
-  /** Index of the first key to use. A key repeats only after all others were used. */
+  /** Index of the first key to use. No key is used twice before all others have been used. */
   firstKey: number;
 }
 

@@ -103,7 +103,7 @@ export async function served(targets: readonly Target[]): Promise<Target[]> {
   return out;
 }
 
-/** Medians over the rounds. Processor time is in microseconds per request. */
+/** Medians of all rounds. Processor time is in microseconds per request. */
 export interface Figures {
   name: string;
   requests: number;

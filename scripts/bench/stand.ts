@@ -1,4 +1,4 @@
-/** Starts the servers to measure, all with one broker: the functions, the host, and a minimal server for each. */
+/** Starts the servers to measure. All use one broker: the functions, the host, and a minimal server for each. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";

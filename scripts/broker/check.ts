@@ -18,7 +18,7 @@ function words(error: unknown): string {
   return `${code} ${error.message} ${cause}`;
 }
 
-/** A failure that ends only when the operator changes something, so waiting for the broker does not help. */
+/** A failure that ends only when the operator changes something. Waiting for the broker does not help. */
 export class LastingFailure extends Failure {}
 
 /** Returns why a connection to the broker failed. The WebSocket error does not say that a certificate was refused. */

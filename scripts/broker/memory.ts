@@ -6,7 +6,10 @@ import { totalmem } from "node:os";
  */
 const GOGC = 50;
 
-/** Share of the machine's memory from which on the broker collects garbage more often. Other processes run beside it. */
+/**
+ * If the brokers use more than this share of the machine's memory, they collect garbage more often, because other
+ * processes need memory too.
+ */
 const SHARE = 0.5;
 
 const MIB = 2 ** 20;
@@ -18,7 +21,7 @@ function availableMemory(): number {
 }
 
 /**
- * Returns the settings of the broker's Go runtime. Variables of the environment replace them.
+ * Returns the settings of the broker's Go runtime. Environment variables of the same names take precedence.
  * @param brokers number of brokers on this machine
  */
 export function memorySettings(brokers: number, memory = availableMemory()): Record<string, string> {

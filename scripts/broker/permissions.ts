@@ -54,11 +54,12 @@ const ERASABLE = [
 ];
 
 /**
- * Subjects that announce changes of definitions, sessions, API tokens and accounts. Only hosts may subscribe to them.
+ * Subjects of messages that announce changes of definitions, sessions, API tokens and accounts. Only hosts may
+ * subscribe to them.
  */
 const TOLD = "_feed.$KV.>";
 
-/** Subjects of the broker and the platform. A stream that clients read may have any other subject. */
+/** Subjects that belong to the broker and the platform. A stream for clients may use any other subject. */
 const FEEDS_DENIED = [
   "$SYS.>",
   "$JS.>",

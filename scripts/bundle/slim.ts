@@ -1,4 +1,4 @@
-/** Leaves out code of packages that the functions never run. */
+/** Removes code of packages that the functions never run, to make the bundle smaller. */
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
@@ -6,14 +6,14 @@ import type { Plugin } from "esbuild";
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /**
- * Replaces the ASN.1 libraries of SimpleWebAuthn by a reader of signatures. SimpleWebAuthn needs the rest of them for
- * attestation certificates, which `shared/access/ceremony/verify.ts` refuses before.
+ * Replaces the ASN.1 libraries of SimpleWebAuthn by a small parser for signatures. SimpleWebAuthn needs the libraries
+ * for attestation certificates, but `shared/access/ceremony/verify.ts` rejects those first.
  */
 const certificates: Plugin = {
   name: "certificates",
   setup(builder) {
     builder.onResolve({ filter: /^@peculiar\// }, () => ({ path: "asn1", namespace: "certificates" }));
-    // With CommonJS, names that are missing here are undefined instead of an error of the bundler.
+    // As a CommonJS module, the replacement may lack exports. With ES modules, the bundler would report an error.
     builder.onLoad({ filter: /.*/, namespace: "certificates" }, () => ({
       contents: 'module.exports = require("./shared/access/ceremony/der.ts");',
       resolveDir: root,
@@ -21,11 +21,11 @@ const certificates: Plugin = {
   },
 };
 
-/** Keeps the connection of nats.ws. The store speaks to JetStream itself (`shared/store/client`). */
+/** Keeps only the connection of nats.ws, because `shared/store/client` implements JetStream itself. */
 const broker: Plugin = {
   name: "broker",
   setup(builder) {
-    // The single file of the package cannot be reduced, so take its parts.
+    // The package is a single file that the bundler cannot reduce, so import the modules that it was built from.
     builder.onResolve({ filter: /^nats\.ws$/ }, () => ({ path: "nats.ws", namespace: "broker" }));
     builder.onLoad({ filter: /.*/, namespace: "broker" }, () => ({
       contents: `
@@ -41,7 +41,7 @@ const broker: Plugin = {
   },
 };
 
-/** Parts of zod that its namespace keeps in every bundle. */
+/** Removes parts of zod that the bundler would keep because zod exports them as a namespace. */
 const zod: Plugin = {
   name: "zod",
   setup(builder) {

@@ -1,4 +1,4 @@
-/** The command `orb doctor`: checks what the other commands need, and says what to do about what is wrong. */
+/** The command `orb doctor`: checks everything that the other commands need, and says how to fix problems. */
 import { statSync } from "node:fs";
 import { isProblem } from "../../shared/client/problem.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
@@ -11,9 +11,12 @@ import { localOrbs } from "./files.ts";
 import { compare } from "./schemas.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** A token that ends within this time gets a warning. */
+/** The command warns about a token that expires within this many milliseconds. */
 const SOON_MS = 3 * DAY_MS;
-/** Codes of a sign-in last a minute, so a larger difference of the clocks gets a warning. */
+/**
+ * The command warns about a larger clock difference (in milliseconds), because sign-in codes are valid for only a
+ * minute.
+ */
 const SKEW_MS = 30_000;
 const OWN_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
@@ -34,7 +37,7 @@ function checkConfig({ credential, url, env, loginCommand }: Context): Finding {
       `There is no token for ${url}: ORB_TOKEN is not set, and ${path} does not exist.`,
       `Run: ${loginCommand}`,
     );
-  // Windows has no such bits.
+  // Windows has no permission bits.
   const open = process.platform !== "win32" && (statSync(path).mode & 0o077) !== 0;
   if (open)
     return fail("config", `Other users of this computer can read ${path}.`, `Run: chmod 600 "${path}"`);
@@ -222,7 +225,7 @@ async function checkStreams(context: Context): Promise<Finding> {
 }
 
 /**
- * Runs all checks. Checks that need the platform or a token are left out without it.
+ * Runs all checks. Without a reachable platform or a token, skips the checks that need them.
  * @returns 1 if a check failed, otherwise 0
  */
 export async function doctor(context: Context): Promise<number> {

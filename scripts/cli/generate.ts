@@ -9,9 +9,9 @@ import { localOrbs } from "./files.ts";
 import { typesOf } from "./orb-types.ts";
 import { push } from "./schemas.ts";
 
-/** With `--watch`, the command asks the platform for changes each time this many milliseconds have passed. */
+/** With `--watch`, the command looks for changes at this interval, in milliseconds. */
 const LOOK_MS = 1_000;
-/** Editors save a file in several steps. Push it once no further change has come for this many milliseconds. */
+/** Editors save a file in several steps. Push a file only after it has not changed for this many milliseconds. */
 const SETTLED_MS = 150;
 
 /**

@@ -42,7 +42,7 @@ async function chosen(context: Context, ids: readonly string[]): Promise<string[
   throw new CommandError(`There are no orbs in ${context.dir}. Run: orb pull, or: orb init <id>`);
 }
 
-/** As the platform requires it of the id of an orb. */
+/** The form that the platform requires of orb ids. */
 const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 
 /** Creates the local file of a new orb. */

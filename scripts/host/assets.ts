@@ -1,4 +1,6 @@
-/** Static files of the pages and the console. Those of /api/docs are from the package swagger-ui-dist. */
+/**
+ * Serves the static files of the pages and the console. The files of /api/docs come from the package swagger-ui-dist.
+ */
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";

@@ -10,7 +10,10 @@ import { build, type Metafile, type Plugin, stop } from "esbuild";
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const require = createRequire(import.meta.url);
 
-/** Name of the page among the assets. Without the ending `.html`, the Workers runtime serves it as it is. */
+/**
+ * Name of the console's HTML page among the assets. It does not end with `.html`, because the Workers runtime would
+ * then redirect requests for it.
+ */
 export const SHELL = "console/shell.txt";
 
 export interface ConsoleFile {

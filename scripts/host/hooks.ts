@@ -13,7 +13,7 @@ export interface HooksProcess extends AsyncDisposable {
 
 /** Starts the hooks process, which runs after-write hooks and schedules. Restarts the process whenever it exits. */
 export async function serveHooks(options: {
-  /** Environment variables of the process, in addition to the system's. */
+  /** Environment variables of the process, in addition to those that every child process gets. */
   env: Record<string, string>;
   log: (line: string) => void;
 }): Promise<HooksProcess> {

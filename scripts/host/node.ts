@@ -55,8 +55,8 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
 }
 
 /**
- * Host names in ASCII. The server adapter would cut the path of other URLs at the wrong place, because an
- * international host name becomes longer in a URL. Browsers send such names in ASCII.
+ * Host names in ASCII, the only form that browsers send. The server adapter cuts other URLs at the wrong place, because
+ * the ASCII form of an international name is longer.
  */
 const HOST_NAME = /^[\w.:[\]-]*$/;
 
@@ -145,7 +145,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     assets: assetResponse,
     body: (c, limit) => readBody(incomingOf(c.env), limit),
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
-    // The server adapter would print the stack of the error of a body that fails.
+    // If reading a body fails, the server adapter would print the error's stack. Close the connection instead.
     cut: (c) => outgoingOf(c.env).destroy(),
   };
   const listener = appListener(host);

@@ -44,7 +44,7 @@ const ASKED = 16_384;
 /** Estimated bytes per dependency and per response, in addition to their text. */
 const DEPENDENCY_BYTES = 72;
 const ANSWER_BYTES = 500;
-/** Maximum sets of headers, and maximum generations. An application needs about one per language and origin. */
+/** Maximum sets of headers, and maximum generations. An application needs about one for each language and origin. */
 const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
 const CACHEABLE = "public, no-cache";

@@ -134,7 +134,10 @@ export class ResponseFile {
     return this.#file !== undefined;
   }
 
-  /** @param subject broker subject that the response depends on */
+  /**
+   * Stores a response.
+   * @param subject broker subject that the response depends on
+   */
   put(
     key: string,
     subject: string,

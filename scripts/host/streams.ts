@@ -11,7 +11,7 @@ const MOST_FAILURES = 4;
 export interface StreamsOptions {
   host: string;
   port: number;
-  /** The process's variables in addition to the system's. */
+  /** Environment variables of the process, in addition to those that every child process gets. */
   env: Record<string, string>;
   log: (line: string) => void;
 }

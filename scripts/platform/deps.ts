@@ -5,7 +5,10 @@ import { actingFor } from "../../shared/modules/acting.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import type { Store } from "../../shared/store/types.ts";
 
-/** @param variables environment variables of the functions */
+/**
+ * Returns dependencies for calling the platform's operations from a script.
+ * @param variables environment variables of the functions
+ */
 export function scriptDeps(store: Store, variables: Record<string, string>): HandlerDeps {
   const requestId = newId(Date.now());
   const silent = () => undefined;

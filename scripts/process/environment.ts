@@ -1,9 +1,9 @@
-/** Environment variables that every child process gets from the system. */
+/** Environment variables of the system that every child process gets. */
 const SYSTEM = ["PATH", "TMPDIR", "NODE_EXTRA_CA_CERTS"];
 
 /**
- * Returns the system's environment variables for a child process. It gets no others, so that no secret reaches it by
- * accident.
+ * Returns the system's variables for the environment of a child process. Returns no others, so that no secret reaches
+ * the process by accident.
  */
 export function systemVariables(): Record<string, string> {
   return Object.fromEntries(

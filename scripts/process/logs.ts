@@ -48,7 +48,7 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   };
 }
 
-/** Warnings that the terminal does not show, because the operator caused them. */
+/** Warnings that the terminal does not show, because they report an action of the operator. */
 const FOR_THE_LOG: readonly unknown[] = ["bootstrap access"];
 
 /** Returns whether the terminal should show a log line. */

@@ -1,4 +1,4 @@
-/** Live lists of the streams process. Callers are the same as at the API. */
+/** Serves live lists in the streams process. Callers have the same rights as in the API. */
 import { addressOf } from "../../functions/runtime/address.ts";
 import { listInputOf } from "../../functions/runtime/list-input.ts";
 import { authenticate, type Credentials } from "../../shared/access/authenticate.ts";
@@ -22,7 +22,7 @@ export interface LiveRequest {
 
 const segmentsOf = (pathname: string) => pathname.split("/").slice(2).map(decoded);
 
-/** Returns whether a path can be that of a list: an orb, a module and perhaps a schema. */
+/** Returns whether a path may belong to a list: an orb, a module and optionally a schema. */
 export function isLivePath(pathname: string): boolean {
   const [orb = "", module, , ...more] = segmentsOf(pathname);
   return pathname.startsWith("/api/") && isOrbId(orb) && module !== undefined && more.length === 0;

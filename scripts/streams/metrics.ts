@@ -4,7 +4,7 @@ import { processMetrics } from "../process/metrics.ts";
 
 export interface HttpCounts {
   statuses: Map<number, number>;
-  /** Number of ended responses for each end reason. */
+  /** Number of ended responses for each reason. */
   ends: Map<string, number>;
 }
 

@@ -1,4 +1,4 @@
-/** The caller: account and rights. */
+/** The caller's account and rights. */
 import { get, post } from "./http.ts";
 
 export type Action = "read" | "create" | "update" | "publish" | "delete";
@@ -57,7 +57,7 @@ export function accountPath(realm: string): string {
   return realm === "auth" ? "/api/auth/signin" : `/api/${encodeURIComponent(realm)}/signin`;
 }
 
-/** Returns the URL of a sign-in page that redirects back to a page of the console. */
+/** Returns the URL of a sign-in page. After the sign-in, that page redirects to a page of the console. */
 export const signinPath = (page: string, back: string): string =>
   `${page}?return=${encodeURIComponent(back)}`;
 

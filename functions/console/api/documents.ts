@@ -1,4 +1,4 @@
-/** Documents of orbs: checks, revisions, states, and templates of modules. Platform admins only. */
+/** Documents of orbs: validation, revisions, states and module templates. For platform admins only. */
 import { get, pathOf, post, put } from "./http.ts";
 import { type DryRun, type OrbDocument, type OrbRevision, orbPath } from "./orbs.ts";
 
@@ -13,8 +13,8 @@ export interface Template {
 }
 
 /**
- * Dry run of an update: validates it and returns its effects on stored entries.
- * @param options.publish also checks what only publishing needs: that handlers exist, and that no role in use is gone
+ * Validates an update with a dry run, and returns its effects on stored entries.
+ * @param options.publish also checks the conditions for publishing: all handlers exist, and no role in use is removed
  */
 export const checkOrb = (
   id: string,
@@ -60,11 +60,11 @@ export const listTemplates = (signal?: AbortSignal): Promise<Template[]> => get(
 export const saveTemplate = (id: string, template: { description: string; module: unknown }): Promise<void> =>
   put(`${TEMPLATES}${pathOf(id)}`, template);
 
-/** Returns a module from a template, with references that point into the orb. */
+/** Returns a module made from a template. Its references point to schemas of the given orb. */
 export const moduleFromTemplate = (template: string, orb: string, module: string): Promise<unknown> =>
   get(`${TEMPLATES}${pathOf(template)}/module`, { query: { orb, module } });
 
-/** Returns the names of platform admins by account id. A history shows them in place of ids. */
+/** Returns the names of platform admins by account id. Histories contain only the ids. */
 export async function adminNames(signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
   const all = await get<{ id: string; name: string }[]>("/api/_auth/admins", { signal });
   return new Map(all.map(({ id, name }) => [id, name]));

@@ -1,6 +1,7 @@
 /**
- * Entries of an orb. Platform admins use the management API, which knows drafts, history and all module types. Users of
- * an orb use the runtime API of the published orb. Both return values as maps of all languages and markets.
+ * Requests about the entries of an orb. For platform admins, they use the management API, which includes drafts,
+ * history and all module types. For users of an orb, they use the runtime API of the published orb. Values are maps of
+ * all languages and markets in both cases.
  */
 import { followList } from "../../../shared/client/live.ts";
 import { isPassing } from "../../../shared/client/transport.ts";
@@ -37,8 +38,8 @@ const entryPath = (place: EntryPlace, id: string) => `${collectionPath(place)}${
 const everything = ({ managed }: EntryPlace): Record<string, string> => (managed ? {} : { locale: "*" });
 
 /**
- * Lists entries, the newest drafts included. `query` takes `filter[name][op]`, `sort`, `limit`, `cursor`, `count`, and
- * for platform admins `status` and `at`. Users who may not read drafts must set `revision` to `published`.
+ * Lists entries, including drafts. `query` accepts `filter[name][op]`, `sort`, `limit`, `cursor` and `count`. For
+ * platform admins, it also accepts `status` and `at`. Users who may not read drafts must set `revision` to `published`.
  */
 export function listEntries(
   place: EntryPlace,
@@ -56,10 +57,10 @@ export function listEntries(
 }
 
 /**
- * Follows a list by the runtime API, for platform admins too. The entries have their state but no values.
- * @param render gets all entries after the first answer and after each change
- * @param onRefused gets whether the client tries again
- * @returns a function that stops
+ * Follows a list through the runtime API, for platform admins too. The entries contain their state but no values.
+ * @param render gets all entries, first when the list is complete, and again after each change
+ * @param onRefused gets whether the client will retry
+ * @returns a function that stops following
  */
 export function followEntries(
   { orb, module, schema }: EntryPlace,
@@ -88,7 +89,7 @@ export function followEntries(
   );
 }
 
-/** Reads an entry. `query` takes `revision`, `reveal`, and for platform admins `at`. */
+/** Reads an entry. `query` accepts `revision` and `reveal`. For platform admins, it also accepts `at`. */
 export function readEntry(place: EntryPlace, id: string, options: ReadOptions = {}): Promise<EntryItem> {
   const query = { revision: "latest", ...everything(place), ...(options.query as Record<string, string>) };
   return get(entryPath(place, id), { ...options, query });
@@ -100,7 +101,10 @@ export function createEntry(place: EntryPlace, change: EntryChange, publish = fa
   return post(collectionPath(place), place.managed ? { module, schema, ...change } : change, { query });
 }
 
-/** @param entry its revision is the one that the change is based on */
+/**
+ * Changes an entry.
+ * @param entry the revision that the change is based on
+ */
 export function updateEntry(
   place: EntryPlace,
   entry: { id: string; revision: number },
@@ -129,12 +133,15 @@ export function removeEntry(
   return remove(entryPath(place, entry.id), { query: force ? { force } : {}, revision: entry.revision });
 }
 
-/** Reads a referenced entry: the newest revision for platform admins, the live one for users. */
+/** Reads a referenced entry: its newest revision for platform admins, its published one for users. */
 export function readTarget(place: EntryPlace, id: string, signal?: AbortSignal): Promise<EntryItem> {
   return get(entryPath(place, id), { query: everything(place), signal });
 }
 
-/** Finds entries that a reference can name. Without a text, the newest ones. @param field the field that names entries */
+/**
+ * Finds entries that a reference field can point to. Without a search text, returns the newest ones.
+ * @param field the field that names an entry
+ */
 export function findEntries(
   place: EntryPlace,
   { text, field, signal }: { text: string; field: string | undefined; signal: AbortSignal },
@@ -148,7 +155,7 @@ export function findEntries(
   return get(collectionPath(place), { query, signal });
 }
 
-/** One revision of an entry, as its history lists it. */
+/** A revision in the history of an entry. */
 export interface RevisionItem {
   revision: number;
   operation: string;
@@ -158,7 +165,7 @@ export interface RevisionItem {
   validTo: string | null;
   at: string;
   by: string;
-  /** The handler through which the account wrote. */
+  /** Name of the handler that wrote the revision on behalf of the account. */
   through?: string;
 }
 
@@ -186,7 +193,7 @@ export function readRevision(
   return get(`${entryPath(place, id)}/revisions/${revision}`, { signal });
 }
 
-/** Brings the values and the window of a revision back as a draft. Platform admins only. */
+/** Creates a draft with the values and the window of an older revision. Platform admins only. */
 export function restoreRevision(
   place: EntryPlace,
   entry: { id: string; revision: number },

@@ -1,9 +1,9 @@
-/** Handlers, deliveries of hooks, and streams. */
+/** Requests about handlers, deliveries of hooks, and streams. */
 import { readStream, type StreamBatch } from "../../../shared/client/stream.ts";
 import { get, pathOf, post, put, type ReadOptions, remove, transport } from "./http.ts";
 import { discoverOrb, type OrbHandler, orbPath, type Page } from "./orbs.ts";
 
-/** An entry of the registry, whichever orbs use it. */
+/** A registered handler, no matter which orbs use it. */
 export interface Registration extends Omit<OrbHandler, "available" | "href"> {
   status: "available" | "absent" | "unknown" | "faulty";
   subject?: string;
@@ -24,7 +24,7 @@ export interface Delivery {
 }
 
 export interface Deliveries extends Page<Delivery> {
-  /** Without a running process, deliveries wait. */
+  /** Whether a process delivers hooks. While it is absent, deliveries wait. */
   worker: "running" | "absent";
 }
 
@@ -45,21 +45,21 @@ export const orbHandlers = async (
 /** Calls a handler. */
 export const callHandler = (href: string, input: unknown): Promise<unknown> => post(href, input);
 
-/** Platform admins only. */
+/** Lists all registered handlers. Platform admins only. */
 export const listRegistry = (signal?: AbortSignal): Promise<Registration[]> =>
   get("/api/admin/registry", { signal });
 
 export const removeRegistration = (name: string): Promise<void> =>
   remove(`/api/admin/registry${pathOf(...name.split("."))}`);
 
-/** Platform admins only. `query` takes `status`, `limit` and `cursor`. */
+/** Lists deliveries. `query` accepts `status`, `limit` and `cursor`. Platform admins only. */
 export const listDeliveries = (orb: string, options: ReadOptions): Promise<Deliveries> =>
   get(`${orbPath(orb)}/deliveries`, options);
 
 export const redeliver = (orb: string, id: string): Promise<void> =>
   post(`${orbPath(orb)}/deliveries${pathOf(id)}/redeliver`);
 
-/** Platform admins only. */
+/** Lists stream mappings. Platform admins only. */
 export const listMappings = (signal?: AbortSignal): Promise<StreamMapping[]> =>
   get("/api/admin/streams", { signal });
 
@@ -68,7 +68,10 @@ export const putMapping = (name: string, mapping: Omit<StreamMapping, "name">): 
 
 export const removeMapping = (name: string): Promise<void> => remove(`/api/admin/streams${pathOf(name)}`);
 
-/** Follows a stream until the signal is aborted. @param offset `-1` for all messages, `now` for new ones */
+/**
+ * Follows a stream until the signal is aborted.
+ * @param offset `-1` starts with the first message, `now` with the next one
+ */
 export const followStream = (
   name: string,
   offset: "-1" | "now",

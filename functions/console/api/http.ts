@@ -3,10 +3,10 @@ import { signal } from "@preact/signals";
 import { isProblem } from "../../../shared/client/problem.ts";
 import { createTransport, newKey } from "../../../shared/client/transport.ts";
 
-/** Sends requests without the additions of {@link send}. */
+/** Sends requests without the headers that {@link send} adds. */
 export const transport = createTransport({ retries: 2 });
 
-/** Whether a request failed because the session has ended. The shell then offers to sign in again. */
+/** Whether a request failed because the session has ended. The page then offers to sign in again. */
 export const sessionEnded = signal(false);
 
 export interface ReadOptions {
@@ -16,7 +16,7 @@ export interface ReadOptions {
 }
 
 export interface WriteOptions extends ReadOptions {
-  /** Revision that the change is based on. The platform answers 412 if another one is the newest. */
+  /** Revision that the change is based on. If a newer one exists, the platform responds with 412. */
   revision?: number | undefined;
 }
 
@@ -68,22 +68,34 @@ async function bodyOf<T>(response: Response): Promise<T> {
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-/** @throws Problem, TypeError: see {@link send} */
+/**
+ * Sends a GET request.
+ * @throws Problem, TypeError: see {@link send}
+ */
 export async function get<T>(path: string, options?: ReadOptions): Promise<T> {
   return bodyOf<T>(await send("GET", path, undefined, options));
 }
 
-/** @throws Problem, TypeError: see {@link send} */
+/**
+ * Sends a POST request.
+ * @throws Problem, TypeError: see {@link send}
+ */
 export async function post<T = void>(path: string, body?: unknown, options?: WriteOptions): Promise<T> {
   return bodyOf<T>(await send("POST", path, body, options));
 }
 
-/** @throws Problem, TypeError: see {@link send} */
+/**
+ * Sends a PUT request.
+ * @throws Problem, TypeError: see {@link send}
+ */
 export async function put<T = void>(path: string, body: unknown, options?: WriteOptions): Promise<T> {
   return bodyOf<T>(await send("PUT", path, body, options));
 }
 
-/** @throws Problem, TypeError: see {@link send} */
+/**
+ * Sends a DELETE request.
+ * @throws Problem, TypeError: see {@link send}
+ */
 export async function remove(path: string, options?: WriteOptions): Promise<void> {
   await send("DELETE", path, undefined, options);
 }

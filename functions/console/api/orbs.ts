@@ -1,4 +1,4 @@
-/** Orbs: the list, documents and their state. */
+/** Requests about orbs: the list of orbs, their documents and their states. */
 import type { Status } from "../../../shared/client/types.ts";
 import type { OrbModel } from "../model/orb.ts";
 import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
@@ -26,10 +26,10 @@ export type OrbDocument = OrbModel & OrbState;
 
 export interface Page<T> {
   items: T[];
-  /** Pass it as `cursor` to get the next page; null on the last page. */
+  /** The `cursor` parameter for the next page; null on the last page. */
   nextCursor: string | null;
   total?: number;
-  /** False if there are more than `total`. */
+  /** False if there are more orbs than `total`. */
   totalExact?: false;
 }
 
@@ -60,10 +60,10 @@ export interface DryRun {
 const ORBS = "/api/admin/orbs";
 export const orbPath = (id: string): string => `${ORBS}${pathOf(id)}`;
 
-/** Platform admins only. */
+/** Lists orbs. Platform admins only. */
 export const listOrbs = (options: ReadOptions = {}): Promise<Page<OrbItem>> => get(ORBS, options);
 
-/** Platform admins only. */
+/** Reads the newest revision of an orb. Platform admins only. */
 export const readOrb = (id: string, signal?: AbortSignal): Promise<OrbDocument> =>
   get(orbPath(id), { signal });
 
@@ -96,13 +96,15 @@ export interface OrbRevision {
   summary: readonly string[];
 }
 
-/** The history of an orb, the oldest revision first unless `sort` is `-revision`. Platform admins only. */
+/**
+ * Lists the history of an orb, beginning with the oldest revision unless `sort` is `-revision`. Platform admins only.
+ */
 export const listRevisions = (id: string, options: ReadOptions = {}): Promise<Page<OrbRevision>> =>
   get(`${orbPath(id)}/revisions`, options);
 
 export const removeOrb = (id: string, revision: number): Promise<void> => remove(orbPath(id), { revision });
 
-/** A JSON Schema, as far as the console reads it. */
+/** The parts of a JSON Schema that the console uses. */
 export interface JsonSchema {
   type?: string | readonly string[];
   title?: string;
@@ -120,7 +122,7 @@ export interface OrbHandler {
   available: boolean;
   kind?: "local" | "nats" | "http";
   auth?: string;
-  /** Path to call it; null for the handlers that sign people in. */
+  /** Path for calling the handler; null for the handlers that sign users in. */
   href: string | null;
   input?: JsonSchema;
 }
@@ -130,7 +132,7 @@ interface DiscoveredOrb extends OrbModel {
   handlers: readonly OrbHandler[];
 }
 
-/** The published orbs, which anyone may read. */
+/** Lists published orbs, as any caller may. */
 export const discoverOrbs = async (signal?: AbortSignal): Promise<DiscoveredOrb[]> =>
   (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { signal })).orbs;
 

@@ -1,30 +1,30 @@
-/** Accounts, invitations and API tokens of a realm. */
+/** Requests about the accounts, invitations and API tokens of a realm. */
 import { type Caller, isPlatformAdmin } from "./caller.ts";
 import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
 import type { Page } from "./orbs.ts";
 
-/** A set of accounts: the platform admins, or the users of one orb or of several. */
+/** Identifies a set of accounts: the platform admins, the users of one orb, or the users that several orbs share. */
 export interface PeoplePlace {
-  /** Start of the addresses of the realm's routes. */
+  /** Path prefix of the realm's routes. */
   base: string;
   platform: boolean;
 }
 
 export const ADMINS: PeoplePlace = { base: "/api/_auth", platform: true };
 
-/** Returns the place of a realm's users. `auth` is the realm of the users that several orbs share. */
+/** Identifies the users of a realm. The realm `auth` has the users that several orbs share. */
 export const usersOf = (realm: string): PeoplePlace => ({ base: `/api${pathOf(realm)}`, platform: false });
 
 export interface Person {
   id: string;
   name: string;
   email?: string;
-  /** Platform admins have no role. */
+  /** Missing for platform admins, who have no role. */
   role?: string;
   status?: "active" | "disabled";
   createdAt: string;
   passkeys: number;
-  /** Whether only API tokens act for the account. */
+  /** Whether the account belongs to a program, which uses API tokens. */
   service?: true;
 }
 
@@ -50,7 +50,7 @@ export interface Token {
   lastUsedAt: string | null;
 }
 
-/** Platform admins come in one page. */
+/** Lists accounts. The list of platform admins has only one page. */
 export async function listPeople(
   { base, platform }: PeoplePlace,
   options: ReadOptions = {},
@@ -70,7 +70,7 @@ export const changePerson = (
 
 export const removePerson = (place: PeoplePlace, id: string): Promise<void> => remove(personPath(place, id));
 
-/** Creates a link for registering a new passkey after all others were lost. */
+/** Creates a recovery link, with which a user who has lost all passkeys can register a new one. */
 export const recoverPerson = (place: PeoplePlace, id: string): Promise<Invitation> =>
   post(`${personPath(place, id)}/recovery`);
 
@@ -94,7 +94,7 @@ export const revokeInvitation = ({ base }: PeoplePlace, token: string): Promise<
 export const listTokens = ({ base }: PeoplePlace, account: string, signal?: AbortSignal): Promise<Token[]> =>
   get(`${base}/tokens`, { query: { account }, signal });
 
-/** Creates a token. Only this response contains its secret text. */
+/** Creates a token. Only this response contains the secret. */
 export const createToken = (
   { base }: PeoplePlace,
   token: { account: string; name: string; expiresAt: string; scopes: readonly { orb: string; can: Can[] }[] },
@@ -103,7 +103,7 @@ export const createToken = (
 export const revokeToken = ({ base }: PeoplePlace, account: string, id: string): Promise<void> =>
   remove(`${base}/tokens${pathOf(id)}`, { query: { account } });
 
-/** Returns the built-in roles that the caller may grant. A holder of a higher role may grant every role. */
+/** Returns the built-in roles that a manager of users may grant. Owners may grant all, other managers only `user`. */
 export function grantable(caller: Caller | undefined): readonly ("user" | "admin" | "owner")[] {
   return isPlatformAdmin(caller) || caller?.orb?.role === "owner" ? ["user", "admin", "owner"] : ["user"];
 }
@@ -123,6 +123,6 @@ export interface AuditRecord {
   token?: string;
 }
 
-/** Platform admins only. `query` takes `filter[…]`, `limit` and `cursor`. */
+/** Lists the audit log. `query` accepts `filter[…]`, `limit` and `cursor`. Platform admins only. */
 export const listAudit = (query: URLSearchParams, signal?: AbortSignal): Promise<Page<AuditRecord>> =>
   get("/api/admin/audit", { query, signal });

@@ -1,4 +1,4 @@
-/** The state of the platform itself: health, damaged definitions, handlers and deliveries that need attention. */
+/** Requests about the platform itself: health, damaged definitions, and handlers and deliveries with problems. */
 import { get, type ReadOptions } from "./http.ts";
 import { orbPath } from "./orbs.ts";
 
@@ -18,7 +18,7 @@ export interface StoredFault {
 
 export const readHealth = (signal?: AbortSignal): Promise<Health> => get("/api/health", { signal });
 
-/** Platform admins only. */
+/** Lists damaged definitions. Platform admins only. */
 export const listFaults = (signal?: AbortSignal): Promise<StoredFault[]> =>
   get("/api/admin/faults", { signal });
 
@@ -28,7 +28,7 @@ export async function absentHandlers(signal?: AbortSignal): Promise<string[]> {
   return all.filter(({ status }) => status === "absent").map(({ name }) => name);
 }
 
-/** Returns whether deliveries of an orb failed for good. Platform admins only. */
+/** Returns whether an orb has deliveries that failed on their last attempt. Platform admins only. */
 export async function hasFailedDeliveries(orb: string, options: ReadOptions = {}): Promise<boolean> {
   const page = await get<{ items: unknown[] }>(`${orbPath(orb)}/deliveries`, {
     ...options,

@@ -1,4 +1,4 @@
-/** The audit log, with filters in the address. */
+/** The audit log. The URL contains its filters. */
 import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { type AuditRecord, listAudit } from "../api/people.ts";
@@ -16,7 +16,7 @@ import { useAccountNames } from "./names.ts";
 const TEXTS = ["realm", "action", "actor", "target"] as const;
 const TIMES = ["gte", "lte"] as const;
 
-/** An id of a record, or the name of its account. The name filters by the id. */
+/** Shows the name of an account, or its id. A click filters the log by the id. */
 function Account({ id, name, onOnly }: { id: string; name: string | undefined; onOnly: () => void }) {
   if (name === undefined) return <code class="id">{id}</code>;
   return (
@@ -68,7 +68,7 @@ const columnsOf = (
   { id: "client", label: t("audit.client"), cell: ({ client }) => client, wide: true },
 ];
 
-/** Returns the text of an input of type `datetime-local` as a time with its zone; undefined without one. */
+/** Returns the value of an input of type `datetime-local` as a time with a time zone; undefined if it is empty. */
 function instant(text: string | null): string | undefined {
   const at = text === null || text === "" ? Number.NaN : new Date(text).getTime();
   return Number.isNaN(at) ? undefined : new Date(at).toISOString();

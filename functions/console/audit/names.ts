@@ -1,4 +1,4 @@
-/** Names of the accounts in the audit log. */
+/** Finds the names of the accounts in the audit log. */
 import { ADMINS, type AuditRecord, listPeople, usersOf } from "../api/people.ts";
 import { useLoad } from "../state/load.ts";
 
@@ -15,7 +15,9 @@ const OF_ACCOUNTS = new Set([
   "user",
   "role",
 ]);
-/** Most realms, and most pages of users of each, that are read for names. Other accounts appear with their ids. */
+/**
+ * Maximum realms, and maximum pages of users per realm, that are read to find names. Other accounts are shown by id.
+ */
 const MOST_REALMS = 10;
 const MOST_PAGES = 5;
 
@@ -36,7 +38,7 @@ async function namesOf(realm: string, ids: readonly string[], signal: AbortSigna
   return names;
 }
 
-/** Returns the ids that are not those of admins, by the realm of their records. */
+/** Returns the account ids that do not belong to platform admins, grouped by realm. */
 function unknownIn(records: readonly AuditRecord[], admins: Names): [string, string[]][] {
   const found = new Map<string, Set<string>>();
   for (const record of records) {
@@ -49,7 +51,10 @@ function unknownIn(records: readonly AuditRecord[], admins: Names): [string, str
   return [...found].slice(0, MOST_REALMS).map(([realm, ids]) => [realm, [...ids].sort()]);
 }
 
-/** Returns a function that names an account. The name is undefined until it is known, and for removed accounts. */
+/**
+ * Returns a function that returns the name of an account. The name is undefined until it is loaded, and for removed
+ * accounts.
+ */
 export function useAccountNames(
   records: readonly AuditRecord[] | undefined,
 ): (id: string) => string | undefined {

@@ -1,4 +1,4 @@
-/** The API of an orb as sample code. Other pages link here with their current query. */
+/** Shows sample code for requests to an orb's API. Other pages link here with the query that they show. */
 import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { discoverOrb } from "../api/orbs.ts";

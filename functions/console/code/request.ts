@@ -1,4 +1,4 @@
-/** A request to an orb's API as code: for curl, the TypeScript client and Python. */
+/** Generates the sample code of a request: for curl, the TypeScript client and Python. */
 import type { FieldModel, OrbModel, SchemaModel } from "../model/orb.ts";
 
 export const OPERATIONS = ["list", "get", "create", "update", "publish", "delete"] as const;
@@ -52,7 +52,7 @@ function exampleOf({ type, enum: values, default: standard, list }: FieldModel):
   return list === true && !Array.isArray(one) ? [one] : one;
 }
 
-/** Returns values for the required fields, or for the first ones if none is required. */
+/** Returns example values for the required fields. If no field is required, returns values for the first ones. */
 export function exampleValues({ languages, markets }: OrbModel, { fields }: SchemaModel): object {
   const required = fields.filter((field) => field.required === true);
   const by = (keys: readonly string[], value: unknown) => Object.fromEntries(keys.map((key) => [key, value]));
@@ -83,8 +83,9 @@ const isNumber = (text: string) => /^-?\d+(\.\d+)?$/.test(text);
 const asValue = (text: string) => (isNumber(text) ? Number(text) : text);
 
 /**
- * Returns the options of the client's `list` for a query: `filter[price][gte]=10` is `{ filter: { price: { gte: 10 } } }`.
- * Each condition of a group is a member of its own: `filter[or][0][hot][eq]=true` is `{ filter: { or: [{ hot: … }] } }`.
+ * Converts a query to the options of the client's method `list`: `filter[price][gte]=10` becomes `{ filter: { price: {
+ * gte: 10 } } }`. In a group, each condition becomes an object of its own: `filter[or][0][hot][eq]=true` becomes `{
+ * filter: { or: [{ hot: … }] } }`.
  */
 function listOptions(query: URLSearchParams): Record<string, unknown> {
   const options: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-/** Two versions of an entry side by side: only the values that differ. */
+/** Shows two versions of an entry side by side. Shows only the values that differ. */
 import { Shown } from "../fields/shown.tsx";
 import { type Cell, type Content, differing, pointerOf, valueAt } from "../model/cells.ts";
 import { labelOf } from "../model/orb.ts";
@@ -6,7 +6,7 @@ import { LANGUAGE, t } from "../texts/t.ts";
 
 const languages = new Intl.DisplayNames(LANGUAGE, { type: "language", fallback: "code" });
 
-/** The name of a cell that people read: `Title · German`. */
+/** Returns a readable name of a cell: `Title · German`. */
 export const cellLabel = ({ field, market, language }: Cell): string =>
   [labelOf(field), market, language === undefined ? undefined : languages.of(language)]
     .filter((part) => part !== undefined)

@@ -1,4 +1,4 @@
-/** Finds the orb, module and schema of a page's address. */
+/** Finds the orb, module and schema that the URL of a page names. */
 import type { ComponentChildren } from "preact";
 import type { Caller } from "../api/caller.ts";
 import { type ModuleModel, type OrbModel, type SchemaModel, schemaOf } from "../model/orb.ts";
@@ -15,7 +15,10 @@ export interface Place {
   schema: SchemaModel;
 }
 
-/** Shows a page about a schema, or why there is none. `title` is the heading until the page knows a better one. */
+/**
+ * Shows a page about a schema, or an error if the schema does not exist. `title` is the heading until the page sets
+ * another one.
+ */
 export function WithSchema({
   params: { orb: orbId = "", module: moduleId = "", schema: schemaId = "" },
   children,

@@ -1,4 +1,4 @@
-/** The input of a field with a list of allowed values, whatever its type. */
+/** The input for any field that has a list of allowed values. */
 import type { Scalar } from "../model/orb.ts";
 import { t } from "../texts/t.ts";
 import type { InputProps } from "./kind.ts";

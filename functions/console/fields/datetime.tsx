@@ -3,7 +3,7 @@ import { exactTime, Time } from "../ui/time.tsx";
 import type { FieldKind } from "./kind.ts";
 import { plainText } from "./text-input.tsx";
 
-/** Returns a moment as the input needs it: in the browser's time zone, without naming it. */
+/** Returns a time in the form that the input expects: in the browser's time zone, without an offset. */
 export function localText(moment: unknown): string {
   const at = new Date(typeof moment === "string" ? moment : Number.NaN);
   if (Number.isNaN(at.getTime())) return "";
@@ -20,7 +20,7 @@ export const datetimeKind: FieldKind = {
       <input
         {...attributes}
         type="datetime-local"
-        // A step of a minute hides the seconds, which few values have.
+        // A step of one minute hides the seconds. Use it unless the value has seconds.
         step={localText(value).endsWith(":00") || value === null ? 60 : 1}
         disabled={disabled}
         value={localText(value)}

@@ -1,4 +1,4 @@
-/** The input of a file: a link to the stored one, or a place to choose or drop a new one. */
+/** The input for a file: shows a link to the stored file, or lets the user choose or drop a new one. */
 import { useState } from "preact/hooks";
 import { uploadFile } from "../api/files.ts";
 import { labelOf } from "../model/orb.ts";

@@ -5,7 +5,7 @@ import type { InputAttributes } from "../ui/form.tsx";
 
 export type FilterOp = "eq" | "ne" | "in" | "gt" | "gte" | "lt" | "lte" | "contains" | "startsWith" | "null";
 
-/** An entry of any orb. */
+/** Identifies an entry of any orb. */
 export interface EntryTarget {
   orb: string;
   module: string;
@@ -15,12 +15,12 @@ export interface EntryTarget {
 
 export interface CellProps {
   field: FieldModel;
-  /** One value: never a list, and of one language and market. Null if there is none. */
+  /** A single value in one language and market: an item if the field is a list. Null if there is none. */
   value: unknown;
 }
 
 interface ShownProps extends CellProps {
-  /** The name of the entry that a reference leads to, if it is known. */
+  /** The name of the referenced entry, if it is known. */
   name?: string | undefined;
 }
 
@@ -31,26 +31,26 @@ export interface InputProps extends CellProps {
   disabled?: boolean;
   /** Reports a parse error, such as for `{` in JSON; undefined once the input is valid again. */
   onFault?: ((message: string | undefined) => void) | undefined;
-  /** Shows another entry beside the form. */
+  /** Opens another entry next to the form. */
   onOpen?: ((target: EntryTarget) => void) | undefined;
-  /** Id of the orb, for references. */
+  /** Id of the orb, to find referenced entries. */
   orb: string;
-  /** Whether the caller is a platform admin, who reads other entries by the management API. */
+  /** Whether the caller is a platform admin, who reads other entries through the management API. */
   managed: boolean;
 }
 
 export type Parsed = { value: unknown } | { message: string };
 
 export interface FieldKind {
-  /** Shows a value where there is little room, such as a table cell. */
+  /** Shows a value in little space, such as a table cell. */
   Cell: ComponentType<ShownProps>;
   Input: ComponentType<InputProps>;
-  /** Operators of filters, in the order of a menu. */
+  /** Filter operators, in the order of the menu. */
   filterOps: readonly FilterOp[];
-  /** Reads a value from text, such as that of a filter. Empty text is null. */
+  /** Parses a value from text, such as the text of a filter. Empty text means null. */
   parse: (text: string, field: FieldModel) => Parsed;
-  /** Returns a value as text that {@link FieldKind.parse} reads. */
+  /** Formats a value as text that {@link FieldKind.parse} can parse. */
   format: (value: unknown, field: FieldModel) => string;
-  /** Numbers stand at the end of a column. */
+  /** Set for numbers, which are aligned to the end of the column. */
   align?: "end";
 }

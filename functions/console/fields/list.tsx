@@ -1,4 +1,4 @@
-/** The input of a list: one input for each item, which can be added, removed and moved. */
+/** The input for a list: one input per item. The user can add, remove and move items. */
 import { useRef } from "preact/hooks";
 import { labelOf } from "../model/orb.ts";
 import { t } from "../texts/t.ts";

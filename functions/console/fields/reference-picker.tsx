@@ -1,4 +1,4 @@
-/** The input of a reference: the chosen entry by its title, or a search in the entries of the target schema. */
+/** The input for a reference: shows the title of the chosen entry, or lets the user search for one. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { type EntryItem, findEntries, readTarget } from "../api/entries.ts";
 import { plainValue } from "../model/cells.ts";
@@ -15,7 +15,7 @@ import type { EntryTarget, InputProps } from "./kind.ts";
 /** Debounce of the search in milliseconds. */
 const PAUSE = 200;
 
-/** Returns the target schema of a reference, and how its entries are named. */
+/** Returns the schema that a reference points to, and its title field. */
 function useTarget(ref: string | undefined, managed: boolean) {
   const [orb = "", module = "", schema = ""] = (ref ?? "").split("/");
   const { data } = useOrb(orb === "" ? undefined : orb);

@@ -1,4 +1,4 @@
-/** The input of a sensitive value. A stored value is masked until it is replaced, or revealed by those who may. */
+/** The input for a sensitive value. A stored value stays masked until the user replaces or reveals it. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { MASK } from "../model/cells.ts";
@@ -17,7 +17,7 @@ export function SecretInput({
 }: Pick<InputProps, "value" | "onChange" | "attributes" | "disabled"> & {
   /** The stored value, if it was revealed. */
   revealed: { value: unknown } | undefined;
-  /** Reads the stored value, which the audit log records. Missing if the caller may not. */
+  /** Reads the stored value, which the audit log records. Missing if the caller may not reveal it. */
   reveal: (() => Promise<void>) | undefined;
   /** The input of the field's type. */
   children: (value: unknown) => ComponentChildren;

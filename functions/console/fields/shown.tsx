@@ -1,4 +1,4 @@
-/** Shows the value of a cell where there is room: whole texts, and all items of a list. */
+/** Shows the whole value of a cell, including long texts and all items of a list. */
 import { isEmpty, MASK } from "../model/cells.ts";
 import type { FieldModel } from "../model/orb.ts";
 import { t } from "../texts/t.ts";

@@ -1,12 +1,12 @@
-/** The input of values that are written as one line of text. */
+/** The input for values that the user types as one line of text. */
 import { useEffect, useState } from "preact/hooks";
 import type { FieldKind, InputProps } from "./kind.ts";
 
 const textOf = (value: unknown) => (value === null || value === undefined ? "" : String(value));
 
 /**
- * Keeps the typed text even while it does not parse, such as `-` in a number. Passes text that does not
- * parse on unchanged, so that the platform's validation reports it.
+ * Keeps the typed text while it cannot be parsed, such as `-` in a number field. Passes such text on unchanged, and the
+ * platform's validation then reports it.
  */
 export function TextInput({
   field,
@@ -44,5 +44,5 @@ export function TextInput({
   );
 }
 
-/** Shows a value as text; nothing if there is none. */
+/** Shows a value as text. Shows nothing if there is no value. */
 export const plainText = (value: unknown): string => textOf(value);

@@ -1,4 +1,4 @@
-/** Calls a handler with an input that is filled in, and shows the answer. */
+/** Lets the user call a handler with an input form, and shows the response. */
 import { useState } from "preact/hooks";
 import { callHandler } from "../api/handlers.ts";
 import type { OrbHandler } from "../api/orbs.ts";

@@ -1,4 +1,4 @@
-/** The handlers that an orb uses. Each can be called from here. */
+/** Lists the handlers that an orb uses, with a form to call each of them. */
 import { useState } from "preact/hooks";
 import { orbHandlers } from "../api/handlers.ts";
 import { titleOf } from "../model/orb.ts";

@@ -1,4 +1,4 @@
-/** Builds form inputs from a handler's input schema, and the call's input from the form. */
+/** Derives a form from a handler's input schema, and the input of a call from the form. */
 import type { JsonSchema } from "../api/orbs.ts";
 
 export type InputKind = "text" | "number" | "boolean" | "choice" | "json";
@@ -17,7 +17,10 @@ function kindOf({ type, enum: values }: JsonSchema): InputKind {
   return type === "boolean" ? "boolean" : "json";
 }
 
-/** Returns the inputs of a schema; undefined if its values are no plain objects, so that only JSON can describe them. */
+/**
+ * Returns the inputs for a schema. Returns undefined if the schema is too complex for a form, so that the user must
+ * write JSON.
+ */
 export function inputFields(schema: JsonSchema | undefined): readonly InputField[] | undefined {
   if (schema?.type !== "object" || schema.properties === undefined) return undefined;
   return Object.entries(schema.properties).map(([name, property]) => ({
@@ -28,14 +31,17 @@ export function inputFields(schema: JsonSchema | undefined): readonly InputField
   }));
 }
 
-/** Returns the value that a text stands for. Throws SyntaxError if it is not valid. */
+/**
+ * Parses the text of an input.
+ * @throws SyntaxError if the text is invalid
+ */
 function parse(kind: InputKind, text: string): unknown {
   return kind === "text" || kind === "choice" ? text : JSON.parse(text);
 }
 
 /**
- * Returns the input of a call. Leaves out empty texts of optional properties.
- * @throws SyntaxError if a number or a JSON text is not valid; the message begins with the name of the property
+ * Returns the input for a call. Omits optional properties whose text is empty.
+ * @throws SyntaxError if a number or a JSON text is invalid; the message begins with the name of the property
  */
 export function inputOf(
   fields: readonly InputField[],

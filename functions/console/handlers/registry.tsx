@@ -1,4 +1,4 @@
-/** All registered handlers, and whether a running service provides each of them. */
+/** Lists all registered handlers, and whether a running service provides each of them. */
 import { useState } from "preact/hooks";
 import { listRegistry, type Registration, removeRegistration } from "../api/handlers.ts";
 import { useLoad } from "../state/load.ts";
@@ -12,7 +12,7 @@ import { Table } from "../ui/table.tsx";
 import { say } from "../ui/toast.tsx";
 import { Presence } from "./status.tsx";
 
-/** Built-in handlers have no subject. */
+/** Returns whether a service provides the handler. Built-in handlers have no subject. */
 const isRemote = ({ subject, status }: Registration) => subject !== undefined || status === "faulty";
 
 export default function Registry() {

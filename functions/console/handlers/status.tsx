@@ -4,7 +4,7 @@ import { Badge } from "../ui/badge.tsx";
 
 const TONES = { available: "good", absent: "warning", unknown: "neutral", faulty: "bad" } as const;
 
-/** Whether a running service provides a handler. */
+/** Shows whether a running service provides a handler. */
 export function Presence({ status }: { status: Registration["status"] }) {
   return <Badge tone={TONES[status]}>{t(`handlers.${status}`)}</Badge>;
 }

@@ -20,7 +20,7 @@ interface Concern {
   action?: ComponentChildren;
 }
 
-/** Repairs an orb: reading it restores a damaged definition from its history. */
+/** Repairs a damaged definition. Reading the orb makes the platform restore the definition from its history. */
 async function repair(orb: string): Promise<void> {
   try {
     await readOrb(orb);

@@ -5,7 +5,7 @@ import { Checkbox, TextField } from "../ui/form.tsx";
 import { faultAt, faultsOf, otherFaults, ProblemBox } from "../ui/problem.tsx";
 import type { Submit } from "./submit.ts";
 
-/** Returns an id made of a name: `My shop` → `my-shop`. */
+/** Derives an id from a name: `My shop` becomes `my-shop`. */
 export const idOf = (name: string): string =>
   name
     .normalize("NFKD")

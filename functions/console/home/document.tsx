@@ -11,7 +11,7 @@ interface Placed {
   place: Span | undefined;
 }
 
-/** A form for creating an orb from a JSON document. Each error links to its place in the text. */
+/** A form for creating an orb from a JSON document. Each error links to its place in the document. */
 export function DocumentForm({
   busy,
   error,
@@ -22,7 +22,7 @@ export function DocumentForm({
   const box = useRef<HTMLDivElement>(null);
   const [text, setText] = useState(initial);
   const [publish, setPublish] = useState(true);
-  /** The text that the platform validated. Its errors do not apply to any other text. */
+  /** The text that the platform validated. Its errors apply only to this text. */
   const [sent, setSent] = useState("");
   const broken = text.trim() === "" ? undefined : syntaxFault(text);
   const faults = faultsOf(error);

@@ -18,7 +18,7 @@ import { Attention } from "./attention.tsx";
 
 const PAGE_SIZE = 50;
 
-/** The number of an orb's entries. Each row asks for its own, so that the list appears at once. */
+/** Shows how many entries an orb has. Each row requests its own number, so that the list appears at once. */
 function Entries({ orb }: { orb: string }) {
   const { data } = useLoad(`orbs/${orb}/count`, (signal) => countEntries(orb, { signal }));
   return <span class="number">{data === undefined ? "" : formatNumber(data)}</span>;
@@ -48,7 +48,7 @@ const WAYS: readonly ["blank" | "example" | "paste", IconName][] = [
   ["paste", "braces"],
 ];
 
-/** The first steps on an empty platform. */
+/** Shows the first steps on a platform without orbs. */
 function First() {
   return (
     <Empty icon="boxes" title={t("home.first")}>
@@ -106,7 +106,7 @@ function Orbs({ orbs }: { orbs: readonly OrbItem[] }) {
   );
 }
 
-/** Home of platform admins: every orb of the platform. */
+/** The home page of platform admins: lists all orbs. */
 function AdminHome() {
   const [cursors, setCursors] = useState<readonly string[]>([]);
   const cursor = cursors.at(-1);
@@ -143,7 +143,7 @@ function AdminHome() {
   );
 }
 
-/** Home of other accounts: the published orbs. */
+/** The home page of other accounts: lists the published orbs. */
 function UserHome() {
   const orbs = useLoad("published", discoverOrbs);
   return (

@@ -1,6 +1,6 @@
 /**
- * The cells of an entry: one for each field, and for each language and market of a field that varies. Forms edit cells,
- * and comparisons show them. All functions are pure.
+ * The cells of an entry: one for each field, or one for each language and market if the field's value varies. Forms
+ * edit cells, and comparisons show them. All functions are pure.
  */
 import type { FieldModel, OrbModel, SchemaModel } from "./orb.ts";
 
@@ -15,19 +15,19 @@ export interface Cell {
   field: FieldModel;
   language?: string;
   market?: string;
-  /** Members that lead to the value in the body of a write, such as `["values", "title", "de"]`. */
+  /** Property names that lead to the value in the body of a write, such as `["values", "title", "de"]`. */
   way: readonly string[];
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The mask of a sensitive value. Sent back, it keeps the stored value. */
+/** Shown instead of a sensitive value. A write with the mask keeps the stored value. */
 export const MASK = "••••••••";
 
 const isMap = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The JSON Pointer of a cell, as the platform's faults name it. */
+/** Returns the JSON Pointer of a cell. The platform's validation errors contain the same pointer. */
 export const pointerOf = ({ way }: Pick<Cell, "way">): string =>
   `/${way.map((part) => part.replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`;
 
@@ -47,7 +47,7 @@ export function cellsOfField(field: FieldModel, { languages, markets }: OrbModel
 export const cellsOf = ({ fields }: Pick<SchemaModel, "fields">, orb: OrbModel): Cell[] =>
   fields.flatMap((field) => cellsOfField(field, orb));
 
-/** The window of an entry as cells. */
+/** Returns the start and the end of an entry's window as cells. */
 export const windowCells = (labels: { validFrom: string; validTo: string }): Cell[] =>
   (["validFrom", "validTo"] as const).map((name) => ({
     field: { name, type: "datetime", label: labels[name] },
@@ -61,7 +61,7 @@ export function valueAt(content: Content, { way }: Pick<Cell, "way">): unknown {
   return found ?? null;
 }
 
-/** Returns the content with another value of a cell. */
+/** Returns the content with one cell changed. */
 export function withValue(content: Content, { way }: Pick<Cell, "way">, value: unknown): Content {
   const put = (holder: unknown, [name, ...below]: readonly string[]): unknown =>
     name === undefined
@@ -70,7 +70,7 @@ export function withValue(content: Content, { way }: Pick<Cell, "way">, value: u
   return put(content, way) as Content;
 }
 
-/** Leaves out the empty places of a list. */
+/** Removes empty items from a list. */
 const compact = (value: unknown): unknown =>
   Array.isArray(value) ? value.filter((item) => item !== null) : value;
 
@@ -79,7 +79,7 @@ export function isEmpty(value: unknown): boolean {
   return held === null || held === undefined || held === "" || (Array.isArray(held) && held.length === 0);
 }
 
-/** Compares two values. Ignores the order of members, and treats a missing value like an empty list. */
+/** Compares two values. Ignores the order of properties, and treats a missing value as an empty list. */
 export function same(a: unknown, b: unknown): boolean {
   if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);
   const [left, right] = [compact(a), compact(b)];
@@ -103,11 +103,11 @@ export interface Conflict {
   cell: Cell;
   mine: unknown;
   theirs: unknown;
-  /** The side that changed it; `both` only if their values differ. */
+  /** The side that changed the cell. `both` only if the new values differ. */
   by: "me" | "them" | "both";
 }
 
-/** Three-way comparison. Omits cells that are the same in both versions. */
+/** Compares two edits of the same base content (three-way). Omits cells that are the same in both edits. */
 export function compareChanges(
   cells: readonly Cell[],
   base: Content,
@@ -121,7 +121,7 @@ export function compareChanges(
   });
 }
 
-/** Returns whether a cell has no value although another language of it has one. */
+/** Returns whether a cell has no value although another language of the same field has one. */
 export function isMissing(content: Content, cell: Cell, languages: readonly string[]): boolean {
   if (cell.language === undefined || !isEmpty(valueAt(content, cell))) return false;
   return languages.some(
@@ -130,7 +130,7 @@ export function isMissing(content: Content, cell: Cell, languages: readonly stri
 }
 
 /**
- * Returns the values for a write. Empty places of lists are left out. An empty map becomes null.
+ * Returns the values for a write. Omits empty list items, and turns empty maps into null.
  * @param fields the fields that the caller may set
  */
 export function valuesToSend(
@@ -154,7 +154,7 @@ export function valuesToSend(
   );
 }
 
-/** Returns the content of a new entry: the defaults of its fields. */
+/** Returns the content of a new entry: the default values of its fields. */
 export function newContent(schema: SchemaModel, orb: OrbModel): Content {
   let content: Content = { values: {}, validFrom: null, validTo: null };
   for (const field of schema.fields) {
@@ -171,7 +171,7 @@ export function newContent(schema: SchemaModel, orb: OrbModel): Content {
   return content;
 }
 
-/** Returns a value as one text, in the default language and market. */
+/** Returns a value as a single text, in the default language and market. */
 export function plainValue(value: unknown): string {
   if (isMap(value)) {
     const [first] = Object.values(value).filter((item) => !isEmpty(item));

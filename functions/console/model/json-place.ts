@@ -1,4 +1,4 @@
-/** Finds places in a JSON text: of a syntax error, and of the value that a JSON Pointer names. */
+/** Finds positions in a JSON text: of a syntax error, and of the value at a JSON Pointer. */
 import { malformedAt } from "../../../shared/kernel/json-fault.ts";
 
 /** A range of characters in a text. */
@@ -7,10 +7,10 @@ export interface Span {
   to: number;
 }
 
-/** Returns the line of a character, beginning with 1. */
+/** Returns the line number of a character, counted from 1. */
 export const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n").length;
 
-/** Returns the place of the first syntax error; undefined if the text is valid JSON. */
+/** Returns the position of the first syntax error; undefined if the text is valid JSON. */
 export function syntaxFault(text: string): Span | undefined {
   const at = malformedAt(text);
   return at === undefined ? undefined : { from: at, to: Math.min(at + 1, text.length) };
@@ -20,7 +20,9 @@ const STRING = /"(?:[^"\\]|\\.)*"/y;
 const SCALAR = /[^\s,[\]{}"]+/y;
 const SPACE = /\s*/y;
 
-/** Returns the places of all values in a valid JSON text, by JSON Pointer. The first one is "" for the whole. */
+/**
+ * Returns the positions of all values in a valid JSON text, by JSON Pointer. The pointer "" stands for the whole text.
+ */
 export function placesIn(text: string): Map<string, Span> {
   const places = new Map<string, Span>();
   let at = 0;
@@ -41,7 +43,7 @@ export function placesIn(text: string): Map<string, Span> {
     } else if (skip(STRING) === "") skip(SCALAR);
     places.set(pointer, { from, to: at });
   };
-  /** Reads members until the closing bracket. The text is valid, so anything else is a comma. */
+  /** Reads properties or items up to the closing bracket. The text is valid, so anything between them is a comma. */
   const members = (pointer: string, named: boolean): void => {
     for (let index = 0; ; ) {
       skip(SPACE);
@@ -63,7 +65,7 @@ export function placesIn(text: string): Map<string, Span> {
   return places;
 }
 
-/** Returns the place of a value. If it is missing in the text, that of the closest value around it. */
+/** Returns the position of a value. If the text does not contain it, returns the position of its closest ancestor. */
 export function placeOf(places: ReadonlyMap<string, Span>, pointer: string): Span | undefined {
   for (let path = pointer; ; path = path.slice(0, path.lastIndexOf("/"))) {
     const found = places.get(path);

@@ -1,4 +1,4 @@
-/** An orb as the console shows it, whether it comes from the management API or from the discovery. */
+/** The console's form of an orb. It is the same for the management API and the discovery API. */
 
 export type FieldType =
   | "string"
@@ -14,7 +14,7 @@ export type FieldType =
 
 export type Scalar = string | number | boolean;
 
-/** A field of a schema, with the members of the orb document. */
+/** A field of a schema, as in the orb's document. */
 export interface FieldModel {
   name: string;
   type: FieldType;
@@ -26,18 +26,21 @@ export interface FieldModel {
   marketSpecific?: boolean;
   sensitive?: boolean;
   unique?: boolean;
-  /** Whether a search finds entries by its words. */
+  /** Whether the full-text search includes the field. */
   search?: boolean;
   /** Target of a reference: orbId/moduleId/schemaId. */
   ref?: string;
-  /** Types that a file may have. */
+  /** File types that the field accepts. */
   accept?: readonly string[];
   enum?: readonly Scalar[];
   default?: unknown;
   min?: number | string;
   max?: number | string;
   pattern?: string;
-  /** Callers who may read and set it, if not all who may access the entry: built-in roles, `own`, roles of the orb. */
+  /**
+   * Callers who may read and set the field: built-in roles, `own`, or roles of the orb. If missing, all callers who may
+   * access the entry.
+   */
   access?: { read?: readonly string[]; write?: readonly string[] };
 }
 
@@ -48,7 +51,7 @@ export interface SchemaModel {
   name?: string;
   description?: string;
   fields: readonly FieldModel[];
-  /** Path of the entries in the runtime API; null or missing if the module has no automatic routes. */
+  /** Path of the entries in the runtime API; null or missing if the platform does not serve the module. */
   href?: string | null;
 }
 
@@ -69,22 +72,27 @@ export interface OrbModel {
   /** The first market is the default. */
   markets: readonly string[];
   modules: readonly ModuleModel[];
-  /** Roles of the orb's own. Their holders also have the rights of the role that they extend. */
+  /**
+   * Roles that the orb defines. An account with such a role also has the rights of the built-in role that it extends.
+   */
   roles?: readonly { id: string; name: string; extends?: "user" | "admin" }[];
 }
 
-/** The name that people read: its own name, or its id. */
+/** Returns the name to show: the `name` property, or else the id. */
 export const titleOf = (thing: { id: string; name?: string | undefined }): string => thing.name ?? thing.id;
 
-/** The name of a field that people read. */
+/** Returns the name of a field to show. */
 export const labelOf = (field: Pick<FieldModel, "name" | "label">): string => field.label ?? field.name;
 
-/** Returns a schema of an orb by the ids of its module and its own. */
+/** Finds a schema of an orb by the ids of the module and the schema. */
 export function schemaOf(orb: OrbModel | undefined, module: string, schema: string): SchemaModel | undefined {
   return orb?.modules.find(({ id }) => id === module)?.schemas.find(({ id }) => id === schema);
 }
 
-/** Returns the field that names an entry in lists: the first text with a label-like name, or the first text. */
+/**
+ * Returns the title field, which names an entry in lists: the first text field with a name like `title`, or else the
+ * first text field.
+ */
 export function titleField({ fields }: SchemaModel): FieldModel | undefined {
   const texts = fields.filter(({ type, list, sensitive }) => type === "string" && !list && !sensitive);
   return texts.find(({ name }) => /^(title|name|headline|label|subject)$/i.test(name)) ?? texts[0];

@@ -1,19 +1,19 @@
-/** Which fields of an entry a caller may read and set. The platform decides again with every request. */
+/** Decides which fields of an entry a caller may read and set. The platform checks every request again. */
 import type { FieldModel, OrbModel } from "./orb.ts";
 
 const RANKS = ["public", "user", "admin", "owner"];
 
-/** The caller as the rules of fields see it. */
+/** The properties of the caller that field rules depend on. */
 export interface Rank {
-  /** Built-in role in the orb. */
+  /** The caller's built-in role in the orb. */
   role: string;
-  /** Role of the orb's own, if the account has one. */
+  /** The caller's role among those that the orb defines, if any. */
   orbRole: string;
   /** Whether the caller created the entry. */
   own: boolean;
 }
 
-/** Returns whether a caller may read or set a field of an entry that it may read or write. */
+/** Returns whether a caller who may access an entry may also read or set one of its fields. */
 export function mayField(
   field: FieldModel,
   action: "read" | "write",

@@ -61,7 +61,7 @@ export function OrbActions({ orb }: { orb: OrbDocument }) {
     refresh("orbs?");
     refresh("palette");
     go("/");
-    // Wait until this page is unmounted. It would load the deleted orb again.
+    // Wait until this page has been unmounted. Otherwise it would load the deleted orb again.
     setTimeout(() => refresh(`orbs/${id}`));
   };
   const archived = status === "ARCHIVED";

@@ -15,7 +15,7 @@ import { Time } from "../ui/time.tsx";
 import { OrbActions } from "./actions.tsx";
 import { Steps } from "./steps.tsx";
 
-/** A schema with its entries. Only platform admins see the count. */
+/** Shows a schema of the orb. Platform admins also see how many entries it has. */
 function SchemaRow({ orb, module, schema }: { orb: string; module: ModuleModel; schema: SchemaModel }) {
   const caller = useCaller(orb).data;
   const admin = isPlatformAdmin(caller);
@@ -83,7 +83,7 @@ function Modules({ orb }: { orb: OrbModel }) {
   );
 }
 
-/** The newest revisions of the document, in words. */
+/** Describes the newest revisions of the document in words. */
 function Changes({ orb }: { orb: string }) {
   const { data } = useLoad(`orbs/${orb}/revisions/newest`, (signal) =>
     listRevisions(orb, { signal, query: { limit: 5, sort: "-revision" } }),
@@ -107,7 +107,7 @@ function Changes({ orb }: { orb: string }) {
 
 const isManaged = (orb: OrbModel & Partial<OrbDocument>): orb is OrbDocument => orb.status !== undefined;
 
-/** The first page of an orb: its content, its state and its next steps. */
+/** The overview of an orb: its schemas, its state and the next steps. */
 export default function Overview({ params: { orb: id = "" } }: { params: PageParams }) {
   const orb = useOrb(id);
   const { data } = orb;

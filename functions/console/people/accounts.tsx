@@ -16,7 +16,7 @@ export function Accounts({
   onOpen,
 }: {
   place: PeoplePlace;
-  /** Start of the keys under which the lists are kept. */
+  /** Prefix of the cache keys of the lists. */
   keyOf: string;
   roleName: (role: string) => string;
   onOpen: (person: Person) => void;

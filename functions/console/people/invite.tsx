@@ -16,8 +16,8 @@ interface Props {
 }
 
 /**
- * @param page console page that opens for the invited editor
- * @param onDone called once the invitation was created and its link was shown
+ * @param page console page that opens for the invited user after the registration
+ * @param onDone called after the invitation was created and its link was shown
  */
 export function InviteDialog({
   place,

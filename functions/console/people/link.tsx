@@ -1,10 +1,10 @@
-/** Shows a link to pass on: as text, to copy, and as a code for a phone's camera. */
+/** Shows a link that the user passes on to someone: as text to copy, and as a QR code. */
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 
-/** Quiet zone around a QR code, in modules. */
+/** Width of the empty border around a QR code, in modules (the code's squares). */
 const QUIET = 4;
 
 function QrCode({ text, label }: { text: string; label: string }) {

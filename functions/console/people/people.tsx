@@ -1,4 +1,4 @@
-/** The people of a realm: accounts and invitations, and the dialogs that change them. */
+/** The accounts and invitations of a realm, and the dialogs that change them. */
 import { useState } from "preact/hooks";
 import type { Account } from "../api/caller.ts";
 import type { Invitation, PeoplePlace, Person } from "../api/people.ts";
@@ -26,14 +26,14 @@ export interface PeopleProps {
   title: string;
   lead: string;
   path?: readonly Crumb[];
-  /** Page of the console that invited people see first. */
+  /** Page of the console that opens first for invited users. */
   page: string;
   /** The roles that the caller may grant. */
   roles: readonly Option[];
   editable: boolean;
   /** Whether the caller may create service accounts. */
   services: boolean;
-  /** The orb that tokens of service accounts are for; `*` for all. */
+  /** The orb that tokens of new service accounts are valid for; `*` for all orbs. */
   tokensFor: string;
   caller: Account;
 }

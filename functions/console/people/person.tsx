@@ -1,4 +1,4 @@
-/** One account: its role, state, recovery link, tokens and removal. */
+/** The page of an account: its role, state, recovery link and tokens, and a button to remove it. */
 import { useState } from "preact/hooks";
 import {
   changePerson,

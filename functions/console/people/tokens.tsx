@@ -30,7 +30,7 @@ function NewToken({
 }: {
   place: PeoplePlace;
   account: string;
-  /** Orb that the token is for; `*` for all. */
+  /** The orb that the token is valid for; `*` for all orbs. */
   orb: string;
   onMade: (text: string) => void;
 }) {

@@ -1,4 +1,4 @@
-/** The parts of the editor's bar: what is shown, and what the platform says. */
+/** The top bar of the editor: switches between form and JSON, and shows the result of the validation. */
 import { useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";

@@ -7,7 +7,7 @@ import { Link } from "../ui/link.tsx";
 
 type Change = DryRun["impact"]["changes"][number];
 
-/** Whether a change affects stored entries. */
+/** Returns whether a change affects stored entries. */
 const matters = ({ entries, severity }: Change) => entries > 0 && severity !== "index";
 
 function Severity({ of: { refused, forceable, severity } }: { of: Change }) {
@@ -71,6 +71,6 @@ export function Effects({ of: { impact }, orb }: { of: DryRun; orb: string }) {
   );
 }
 
-/** Whether the user can confirm every change that blocks publishing. */
+/** Returns whether the user can publish by confirming all blocking changes. */
 export const canForce = ({ refused, impact }: DryRun): boolean =>
   refused && impact.duplicates.length === 0 && impact.changes.every((one) => !one.refused || one.forceable);

@@ -4,7 +4,7 @@ import { diffLines } from "./document/merge.ts";
 
 const SIGNS = { same: " ", added: "+", removed: "−", gap: "⋯" } as const;
 
-/** Two documents line by line. */
+/** Shows the difference between two documents, line by line. */
 export function JsonDiff({ from, to, label }: { from: string; to: string; label: string }) {
   const lines = useMemo(() => diffLines(from, to), [from, to]);
   if (from === to) return <p class="hint">{t("change.nothing")}</p>;

@@ -1,11 +1,11 @@
-/** The document as text, with numbers of lines and marks at faults. */
+/** The document as text, with line numbers. Lines with errors are marked. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
 import type { Editor } from "./document/editor.ts";
 import { lineAt, pathAt, placeOf } from "./document/json-text.ts";
 
-/** Numbers of all lines. Lines with faults are marked. */
+/** Shows the line numbers, and marks lines with errors. */
 function Numbers({ count, wrong }: { count: number; wrong: ReadonlySet<number> }) {
   const parts = [];
   let text = "";

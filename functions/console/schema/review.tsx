@@ -19,7 +19,7 @@ import { Changes, wordsOf } from "./words.tsx";
 
 type Result = { effects: DryRun } | { error: unknown } | undefined;
 
-/** Runs the dry run again: entries and other drafts may have changed since the last one. */
+/** Runs the dry run again, because entries and other drafts may have changed. */
 function useEffects(editor: Editor, force: boolean): Result {
   const [result, setResult] = useState<Result>();
   useEffect(() => {
@@ -32,7 +32,7 @@ function useEffects(editor: Editor, force: boolean): Result {
       (error: unknown) => {
         if (abort.signal.aborted) return;
         setResult({ error });
-        // Marks the fields behind the dialog.
+        // Also mark the fields behind the dialog.
         editor.faults.value = faultsOf(error);
       },
     );

@@ -1,4 +1,4 @@
-/** One revision of an orb's document: what it changed, and how to bring it back. */
+/** A revision of an orb's document: what it changed, and how to restore it. */
 import { useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { checkRestore, type Revision, readRevision, restoreRevision } from "../api/documents.ts";
@@ -22,7 +22,7 @@ import { Changes, toneOf } from "./words.tsx";
 export const operationOf = (operation: string): string =>
   has(`operation.${operation}`) ? t(`operation.${operation}` as Parameters<typeof t>[0]) : operation;
 
-/** Asks before a revision becomes the newest draft, and tells what that does. */
+/** Asks the user before restoring a revision as the newest draft, and explains the effects. */
 function Restore({
   orb,
   revision,

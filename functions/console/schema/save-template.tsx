@@ -12,7 +12,7 @@ import { say } from "../ui/toast.tsx";
 import type { Editor } from "./document/editor.ts";
 import { listOf, objectOf, textOf, valueAt } from "./document/pointer.ts";
 
-/** Returns a module whose references to its own schemas name the placeholder for the orb. */
+/** Returns the module as a template: in references to its own schemas, a placeholder replaces the orb. */
 function templateOf(module: Readonly<Record<string, unknown>>, orb: string): object {
   const own = `${orb}/${textOf(module.id)}/`;
   const schemas = listOf(module.schemas)

@@ -15,7 +15,7 @@ const PARTS = [
   ["/schedules", "schedules", "clock"],
 ] as const satisfies readonly (readonly [string, string, IconName])[];
 
-/** Paths of the document that belong to a tree node. */
+/** For each node of the tree, the paths of the document that it contains. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   "": ["", "/id", "/name", "/description", "/languages", "/markets", "/modules"],
   "/access": ["/access", "/session", "/branding"],

@@ -1,4 +1,4 @@
-/** Makes a signing secret for a webhook, and shows it once. */
+/** Creates a signing secret for a webhook, and shows it once. */
 import { useState } from "preact/hooks";
 import { renewSecret } from "../api/documents.ts";
 import { t } from "../texts/t.ts";

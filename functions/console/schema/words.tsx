@@ -23,7 +23,7 @@ export function brief(value: Json | undefined): string {
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1)}…`;
 }
 
-/** Kinds of items by the list that holds them. */
+/** For each list, the kind of its items. */
 const ITEMS = ["roles", "uses", "hooks", "schedules", "providers"] as const;
 
 /** Splits a path into a description, such as `field price of catalog/product`, and the rest. */
@@ -98,7 +98,7 @@ export function Changes({ of }: { of: readonly { tone: Tone; text: string }[] })
   );
 }
 
-/** Returns a line of the platform's summary with its tone. */
+/** Returns a line of the platform's summary, and how serious the change is. */
 export const toneOf = (text: string): { tone: Tone; text: string } => ({
   tone: /^(added|uses|grants|created)\b/.test(text)
     ? "added"

@@ -11,7 +11,7 @@ const THEMES: readonly [Theme, IconName][] = [
   ["dark", "moon"],
 ];
 
-/** The account, its page, signing out and the colours. */
+/** The account menu: the account's page, signing out, and the colors. */
 export function AccountMenu({ caller }: { caller: Caller }) {
   const { account } = caller;
   const colours = THEMES.map(([choice, icon]) => ({

@@ -15,7 +15,7 @@ function reloadOnce(): boolean {
   return true;
 }
 
-/** Shows a page, whose code is loaded at the first visit. */
+/** Shows a page. The browser loads the page's code at the first visit. */
 export function LazyPage({ route, params }: { route: Route; params: PageParams }) {
   const [, render] = useState(0);
   const [error, setError] = useState<unknown>();

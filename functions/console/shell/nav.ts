@@ -1,4 +1,4 @@
-/** The pages of the console, as the routes declare them and the navigation shows them. */
+/** The pages of the console, in the form that routes and navigation use. */
 import type { ComponentType } from "preact";
 import { type Caller, isPlatformAdmin } from "../api/caller.ts";
 import type { TextKey } from "../texts/t.ts";
@@ -13,16 +13,16 @@ export interface Route {
   /** Path below /console, with parameters such as `:orb`. The first route that matches shows the page. */
   path: string;
   load: () => Promise<{ default: PageComponent }>;
-  /** Whether the caller sees the page. The platform decides again with every request. */
+  /** Returns whether the caller sees the page. The platform checks every request again. */
   visible?: (caller: Caller) => boolean;
-  /** The page's place in the navigation. Pages without one are reached from other pages. */
+  /** The page's link in the navigation. Users reach pages without one through other pages. */
   nav?: { label: TextKey; icon: IconName };
 }
 
-/** Pages of platform admins. */
+/** For pages that only platform admins see. */
 export const forAdmins = isPlatformAdmin;
 
-/** Pages of an orb for platform admins, and for users who may manage the orb's users. */
+/** For pages about an orb's users: visible to platform admins, and to users who may manage the orb's users. */
 export const forManagers = (caller: Caller): boolean =>
   isPlatformAdmin(caller) || (caller.orb?.users ?? "none") !== "none";
 

@@ -1,4 +1,4 @@
-/** Commands of the palette that lead to pages: of the platform, of the current orb, and to other orbs. */
+/** Palette commands that open pages: of the platform, of the current orb, and of other orbs. */
 import { useLocation } from "wouter-preact";
 import { type Caller, isPlatformAdmin, may } from "../api/caller.ts";
 import { discoverOrbs, listOrbs } from "../api/orbs.ts";
@@ -8,7 +8,7 @@ import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { orbLink, type Route } from "./nav.ts";
 
-/** Offers all pages that the caller may see. */
+/** Registers a command for each page that the caller may see. */
 export function usePages({
   routes,
   caller,

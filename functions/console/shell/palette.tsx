@@ -1,4 +1,4 @@
-/** The palette of commands (⌘K, Ctrl K), the list of keys (?), and the keys themselves. */
+/** The command palette (⌘K, Ctrl K), the list of keyboard shortcuts (?), and the handling of shortcuts. */
 import { signal } from "@preact/signals";
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { type Command, commands, isTyping, pressedKey, shownKey } from "../state/commands.ts";
@@ -12,7 +12,7 @@ export const openPalette = (): void => {
   open.value = "palette";
 };
 
-/** Listens to the keys of all commands. */
+/** Listens for the keyboard shortcuts of all commands. */
 export function useKeys(): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -41,7 +41,7 @@ export function useKeys(): void {
   }, []);
 }
 
-/** Returns how well a command matches what was typed; 0 if it does not. Every word must occur. */
+/** Returns how well a command matches the typed text; 0 if it does not match. Every word must occur in the command. */
 function rank(command: Command, words: readonly string[]): number {
   const title = command.title.toLowerCase();
   const all = `${title} ${command.group.toLowerCase()} ${command.words?.toLowerCase() ?? ""}`;

@@ -1,4 +1,4 @@
-/** The frame of every page: header, navigation, page, and overlays. */
+/** The layout around every page: header, navigation and overlays. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
@@ -35,7 +35,7 @@ function Breadcrumb() {
   );
 }
 
-/** Offers to sign in again in another tab, so that nothing that was typed is lost. */
+/** Offers to sign in again in another tab, so that the user does not lose unsaved text. */
 function SessionEnded({ caller }: { caller: Caller }) {
   if (!sessionEnded.value) return null;
   const close = () => {

@@ -56,7 +56,7 @@ function SchemaItem({
   );
 }
 
-/** Content of an orb: its schemas by module. */
+/** Lists the schemas of an orb by module. */
 function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
   const modules = orb.modules
     .map((module) => ({
@@ -68,7 +68,7 @@ function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
       }),
     }))
     .filter(({ schemas }) => schemas.length > 0);
-  // A module with one schema needs no heading of its own.
+  // A module with only one schema gets no heading.
   const single = modules.filter(({ schemas }) => schemas.length === 1);
   const several = modules.filter(({ schemas }) => schemas.length > 1);
   return (
@@ -99,7 +99,7 @@ function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
   );
 }
 
-/** The navigation: of the platform, and of the orb of the current page. */
+/** The navigation for the platform and for the current orb. */
 export function Sidebar({
   routes,
   caller,

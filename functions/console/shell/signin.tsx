@@ -21,7 +21,7 @@ const AdminSignIn = () => (
   </a>
 );
 
-/** Sign-in pages of the published orbs, for visitors whose URL names no orb. */
+/** Links to the sign-in pages of all published orbs, for visitors of a page that belongs to no orb. */
 function OrbSignIns() {
   const { data: orbs = [] } = useLoad("published", discoverOrbs);
   if (orbs.length === 0) return null;
@@ -39,7 +39,7 @@ function OrbSignIns() {
   );
 }
 
-/** @param caller of the orb of the page, if the page is about one */
+/** @param caller the caller in the page's orb, if the page belongs to an orb */
 export function SignIn({ caller }: { caller: Caller }) {
   const { orb } = caller;
   return (

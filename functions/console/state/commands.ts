@@ -1,4 +1,4 @@
-/** Commands of the palette, and keys. A page registers its own while it is shown. */
+/** Commands of the command palette, and keyboard shortcuts. A page registers its own commands while it is shown. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
@@ -10,7 +10,7 @@ export interface Command {
   group: string;
   /** Additional search terms. */
   words?: string;
-  /** Key that runs it, such as `n` or `mod+s` (⌘ on a Mac, Ctrl elsewhere). */
+  /** Keyboard shortcut, such as `n` or `mod+s` (⌘ on a Mac, Ctrl elsewhere). */
   key?: string;
   run: () => void;
 }
@@ -18,7 +18,10 @@ export interface Command {
 /** All available commands. For the same key, the latest registration wins. */
 export const commands = signal<readonly Command[]>([]);
 
-/** Offers commands while the component is shown. Pass `null` for none. @param on values that the commands depend on */
+/**
+ * Registers commands while the component is shown. Pass `null` to register none.
+ * @param on values that the commands depend on
+ */
 export function useCommands(make: () => readonly Command[], on: readonly unknown[]): void {
   useEffect(() => {
     const own = make();
@@ -31,7 +34,7 @@ export function useCommands(make: () => readonly Command[], on: readonly unknown
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Returns a key as the keyboard shows it: `⌘S` or `Ctrl S`. */
+/** Returns a shortcut as the keyboard labels it: `⌘S` or `Ctrl S`. */
 export const shownKey = (key: string): string =>
   key
     .split("+")
@@ -44,7 +47,7 @@ export function pressedKey(event: KeyboardEvent): string {
   return `${mod ? "mod+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
 }
 
-/** Returns whether the user is typing text, so that plain letters are no commands. */
+/** Returns whether the user is typing text. Letters without a modifier key then run no command. */
 export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

@@ -5,7 +5,7 @@ import type { AroundNavHandler } from "wouter-preact";
 /** Asks whether to leave. Undefined if there are no unsaved changes. */
 let guard: (() => Promise<boolean>) | undefined;
 
-/** Asks the guard before navigating to another path. A new query string on the same path needs no question. */
+/** Asks the guard before a navigation to another path. Does not ask if only the query string changes. */
 export const guarded: AroundNavHandler = (navigate, to, options) => {
   const { pathname } = new URL(to, location.href);
   if (guard === undefined || pathname === location.pathname) navigate(to, options);

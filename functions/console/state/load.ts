@@ -3,7 +3,7 @@ import { useCallback, useEffect } from "preact/hooks";
 import { cached, keep, reload, show } from "./cache.ts";
 
 export interface Loaded<T> {
-  /** The newest data; undefined until the first answer. */
+  /** The newest data; undefined until the first response. */
   data: T | undefined;
   /** The error of the latest attempt; undefined if it succeeded. */
   error: unknown;
@@ -15,7 +15,7 @@ export interface Loaded<T> {
 
 /**
  * Loads data while the component is shown. Components with the same key share one request.
- * @param key identifies the data, such as `orbs/shop`; null loads nothing
+ * @param key identifies the data, such as `orbs/shop`; with null, nothing is loaded
  */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const state = cached(key ?? "");

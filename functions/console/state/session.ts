@@ -23,13 +23,13 @@ async function readKnownCaller(orb: string | undefined, signal: AbortSignal): Pr
   return caller;
 }
 
-/** The caller and the caller's rights, in an orb if one is given. */
+/** Returns the caller's account, and the caller's rights in an orb if `orb` is set. */
 export function useCaller(orb?: string): Loaded<Caller> {
   return useLoad(`caller/${orb ?? ""}`, (signal) => readKnownCaller(orb, signal));
 }
 
 /**
- * The orb that the current page is about. Platform admins get the newest document with its state, users of the orb the
+ * Returns the orb of the current page. Platform admins get the newest document with its state, and users get the
  * published one.
  */
 export function useOrb(id: string | undefined): Loaded<OrbModel & Partial<OrbDocument>> {
@@ -45,7 +45,7 @@ export function useOrb(id: string | undefined): Loaded<OrbModel & Partial<OrbDoc
   });
 }
 
-/** The document may leave out languages and markets. */
+/** Adds the default languages and markets, which documents may omit. */
 function withDefaults(document: OrbDocument): OrbDocument {
   const { languages = ["en"], markets = [] } = document as Partial<OrbModel>;
   return { ...document, languages, markets } as OrbDocument;

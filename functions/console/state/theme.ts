@@ -1,4 +1,4 @@
-/** Light or dark colours. `theme.ts` beside `main.tsx` applies the choice before the first paint. */
+/** Light or dark colors. `theme.ts` next to `main.tsx` applies the choice before the first paint. */
 import { signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";

@@ -1,4 +1,4 @@
-/** All texts of the console. `en.json` has a section for each area. */
+/** All texts of the console. `en.json` has one section for each area of the console. */
 import texts from "./en.json" with { type: "json" };
 
 type Texts = typeof texts;
@@ -9,7 +9,7 @@ export type TextKey = { [A in keyof Texts & string]: `${A}.${keyof Texts[A] & st
 
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** A text, or its plural forms. The value `count` selects the form. */
+/** A text, or its plural forms. The value named `count` selects the form. */
 type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
 
 export const LANGUAGE = "en";
@@ -20,7 +20,7 @@ const numbers = new Intl.NumberFormat(LANGUAGE);
 /** Formats a number with separators: `12,500`. */
 export const formatNumber = (value: number): string => numbers.format(value);
 
-/** Returns a text with its values filled in: `t("home.entries", { count: 3 })`. */
+/** Returns a text with its placeholders replaced: `t("home.entries", { count: 3 })`. */
 export function t(key: TextKey, values: TextValues = {}): string {
   const dot = key.indexOf(".");
   const area = (texts as Readonly<Record<string, Readonly<Record<string, Text>>>>)[key.slice(0, dot)];
@@ -35,7 +35,7 @@ export function t(key: TextKey, values: TextValues = {}): string {
   });
 }
 
-/** Returns whether a key that is built at run time, such as that of a state, exists. */
+/** Returns whether a text exists for a key that is built at run time, for example from a state. */
 export function has(key: string): key is TextKey {
   const [area = "", name = ""] = key.split(".", 2);
   return Object.hasOwn((texts as Readonly<Record<string, object>>)[area] ?? {}, name);

@@ -24,7 +24,10 @@ interface Stated {
   validTo?: string | null;
 }
 
-/** Whether a published entry is not yet visible, or no longer. Unknown while a newer draft hides the live window. */
+/**
+ * Returns whether a published entry is not visible yet, or no longer visible. Returns undefined if the entry is visible,
+ * or if a newer draft hides the published window.
+ */
 export function outsideWindow(
   { status, revision, publishedRevision, validFrom, validTo }: Stated,
   now: Date,
@@ -34,7 +37,7 @@ export function outsideWindow(
   return validFrom !== null && validFrom !== undefined && new Date(validFrom) > now ? "scheduled" : undefined;
 }
 
-/** The state of an orb or an entry, and whether it has a newer draft than the published revision. */
+/** Shows the state of an orb or an entry, and whether a draft is newer than the published revision. */
 export function StateBadge({ of }: { of: Stated }) {
   const { status, revision, publishedRevision } = of;
   const outside = outsideWindow(of, new Date());

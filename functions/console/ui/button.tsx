@@ -46,7 +46,7 @@ export function Button({
   );
 }
 
-/** A button that shows only an icon. The label is its name and its tooltip. */
+/** A button that shows only an icon. Its label is the tooltip and the name for screen readers. */
 export function IconButton({
   label,
   icon,

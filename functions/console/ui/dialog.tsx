@@ -4,7 +4,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button, IconButton } from "./button.tsx";
 
-/** A modal dialog. Escape and a press beside it close it. The focus returns to where it was. */
+/** A modal dialog. Escape or a click outside closes it, and returns the focus to where it was before. */
 export function Dialog({
   title,
   onClose,
@@ -18,7 +18,7 @@ export function Dialog({
   children: ComponentChildren;
   actions?: ComponentChildren;
   wide?: boolean;
-  /** Stands near the top without a visible heading, as the palette does. */
+  /** Whether the dialog appears near the top without a visible heading, like the command palette. */
   bare?: boolean;
 }) {
   const id = useId();
@@ -71,7 +71,7 @@ interface Question {
 
 const question = signal<Question | undefined>(undefined);
 
-/** Asks for confirmation of a dangerous action. Returns whether the user confirmed. */
+/** Asks the user to confirm a dangerous action. Returns whether the user did. */
 export function confirm(asked: {
   title: string;
   text: ComponentChildren;
@@ -91,7 +91,7 @@ export function confirm(asked: {
   });
 }
 
-/** Shows the question of {@link confirm}. The shell holds one. */
+/** Shows the question of {@link confirm}. The page layout contains it once. */
 export function Confirmation() {
   const asked = question.value;
   if (asked === undefined) return null;

@@ -2,11 +2,11 @@ import type { RefObject } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 export interface Dropdown {
-  /** Id of the list or panel that opens. */
+  /** Id of the list or panel that the button opens. */
   id: string;
   open: boolean;
   toggle: () => void;
-  /** Closes it, and returns the focus to the button. */
+  /** Closes the list or panel, and returns the focus to the button. */
   close: () => void;
   /** The element with the button and the panel. */
   root: RefObject<HTMLDivElement>;
@@ -14,8 +14,8 @@ export interface Dropdown {
 }
 
 /**
- * The state of a button that opens a list or a panel. A press or a focus outside closes it.
- * @param first selector of the elements that can get the focus when it opens; the first one does
+ * The state of a button that opens a list or a panel. A click or a focus change outside closes it.
+ * @param first CSS selector; the first matching element gets the focus on opening
  */
 export function useDropdown(first: string): Dropdown {
   const id = useId();

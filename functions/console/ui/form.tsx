@@ -6,23 +6,23 @@ import { t } from "../texts/t.ts";
 export interface FieldProps {
   label: string;
   hint?: ComponentChildren;
-  /** The fault of the value: `must be at least 5 characters long (is 3)`. */
+  /** The validation error of the value: `must be at least 5 characters long (is 3)`. */
   error?: string | undefined;
   required?: boolean;
-  /** Beside the label, such as a language. */
+  /** Shown next to the label, such as a language. */
   aside?: ComponentChildren;
 }
 
-/** Attributes that connect an input with its label, hint and error. */
+/** HTML attributes that connect an input with its label, hint and error. */
 export interface InputAttributes {
   id: string;
   "aria-describedby": string | undefined;
   "aria-invalid": "true" | undefined;
-  /** Only for an input without a label of its own, such as an item of a list. */
+  /** Only for an input without a visible label, such as an item of a list. */
   "aria-label"?: string;
 }
 
-/** A labelled place for any input. */
+/** Adds a label, a hint and an error to any input. */
 export function Field({
   label,
   hint,
@@ -73,7 +73,7 @@ type Given<E extends EventTarget> = Omit<JSX.HTMLAttributes<E>, "onChange" | "la
   wrap?: string;
 };
 
-/** Separates the attributes of a field from those of its input. */
+/** Separates the properties of a field from those of its input. */
 const split = <P extends FieldProps>({ label, hint, error, required, aside, ...input }: P) => ({
   field: { label, hint, error, aside, required: required === true },
   input,

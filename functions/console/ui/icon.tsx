@@ -125,7 +125,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** An icon beside a text. It is hidden from screen readers, so give a button without text a label. */
+/** An icon. Screen readers ignore it, so a button without text needs a label. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg

@@ -7,7 +7,7 @@ export interface MenuItem {
   icon?: IconName;
   danger?: boolean;
   disabled?: boolean;
-  /** Marks the chosen one of several. */
+  /** Whether to show a check mark, for an action that selects one of several options. */
   checked?: boolean;
   run: () => void;
 }

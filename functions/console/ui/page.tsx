@@ -9,10 +9,10 @@ export interface Crumb {
   to: string;
 }
 
-/** The breadcrumb of the current page, for the header. */
+/** The breadcrumbs of the current page. The page header shows them. */
 export const crumbs = signal<readonly Crumb[]>([]);
 
-/** Path of the page whose heading was focused last. The first page leaves the focus to the browser. */
+/** Path of the page whose heading was last focused. On the first page, the browser decides where the focus is. */
 let focused = location.pathname;
 
 /** Moves the focus to the heading of a new page, so that screen readers and keyboards begin there. */
@@ -23,7 +23,7 @@ function focusHeading(): void {
   scrollTo(0, 0);
 }
 
-/** A page: its heading, its actions and its content. It names the browser's tab too. */
+/** A page: its heading, its actions and its content. Also sets the title of the browser tab. */
 export function Page({
   title,
   path = [],
@@ -33,12 +33,12 @@ export function Page({
   children,
 }: {
   title: string;
-  /** The pages above this one, from the outermost. */
+  /** The ancestors of this page, beginning with the topmost. */
   path?: readonly Crumb[];
-  /** A line below the heading. */
+  /** Introduction below the heading. */
   lead?: ComponentChildren;
   actions?: ComponentChildren;
-  /** Uses the whole width, for tables and editors. */
+  /** Whether the page uses the whole width, for tables and editors. */
   wide?: boolean;
   children: ComponentChildren;
 }) {

@@ -3,7 +3,7 @@ import { useDropdown } from "./dropdown.ts";
 
 const INPUT = ":is(input, select, textarea, button):not(:disabled)";
 
-/** A button that opens a panel with inputs. Escape, or a press outside, closes it. */
+/** A button that opens a panel with inputs. Escape or a click outside closes the panel. */
 export function Popover({
   label,
   named,
@@ -12,7 +12,7 @@ export function Popover({
   align = "start",
   children,
 }: {
-  /** The name of the panel, and of the button unless it is named by its text. */
+  /** The name of the panel for screen readers. Also the name of the button if it has no text. */
   label: string;
   named?: boolean;
   button: ComponentChildren;

@@ -1,32 +1,35 @@
-/** Errors of the platform (RFC 9457) in words. */
+/** Shows errors of the platform (RFC 9457) as text. */
 import type { ComponentChildren } from "preact";
 import { type Fault, isProblem } from "../../../shared/client/problem.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 
-/** Returns what went wrong, and how to fix it. */
+/** Returns a text that says what went wrong and how to fix it. */
 export function wordsOf(error: unknown): string {
   if (isProblem(error)) return error.message;
   if (error instanceof TypeError) return t("problem.unreachable");
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Returns the faults of a rejected input. Their paths are JSON Pointers into the body. */
+/** Returns the validation errors of a rejected request. Their paths are JSON Pointers into the body. */
 export const faultsOf = (error: unknown): readonly Fault[] => (isProblem(error) ? error.errors : []);
 
-/** Returns the message for the value at a path, such as `/values/title`, and for everything in it. */
+/** Returns the first error message for a path, such as `/values/title`, or for a path below it. */
 export function faultAt(faults: readonly Fault[], path: string): string | undefined {
   const found = faults.filter((fault) => fault.path === path || fault.path.startsWith(`${path}/`));
   return found.length === 0 ? undefined : found.map(({ message }) => message).join("; ");
 }
 
-/** Returns the faults that no field of the form shows. @param shown paths that the form shows */
+/**
+ * Returns the validation errors that no field of the form shows.
+ * @param shown paths that the form shows
+ */
 export function otherFaults(faults: readonly Fault[], shown: readonly string[]): readonly Fault[] {
   return faults.filter(({ path }) => !shown.some((one) => path === one || path.startsWith(`${one}/`)));
 }
 
-/** Shows an error with its faults, and a way to try again. */
+/** Shows an error with its validation errors, and a button to try again. */
 export function ProblemBox({
   error,
   retry,
@@ -38,7 +41,7 @@ export function ProblemBox({
 }) {
   const faults = faultsOf(error);
   const words = wordsOf(error);
-  /** Whether the words only join the faults, which the list shows with their places. */
+  /** Whether the text only repeats the validation errors, which the list below shows with their places. */
   const repeats = faults.length > 0 && words === faults.map(({ message }) => message).join(" ");
   const request = isProblem(error) ? error.requestId : null;
   return (

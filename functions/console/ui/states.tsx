@@ -1,10 +1,10 @@
-/** Pages without content: while it loads, when it failed, and when there is none. */
+/** Replacements for the content of a page: while it loads, after an error, and if there is none. */
 import type { ComponentChildren } from "preact";
 import { t } from "../texts/t.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { ProblemBox } from "./problem.tsx";
 
-/** Shows that something is being loaded. Appears after a moment, so that quick answers do not flicker. */
+/** Shows that something is loading. Appears after a short delay, so that quick responses cause no flicker. */
 export function Loading({ text = t("ui.loading") }: { text?: string }) {
   return (
     <p class="loading" role="status">
@@ -13,7 +13,7 @@ export function Loading({ text = t("ui.loading") }: { text?: string }) {
   );
 }
 
-/** Says that there is nothing yet, and what to do next. */
+/** Says that there is nothing to show yet, and what the user can do. */
 export function Empty({
   icon,
   title,
@@ -40,7 +40,7 @@ interface Shown<T> {
   reload: () => Promise<void>;
 }
 
-/** Shows loaded data, or why there is none. Kept data stays on the screen when a reload fails. */
+/** Shows loaded data, or the error. If a reload fails, the earlier data stays visible. */
 export function Shows<T>({ of, children }: { of: Shown<T>; children: (data: T) => ComponentChildren }) {
   const { data, error, reload } = of;
   return (
@@ -51,7 +51,7 @@ export function Shows<T>({ of, children }: { of: Shown<T>; children: (data: T) =
   );
 }
 
-/** The share of work that is done, from 0 to 1; undefined if it is not known. */
+/** Shows how much of the work is done, from 0 to 1; undefined if that is unknown. */
 export function Progress({ done, label }: { done: number | undefined; label: string }) {
   return (
     <div class="progress">

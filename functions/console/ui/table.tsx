@@ -6,13 +6,13 @@ export interface Column<T> {
   id: string;
   label: string;
   cell: (row: T) => ComponentChildren;
-  /** Numbers stand at the end. */
+  /** Set for numbers, which are aligned to the end of the column. */
   align?: "end";
-  /** Hidden on a phone. */
+  /** Whether to hide the column on a phone. */
   wide?: boolean;
 }
 
-/** A plain table. It scrolls sideways in its own box. */
+/** A simple table in a box that scrolls horizontally. */
 export function Table<T>({
   label,
   columns,
@@ -54,13 +54,13 @@ export function Table<T>({
   );
 }
 
-/** Buttons to the next page and back. The page keeps the cursors of the pages before it. */
+/** Buttons for the next and the previous page. */
 export function Pager({
   cursors,
   next,
   onChange,
 }: {
-  /** Cursors of the pages before this one and of this one; empty on the first page. */
+  /** Cursors of all earlier pages and of this one; empty on the first page. */
   cursors: readonly string[];
   /** Cursor of the next page; null on the last page. */
   next: string | null;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
-/** Parts of a page, of which one is shown. Arrow keys move between them. */
+/** Tabs, of which one is shown at a time. Arrow keys move between them. */
 export function Tabs<T extends string>({
   label,
   tabs,

@@ -26,14 +26,14 @@ const add = (toast: Toast) => {
 /** Milliseconds until a message disappears. Errors stay until the user closes them. */
 const STAY = 6_000;
 
-/** Says that something was done, perhaps with a way to undo it. */
+/** Shows a message about a completed action, optionally with a button to undo it. */
 export function say(text: string, action?: { label: string; run: () => void }): void {
   const id = ++last;
   add({ id, kind: "done", text, action });
   setTimeout(() => dismiss(id), STAY);
 }
 
-/** Says that something failed, and why. Use it only where no better place shows the error. */
+/** Shows an error as a message. Use it only if no better place can show the error. */
 export function complain(error: unknown): void {
   add({ id: ++last, kind: "failed", text: wordsOf(error), action: undefined });
 }

@@ -1,7 +1,7 @@
 /** Opens the user's browser. */
 import { spawn } from "node:child_process";
 
-/** Returns whether a browser on this computer is likely to open in front of the user. */
+/** Returns whether this computer probably has a browser that the user can see. */
 export function hasBrowser(env: NodeJS.ProcessEnv, platform = process.platform): boolean {
   if (env.BROWSER) return true;
   if (env.SSH_CONNECTION || env.SSH_TTY) return false;
@@ -16,8 +16,8 @@ function commandOf(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): readonly 
 }
 
 /**
- * Opens an address. Starts the program without a shell, so that no part of the address is a command. If the program
- * cannot be started, nothing happens: the user opens the printed address.
+ * Opens an address in the browser. Uses no shell, so that no part of the address can run as a command. Ignores errors,
+ * because the command has printed the address for the user.
  */
 export function openBrowser(url: string, env: NodeJS.ProcessEnv, platform = process.platform): void {
   const [command, ...args] = commandOf(env, platform);

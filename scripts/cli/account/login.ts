@@ -42,8 +42,8 @@ function hostName(): string {
 }
 
 /**
- * Returns the rights that a login asks for. `orb push` needs `manage`, but a user's own token does not: with `manage`, a
- * stolen token could add a passkey to the account.
+ * Returns the rights that a login asks for. `orb push` needs the right `manage`. A token for a user's own account does
+ * not get that right, because a thief could use it to add a passkey to the account.
  */
 function scopesFor(base: string, text: string | undefined): Scope[] {
   const orb = base === PLATFORM_BASE || base === "/api/auth" ? "*" : base.slice("/api/".length);
@@ -53,7 +53,7 @@ function scopesFor(base: string, text: string | undefined): Scope[] {
   );
 }
 
-/** Prints to standard error with `--json` too, because the user must act on it. */
+/** Prints to standard error even with `--json`, because the user must act on the message. */
 const tell = (line: string) => process.stderr.write(`${line}\n`);
 
 /** Rejects when the user stops the command, or after {@link WAIT_MS}. */
@@ -120,7 +120,7 @@ async function signInHere(
   }
 }
 
-/** Exchanges the code, and then shows the result in the browser. */
+/** Exchanges the code for a token, and then shows the result in the browser. */
 async function answered(
   { code, leadTo }: Answer,
   exchange: (code: string) => Promise<Created>,
@@ -145,7 +145,7 @@ async function answered(
   }
 }
 
-/** Throws if the platform cannot be reached, or is too old for the sign-in of programs. */
+/** Throws if the platform cannot be reached, or is too old to let programs sign in. */
 async function requireSupport(transport: Transport, base: string, url: string): Promise<void> {
   const query = new URLSearchParams({ result: "done" });
   try {

@@ -8,7 +8,7 @@ import { CommandError } from "../command/context.ts";
 export interface Answer {
   /** Null if the user refused. */
   code: string | null;
-  /** Redirects the browser, and resolves once it has the response. */
+  /** Redirects the browser to an address. Resolves once the redirect has been sent. */
   leadTo(url: string): Promise<void>;
 }
 

@@ -1,11 +1,11 @@
-/** The accounts that a command is about: those of the platform, of one orb, or those that orbs share. */
+/** Finds the accounts that a command works with: those of the platform, of one orb, or the ones that orbs share. */
 import { CommandError, type Context } from "../command/context.ts";
 import { PLATFORM_BASE } from "../command/token.ts";
 
 const SHARED_BASE = "/api/auth";
 
 /**
- * Returns the start of the paths of the accounts with which users sign in to an orb.
+ * Returns the path prefix of the accounts that sign in to an orb.
  * @param orb id of an orb; `auth` for the accounts that orbs share; undefined for platform admins
  */
 export async function baseFor({ transport }: Context, orb: string | undefined): Promise<string> {

@@ -1,4 +1,4 @@
-/** Scopes of API tokens, as the options of commands write them. */
+/** Parses and prints the scopes of API tokens, in the form of the command's options. */
 import { CommandError } from "../command/context.ts";
 
 export const CANS = ["read", "write", "publish", "manage"] as const;

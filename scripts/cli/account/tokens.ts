@@ -7,9 +7,9 @@ import { parseScopes, requireDays, type Scope, scopesInWords } from "./scopes.ts
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Whose tokens a command is about. */
+/** Selects the account whose tokens a command works with. */
 export interface OwnerOptions {
-  /** Orb whose accounts have the service account; by default, the accounts of the caller's own token. */
+  /** The orb to which the service account belongs; by default, the orb of the caller's own token. */
   orb?: string | undefined;
   /** Id of a service account; by default, the caller's own account. */
   account?: string | undefined;
@@ -82,12 +82,13 @@ export interface NewTokenOptions extends OwnerOptions {
   never: boolean;
 }
 
-/** Days until a new token ends, if the caller does not say. */
+/** Days until a new token expires, by default. */
 const DAYS = 90;
 
 /**
- * Returns the end of a new token. A token cannot create one that ends later than itself. Without `days`, the new token
- * therefore ends with the caller's own if that is sooner.
+ * Returns the expiry of a new token. The platform rejects a new token that expires later than the caller's own. Without
+ * `days`, the new token therefore expires after the default time, or together with the caller's token if that is
+ * sooner.
  */
 async function endFor(context: Context, days: number | undefined): Promise<string> {
   if (days !== undefined) requireDays(days);

@@ -46,7 +46,7 @@ function credentialFor(url: string, env: NodeJS.ProcessEnv): Credential {
     : { from: "file", token: stored.token, stored };
 }
 
-/** Returns the address of the platform for commands without `--url`. */
+/** Returns the address of the platform that commands use without `--url`. */
 export function usualUrl(env: NodeJS.ProcessEnv): string {
   return env.ORB_URL || (lastPlatform(env) ?? DEFAULT_URL);
 }

@@ -22,7 +22,7 @@ export interface StoredToken {
   savedAt: string;
 }
 
-/** Returns the address of a platform in the form in which it is stored. */
+/** Returns the address of a platform in a normalized form, so that each platform has one file. */
 export function platformKey(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname.replace(/\/+$/, "")}`;
@@ -89,7 +89,7 @@ export function writeStored(stored: StoredToken, env: NodeJS.ProcessEnv): string
       flag: "wx",
       flush: true,
     });
-    // The mode above is reduced by the umask, never extended. This only repairs an unusual umask.
+    // The umask may have removed permissions of the owner. Restore them.
     chmodSync(temporary, 0o600);
     renameSync(temporary, path);
   } catch (error) {

@@ -1,6 +1,6 @@
 /** Reads the parts of a token that are not secret. Only the platform verifies tokens. */
 
-/** Start of the paths of the accounts of platform admins. */
+/** Path prefix of the accounts of platform admins. */
 export const PLATFORM_BASE = "/api/_auth";
 
 /** The claims of a session's token. */
@@ -27,7 +27,7 @@ export function realmOfToken(token: string): string | null {
   return claims?.type === "platform" ? "platform" : (claims?.orb ?? null);
 }
 
-/** Returns the start of the paths of the account that a token belongs to; null if the text is not a token. */
+/** Returns the path prefix of the account that a token belongs to; null if the text is not a token. */
 export function baseOfToken(token: string): string | null {
   const realm = realmOfToken(token);
   if (realm === null) return null;

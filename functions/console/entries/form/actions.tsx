@@ -1,4 +1,7 @@
-/** The actions of an entry: buttons for the next step, a menu for the others, and commands for both. */
+/**
+ * The actions of an entry: buttons for the most likely next steps, a menu for the others, and keyboard commands for
+ * both.
+ */
 import { useRef } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import type { EntryItem, EntryPlace } from "../../api/entries.ts";
@@ -35,7 +38,7 @@ export function Actions({
   draft: Draft;
   rights: Rights;
   saving: Saving;
-  /** Saves after the checks of the form. */
+  /** Validates the form, then saves the entry. */
   save: (publish: boolean) => void;
   /** Path of the schema's entries. */
   path: string;
@@ -115,9 +118,9 @@ export function Actions({
       },
   ];
   const acts = more.filter((act) => act !== false);
-  /** Whether to offer a new entry: nothing in this one is left to save. */
+  /** Whether to offer a button for a new entry, because this entry has no unsaved changes. */
   const isNext = entry !== undefined && !isChanged && rights.may("create");
-  // A key press can come before `useCommands` has run again, so commands read the newest values here.
+  // The user may press a key before `useCommands` has run again. So commands read the newest values from this ref.
   const newest = useRef({ acts, canSave, publishable, save });
   newest.current = { acts, canSave, publishable, save };
   const names = acts.map(({ label }) => label).join();

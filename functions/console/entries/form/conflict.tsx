@@ -1,4 +1,4 @@
-/** Resolves an edit conflict: the user picks one version of each value, and then saves. */
+/** Resolves an edit conflict. The user chooses one version of each value, and then saves. */
 import { useState } from "preact/hooks";
 import type { EntryItem } from "../../api/entries.ts";
 import { Shown } from "../../fields/shown.tsx";
@@ -64,7 +64,7 @@ export function ConflictDialog({
   base: Content;
   mine: Content;
   theirs: EntryItem;
-  /** Name of the other person. */
+  /** Name of the user who made the other changes. */
   who: string;
   publish: boolean;
   onClose: () => void;

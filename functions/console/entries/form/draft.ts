@@ -30,7 +30,7 @@ export interface Draft {
   begin: (base: Base, content?: Content) => void;
   /** Makes a saved revision the new base. Keeps what the user typed while the save was pending. */
   stored: (entry: EntryItem, sent: Content) => void;
-  /** Hands what the user typed while a new entry was being created to that entry's own form. */
+  /** Passes edits made while a new entry was being created on to the form of the created entry. */
   carry: (entry: EntryItem, sent: Content, key: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** An entry: its form, its state and its actions. */
+/** The page of an existing entry: its form, its state and its actions. */
 import { useEffect } from "preact/hooks";
 import { isProblem } from "../../../../shared/client/problem.ts";
 import { isPlatformAdmin, may } from "../../api/caller.ts";
@@ -14,7 +14,7 @@ import { Empty, Shows } from "../../ui/states.tsx";
 import { type Place, WithSchema } from "../place.tsx";
 import { Editor } from "./editor.tsx";
 
-/** Reads the newest revision, or the live one for callers who may not see drafts. */
+/** Reads the newest revision, or the published one if the caller may not read drafts. */
 async function read(
   { caller, orb, module, schema }: Place,
   id: string,
@@ -31,7 +31,8 @@ async function read(
   const live = () => readEntry(place, id, { signal, query: { revision: "published" } });
   if (!drafts(true)) return live();
   if (drafts(false)) return readEntry(place, id, { signal });
-  // The caller may read drafts of own entries only. The live version names the creator, but may not exist.
+  // The caller may read only drafts of their own entries. The published version tells who created the entry, but it may
+  // not exist.
   const shown = await live().catch((error: unknown) => {
     if (isProblem(error) && error.status === 404) return undefined;
     throw error;
@@ -46,7 +47,7 @@ function Entry({ place, id }: { place: Place; id: string }) {
   const entry = useLoad(`orbs/${orb.id}/entry/${module.id}/${schema.id}/${id}`, (signal) =>
     read(place, id, signal),
   );
-  // Another person may have changed it while this page was in the background.
+  // Another user may have changed the entry while this page was in the background.
   useEffect(() => {
     const onShow = () => {
       if (document.visibilityState === "visible") void entry.reload();

@@ -1,4 +1,4 @@
-/** One field of the form: an input for each language and market that is shown. */
+/** One field of the form, with an input for each visible language and market. */
 import type { Fault } from "../../../../shared/client/problem.ts";
 import { kindOf } from "../../fields/index.ts";
 import type { EntryTarget } from "../../fields/kind.ts";
@@ -18,7 +18,7 @@ export interface FormContext {
   managed: boolean;
   draft: Content;
   faults: readonly Fault[];
-  /** Why nothing can be changed. */
+  /** Why the entry cannot be changed; undefined if it can. */
   readOnly: string | undefined;
   writable: ReadonlySet<string>;
   /** The language and market to show; undefined for all. */
@@ -74,7 +74,7 @@ function CellInput({
   );
 }
 
-/** Returns what the form says beside a field that cannot be set. */
+/** Returns why a field cannot be set, to be shown next to the field. */
 function lockOf(field: FieldModel, { readOnly, writable }: FormContext): string | undefined {
   return readOnly === undefined && !writable.has(field.name) ? t("entry.fieldLocked") : undefined;
 }

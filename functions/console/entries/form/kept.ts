@@ -1,6 +1,6 @@
 /**
- * Keeps what was typed and not saved in this tab, so that a reload or a new sign-in loses nothing. Sensitive values are
- * not kept.
+ * Stores unsaved changes in this browser tab, so that a reload or a new sign-in loses nothing. Sensitive values are not
+ * stored.
  */
 import type { Account } from "../../api/caller.ts";
 import type { Content } from "../../model/cells.ts";
@@ -13,7 +13,7 @@ export interface Kept {
   draft: Content;
 }
 
-/** Each account has drafts of its own. */
+/** Returns the storage key. It contains the account, so that accounts do not see each other's drafts. */
 export const keptKey = (account: Account | null, ...place: readonly string[]): string =>
   ["console.draft", account?.realm ?? "", account?.id ?? "", ...place].join("/");
 
@@ -31,7 +31,7 @@ export function keepDraft(key: string, { base, revision, draft }: Kept, schema: 
     const kept: Kept = { base, revision, draft: without(draft, schema, base) };
     sessionStorage.setItem(key, JSON.stringify(kept));
   } catch {
-    // Storage is full or blocked. The changes are still in the form.
+    // The storage is full or blocked. The form still contains the changes.
   }
 }
 
@@ -39,7 +39,7 @@ export function forgetDraft(key: string): void {
   try {
     sessionStorage.removeItem(key);
   } catch {
-    // The browser blocks storage, so nothing was kept.
+    // The browser blocks storage, so nothing was stored.
   }
 }
 

@@ -1,4 +1,4 @@
-/** A new entry, empty or as a copy of another one. */
+/** The page of a new entry, which is empty or a copy of another entry. */
 import { useSearchParams } from "wouter-preact";
 import { isPlatformAdmin } from "../../api/caller.ts";
 import { readEntry } from "../../api/entries.ts";
@@ -12,7 +12,10 @@ import { type Place, WithSchema } from "../place.tsx";
 import { contentOf } from "./draft.ts";
 import { Editor } from "./editor.tsx";
 
-/** Returns the content of a copy. Unique values and secrets are left out, because they belong to one entry. */
+/**
+ * Returns the content for a copy of an entry. Omits unique values and sensitive values, which must not be in two
+ * entries.
+ */
 function copyOf(content: Content, { schema }: Place): Content {
   const own = new Set(
     schema.fields.filter(({ unique, sensitive }) => unique || sensitive).map(({ name }) => name),

@@ -8,17 +8,17 @@ import { type TextKey, t } from "../../texts/t.ts";
 export interface Rights {
   may: (action: Action) => boolean;
   reveal: boolean;
-  /** The history, and what needs it. */
+  /** Whether the caller may see the history and use the actions that need it. */
   history: boolean;
   /** Names of the fields that the caller may read. */
   readable: ReadonlySet<string>;
   /** Names of the fields that the caller may set. */
   writable: ReadonlySet<string>;
-  /** Why nothing can be changed; undefined if something can. */
+  /** Why the entry cannot be changed; undefined if it can. */
   readOnly: string | undefined;
 }
 
-/** Why entries of these module types are read-only: only handlers write them. */
+/** Why entries of certain module types are read-only: only handlers may write them. */
 const STAYS: Partial<Record<ModuleType, TextKey>> = {
   TRANSACTIONS: "entry.recordsStay",
   SETTINGS: "entry.settingsStay",

@@ -40,7 +40,7 @@ export interface Saving {
   saveAsNew: () => Promise<void>;
   move: (move: EntryMove) => Promise<void>;
   remove: () => Promise<void>;
-  /** Brings a revision back as a draft. */
+  /** Creates a draft with the content of an older revision. */
   restore: (revision: number) => Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export function useSaving({
   const running = useRef(false);
   const [problem, setProblem] = useState<unknown>();
   const [meeting, setMeeting] = useState<Meeting>();
-  // Wait for the next render, so that data that is no longer shown is not loaded again.
+  // Wait for the next render. Otherwise components that are about to disappear would load their data again.
   const changedLists = () => void setTimeout(() => refresh(`orbs/${place.orb}/`));
 
   async function run(name: string, work: () => Promise<void>, publish = false): Promise<void> {
@@ -117,7 +117,7 @@ export function useSaving({
         : { label: t("entry.undo"), run: () => void undo().then(changedLists, complain) },
     );
 
-  /** Returns how to undo a save; undefined if the API cannot. */
+  /** Returns a function that undoes a save; undefined if the API cannot undo it. */
   const undoOf = (before: EntryItem, after: EntryItem, publish: boolean) => {
     const back = () => restoreRevision(place, after, before.revision);
     if (!publish) return place.managed ? back : undefined;
@@ -226,7 +226,7 @@ export function useSaving({
   };
 }
 
-/** Asks whether to delete an entry that others refer to. Returns false for any other error. */
+/** Asks the user whether to delete an entry that other entries refer to. Returns false for any other error. */
 async function agreesToForce(error: unknown, action: string): Promise<boolean> {
   if (!isProblem(error, "referenced")) return false;
   const { referrers } = error.body;

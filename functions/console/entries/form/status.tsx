@@ -1,4 +1,6 @@
-/** The state of the entry: what visitors see, who changed it last, and how the draft differs from the live version. */
+/**
+ * The state of the entry: what visitors see, who last changed it, and how the draft differs from the published version.
+ */
 import { useState } from "preact/hooks";
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
 import { type Cell, type Content, differing } from "../../model/cells.ts";
@@ -14,7 +16,7 @@ import { Difference } from "../difference.tsx";
 import { contentOf } from "./draft.ts";
 import { stateWords } from "./words.ts";
 
-/** Reads the live version if it can differ from the form. */
+/** Reads the published version, unless it must be the same as the form. */
 function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {
   const { id, publishedRevision, revision } = entry;
   const needed = publishedRevision !== null && (publishedRevision < revision || isChanged);
@@ -41,7 +43,7 @@ export function Status({
   nameOf: (account: string) => string;
   /** Path of the history, if the caller may read it. */
   history: string | undefined;
-  /** False for records and settings, whose state means nothing to users. */
+  /** False for transaction records and settings, which users cannot publish. */
   isPublishable: boolean;
 }) {
   const [open, setOpen] = useState(false);

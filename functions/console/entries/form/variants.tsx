@@ -1,4 +1,7 @@
-/** Chooses whether the form shows all languages and markets, or one. Says how many values a language lacks. */
+/**
+ * Lets the user choose the language and market that the form shows, or all of them. Shows how many values a language
+ * lacks.
+ */
 import { type Cell, type Content, isMissing } from "../../model/cells.ts";
 import type { OrbModel } from "../../model/orb.ts";
 import { languageName, t } from "../../texts/t.ts";

@@ -1,4 +1,4 @@
-/** Sentences about fields, windows and languages. */
+/** Texts that describe fields, windows and languages. */
 import type { EntryItem } from "../../api/entries.ts";
 import type { FieldModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
@@ -11,7 +11,7 @@ function limitsOf({ type, min, max }: FieldModel): string | undefined {
   return min === undefined ? undefined : t(`entry.least${unit}`, { min });
 }
 
-/** Returns a hint about what a field accepts. */
+/** Returns a hint about the values that a field accepts. */
 export function hintOf(field: FieldModel): string | undefined {
   const { description, unique, pattern, list } = field;
   const rules = [
@@ -29,9 +29,9 @@ interface Window {
 }
 
 /**
- * Describes when an entry would be visible if it were published at a given time.
- * @param isLive whether readers see a version of it now
- * @param isPublished whether this is the published window already
+ * Describes when an entry would be visible if it were published now.
+ * @param isLive whether readers currently see a version of the entry
+ * @param isPublished whether the window is already published
  */
 export function windowWords(
   { validFrom, validTo }: Window,
@@ -56,7 +56,7 @@ export function windowWords(
   };
 }
 
-/** Returns what visitors see of an entry now. */
+/** Describes what visitors currently see of an entry. */
 export function stateWords({ status, publishedRevision }: EntryItem, window: Window, now: Date): string {
   if (status !== "PUBLISHED") return t(`entry.now${status}`);
   const { validFrom, validTo } = window;

@@ -1,4 +1,4 @@
-/** The entry as it was at a time. */
+/** Shows the entry as it was at a chosen time. */
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
 import { localText, timeZone } from "../../fields/datetime.tsx";
 import { Shown } from "../../fields/shown.tsx";

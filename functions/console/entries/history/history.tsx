@@ -1,4 +1,4 @@
-/** The history of an entry: revisions, the difference between any two, and the entry as it was at a time. */
+/** The history of an entry: its revisions, the difference between any two of them, and the entry at a chosen time. */
 import { useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
 import { isPlatformAdmin, may } from "../../api/caller.ts";

@@ -1,4 +1,4 @@
-/** Chooses the columns of the table, and the language and market of its values. */
+/** Lets the user choose the columns of the table, and the language and market of its values. */
 import { type FieldModel, labelOf, type OrbModel, type SchemaModel } from "../../model/orb.ts";
 import { languageName, t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
@@ -8,7 +8,7 @@ import { Popover } from "../../ui/popover.tsx";
 import { defaultColumns, fieldOf, PROPERTIES, type View } from "./data/view.ts";
 import { STATE } from "./row.tsx";
 
-/** Returns the columns by name. Ignores fields that no longer exist. */
+/** Returns the fields of the given columns. Ignores fields that no longer exist. */
 export function columnsOf(schema: SchemaModel, names: readonly string[]): FieldModel[] {
   const found = names.flatMap((name) => (name === "status" ? STATE : (fieldOf(schema, name) ?? [])));
   return found.length > 0 ? found : columnsOf(schema, defaultColumns(schema));
@@ -21,7 +21,7 @@ export function ColumnsMenu({
 }: {
   schema: SchemaModel;
   names: readonly string[];
-  /** Undefined resets to the default columns. */
+  /** Receives the names of the columns; undefined for the default columns. */
   onChange: (names: readonly string[] | undefined) => void;
 }) {
   const all = [...schema.fields, STATE, ...PROPERTIES];
@@ -63,7 +63,7 @@ export function ColumnsMenu({
   );
 }
 
-/** Switches the language and the market of the values, if the schema has fields that vary. */
+/** Lets the user switch the language and market of the values, if the schema has fields with several. */
 export function VariantSwitch({
   schema,
   orb,

@@ -14,7 +14,10 @@ const ACTS: readonly [Act, keyof Rights][] = [
   ["delete", "remove"],
 ];
 
-/** Announces changes by others that the table does not show yet. They would move rows, so the user decides when. */
+/**
+ * Tells the user about changes by others that the table does not show yet. Showing them would move rows, so the user
+ * decides when.
+ */
 export function Changes({ news, refresh }: { news: News; refresh: () => void }) {
   const { added, changed, gone } = news;
   const parts = [
@@ -57,7 +60,7 @@ export function Foot({
   news: News;
   selected: readonly Row[];
   rights: Rights;
-  /** Stops the selection of all entries, while it runs. */
+  /** Cancels the running selection of all entries. */
   collecting: AbortController | undefined;
   refresh: () => void;
   onAct: (act: Act) => void;

@@ -15,16 +15,16 @@ import { GridRow, widthOf } from "./row.tsx";
 /** Height in pixels of a row, and of a card on a phone. Keep equal to `styles/entries.css`. */
 const LINE = 44;
 const CARD = 76;
-/** Overscan: extra rows above and below the visible ones. */
+/** Number of extra rows to render above and below the visible ones. */
 const AROUND = 10;
-/** Rows to add or remove at once, so that not every scroll event renders. */
+/** The rendered range moves in steps of this many rows, so that most scroll events render nothing. */
 const STEP = 5;
-/** Placeholder rows while entries load. */
+/** Number of placeholder rows while entries load. */
 const WAITING = 8;
 
 const phone = matchMedia("(max-width: 800px)");
 
-/** Height of a row on this screen. */
+/** Returns the height of a row on the current screen. */
 function useRowHeight(): number {
   const [narrow, setNarrow] = useState(phone.matches);
   useEffect(() => {
@@ -78,11 +78,11 @@ export function Grid({
   start: number;
   handle: RefObject<GridHandle>;
   linkOf: (id: string) => string;
-  /** Reports the rows on the screen. */
+  /** Called with the visible rows. */
   onRange: (range: Range, top: number) => void;
   onSort: (name: string) => void;
   onToggle: (index: number) => void;
-  /** Selects all rows from the last one that was selected. */
+  /** Selects all rows between the last selected one and this one. */
   onSelectTo: (index: number) => void;
   onSelectAll: () => void;
   onSelectNone: () => void;

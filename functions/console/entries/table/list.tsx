@@ -88,7 +88,7 @@ export function List({
 
   const open = (next: string, replace = false) => go(next === "" ? base : `${base}?${next}`, { replace });
   const change = (part: Partial<View>, replace = false) => {
-    // The selection could contain entries that no longer match.
+    // With other conditions, the selection could contain entries that the list does not show.
     if (part.filters !== undefined || "status" in part || "search" in part) setSelected(NONE);
     open(writeView({ ...view, ...part }), replace);
   };
@@ -136,7 +136,7 @@ export function List({
   const selectAll = async () => {
     const abort = new AbortController();
     setCollecting(abort);
-    // Keep only names and states, so that a long selection needs little memory.
+    // Keep only names and states of the selected entries, because the selection can be large.
     const short = new URLSearchParams(conditions);
     short.set(
       "fields",
@@ -282,7 +282,10 @@ export function List({
   );
 }
 
-/** The number of entries that match. It is not known if the platform would have to read too many to count them. */
+/**
+ * Returns the number of matching entries. It is unknown if the platform would have to read too many entries to count
+ * them.
+ */
 function useTotal(place: EntryPlace, conditions: URLSearchParams) {
   const query = new URLSearchParams(conditions);
   query.delete("sort");

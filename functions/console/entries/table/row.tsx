@@ -35,7 +35,7 @@ interface Wish {
   market: string | undefined;
 }
 
-/** The value of a field, in one language and market. */
+/** Shows the value of a field in one language and market. */
 function ValueCell({
   item,
   field,
@@ -80,7 +80,7 @@ interface Props extends Wish {
   onCurrent: (index: number) => void;
 }
 
-/** A row. Renders only when its data changes, so its handlers may come from an earlier render. */
+/** A row. Renders only when its data changes, so it may call event handlers of an earlier render. */
 export class GridRow extends Component<Props> {
   override shouldComponentUpdate(next: Props): boolean {
     const names = ["index", "item", "columns", "orb", "selected", "current", "locale", "market"] as const;

@@ -1,4 +1,4 @@
-/** An empty list: no entries exist, none match, or the platform rejected the query. */
+/** Shown instead of an empty table: no entry exists, no entry matches, or the platform rejected the query. */
 import { isProblem } from "../../../../shared/client/problem.ts";
 import { labelOf, type SchemaModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
@@ -42,7 +42,7 @@ export function Nothing({
   );
 }
 
-/** Says why the list could not be read, and what to do next. */
+/** Explains why the list could not be read, and how to continue. */
 export function Trouble({
   error,
   schema,

@@ -37,9 +37,9 @@ export function Views({
   query,
   onOpen,
 }: {
-  /** `shop/catalog/product` */
+  /** Path of the table, such as `shop/catalog/product`. */
   table: string;
-  /** The query of the address. */
+  /** The query part of the page's URL. */
   query: string;
   onOpen: (query: string) => void;
 }) {

@@ -14,10 +14,10 @@ export interface TextFault {
 }
 
 export interface ParsedText {
-  /** Missing if there is a fault. */
+  /** Missing if the text has a syntax error. */
   value?: Json;
   fault?: TextFault;
-  /** Offset of each value by its pointer, in the order of the text. For members, that of the name. */
+  /** Offset of each value by its pointer, in the order of the text. For a property, the offset of its name. */
   places: ReadonlyMap<string, number>;
 }
 

@@ -38,7 +38,7 @@ export type Control =
   | "json"
   | "colour"
   | "secret"
-  /** Access to entries. */
+  /** Access rules for entries. */
   | "access";
 
 export interface Attribute {
@@ -48,11 +48,14 @@ export interface Attribute {
   label?: NameIn<"attribute">;
   options?: readonly string[] | ((owner: Owner) => readonly string[]);
   required?: boolean;
-  /** Whether it applies. If it does not but is set, it stays visible so that the user can remove it. */
+  /**
+   * Returns whether the attribute applies. An attribute that is set but does not apply stays visible, so that the user
+   * can remove it.
+   */
   when?: (owner: Owner) => boolean;
-  /** Label of the option that unsets the attribute. Without it, there is no such option. */
+  /** Label of the option that removes the attribute. If missing, there is no such option. */
   none?: NameIn<"choice">;
-  /** Half width, beside another attribute. */
+  /** Whether the input takes half the width, next to another attribute. */
   half?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Values that attributes can have: what the document contains, and what the platform knows. */
+/** The options for the value of an attribute, from the document and from the platform. */
 import { type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
 
 /** The object that an attribute belongs to. */

@@ -130,7 +130,7 @@ function Several({ value, set, attribute, owner }: ControlProps) {
   );
 }
 
-/** The field for its value inputs. Omits limits, which the platform validates. */
+/** Returns the field with which value inputs work. Omits limits, because the platform checks them. */
 const modelOf = ({ object }: Owner): FieldModel => ({
   name: textOf(object.name),
   type: isFieldType(object.type) ? object.type : "string",

@@ -44,18 +44,18 @@ interface Props {
   /** Pointer to the list. */
   path: string;
   kind: Kind;
-  /** Name of what the list holds, such as `Fields`. */
+  /** Heading of the list, such as `Fields`. */
   title: string;
   add: string;
   empty: string;
-  /** Member that identifies an item. */
+  /** Property that identifies an item. */
   id?: "id" | "name" | "service";
   make: (items: readonly unknown[]) => JsonObject;
-  /** Summary beside the name of an item. */
+  /** Summary next to the name of an item. */
   about: (item: JsonObject) => ComponentChildren;
   /** Whether an item opens in its own form instead of expanding in the list. */
   opens?: boolean;
-  /** Below the attributes of the open item. */
+  /** Content below the attributes of the open item. */
   more?: (path: string) => ComponentChildren;
   onAdd?: () => void;
 }

@@ -1,4 +1,4 @@
-/** The forms of what belongs to the whole orb. */
+/** The forms for settings of the whole orb. */
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import type { Editor } from "../document/editor.ts";
@@ -31,7 +31,7 @@ export function General({ editor, onNew }: FormProps) {
   );
 }
 
-/** The service `access` gives an orb accounts of its own, on which this part depends. */
+/** Returns whether the orb has its own accounts: it uses the service `access`. */
 const hasAccounts = (editor: Editor) =>
   listOf(editor.document.value.uses).some((use) => objectOf(use).service === "access");
 
@@ -113,7 +113,10 @@ export function ListForm({
   list: keyof typeof LISTS;
   onSecret: FormProps["onSecret"];
 }) {
-  /** Webhooks are signed, so each needs a secret. The platform makes it for a hook that it knows. */
+  /**
+   * Each webhook needs a secret, because webhooks are signed. The platform creates secrets only for hooks of the stored
+   * document.
+   */
   const secretOf = (path: string) => {
     const { id, url } = objectOf(valueAt(editor.document.value, path));
     if (textOf(url) === "") return null;

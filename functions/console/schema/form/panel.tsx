@@ -7,7 +7,7 @@ export type FormProps = {
   onNew: () => void;
   /** Saves the module at a pointer as a template. */
   onTemplate: (path: string) => void;
-  /** Makes a signing secret for the webhook with an id. */
+  /** Creates a signing secret for the webhook with an id. */
   onSecret: (hook: string) => void;
 };
 

@@ -42,7 +42,7 @@ export function BulkDialog({
   place: EntryPlace;
   nameOf: (item: Row) => string;
   linkOf: (id: string) => string;
-  /** Receives the entries as they are after the change. */
+  /** Receives the changed entries. */
   onDone: (outcome: Outcome) => void;
   onClose: () => void;
 }) {

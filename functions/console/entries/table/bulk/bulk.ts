@@ -1,4 +1,4 @@
-/** Changes many entries with one request for each, and collects the results. */
+/** Changes many entries, with one request per entry, and collects the results. */
 import { type EntryItem, type EntryPlace, moveEntry, removeEntry } from "../../../api/entries.ts";
 import { sessionEnded } from "../../../api/http.ts";
 import type { Row } from "../data/rows.ts";
@@ -39,14 +39,14 @@ export interface Failure {
 }
 
 export interface Outcome {
-  /** Entries as they are now; undefined if deleted. */
+  /** The entries after the change; undefined for a deleted entry. */
   changed: Map<string, EntryItem | undefined>;
   failed: Failure[];
   /** Entries that were not tried, because the user cancelled or the platform became unreachable. */
   left: Row[];
 }
 
-/** Concurrent requests. More would only queue on the platform. */
+/** Maximum concurrent requests. More would only wait at the platform. */
 const AT_ONCE = 6;
 
 /**

@@ -22,9 +22,9 @@ export function ExportDialog({
   place: EntryPlace;
   schema: SchemaModel;
   orb: OrbModel;
-  /** The conditions and the order of the list. */
+  /** The conditions and the sort order of the list. */
   query: URLSearchParams;
-  /** Only these entries. */
+  /** Ids of the entries to export; undefined exports the whole list. */
   ids: readonly string[] | undefined;
   /** Number of the entries, if it is known. */
   total: number | undefined;

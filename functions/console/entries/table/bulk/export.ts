@@ -1,11 +1,11 @@
-/** Writes entries into files: JSON Lines with everything, or CSV with a column for each language and market. */
+/** Exports entries to a file: all data as JSON Lines, or CSV with a column for each language and market. */
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import type { FieldModel, OrbModel, SchemaModel } from "../../../model/orb.ts";
 import type { Row } from "../data/rows.ts";
 
 export type Format = "ndjson" | "csv";
 
-/** Entries and ids per request. The platform allows 200 and 100. */
+/** Maximum entries per request, and maximum ids per request. The platform allows at most 200 and 100. */
 const PAGE = 200;
 const IDS = 100;
 
@@ -58,7 +58,7 @@ function csvCell(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Returns the first line of a file, and how to write an entry. */
+/** Returns the first line of a file, and a function that formats an entry. */
 export function formatOf(
   format: Format,
   schema: SchemaModel,
@@ -77,7 +77,10 @@ export function formatOf(
   };
 }
 
-/** Yields the entries of a list, a page at a time. @param ids only these */
+/**
+ * Yields the entries of a list, one page at a time.
+ * @param ids yields only these entries
+ */
 export async function* readAll(
   place: EntryPlace,
   query: URLSearchParams,

@@ -2,7 +2,7 @@
 import { createEntry, type EntryChange, type EntryPlace } from "../../../api/entries.ts";
 import { t } from "../../../texts/t.ts";
 
-/** An entry of a file, with the number of its line or of its place in the list. */
+/** An entry of a file, with its position: the line number, or the index in the list. */
 export interface Line {
   number: number;
   change: EntryChange;
@@ -13,7 +13,7 @@ export interface Failure {
   error: unknown;
 }
 
-/** Requests at the same time. */
+/** Maximum concurrent requests. */
 const AT_ONCE = 4;
 
 type Members = Readonly<Record<string, unknown>>;
@@ -21,7 +21,10 @@ const isMembers = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 const timeOf = (value: unknown) => (typeof value === "string" ? value : null);
 
-/** Takes an entry as an export writes it, or its values alone. Masked values are left out: they are not the real ones. */
+/**
+ * Converts a line of a file to a change. Accepts an exported entry, or only its values. Omits masks, which are not real
+ * values.
+ */
 function changeOf(one: Members, sensitive: ReadonlySet<string>): EntryChange {
   const given = isMembers(one.values) ? one.values : one;
   const values = Object.fromEntries(Object.entries(given).filter(([name]) => !sensitive.has(name)));
@@ -30,9 +33,9 @@ function changeOf(one: Members, sensitive: ReadonlySet<string>): EntryChange {
 }
 
 /**
- * Returns the entries of a file in JSON Lines, or of a JSON list.
- * @param sensitive names of the fields that exports mask
- * @throws Error that names the first line that is no entry
+ * Returns the entries of a file that contains JSON Lines or a JSON list.
+ * @param sensitive names of the fields whose values exports mask
+ * @throws Error that names the first line without an entry
  */
 export function readLines(text: string, sensitive: ReadonlySet<string>): Line[] {
   const found: [number, unknown][] = [];
@@ -58,7 +61,7 @@ export function readLines(text: string, sensitive: ReadonlySet<string>): Line[] 
   });
 }
 
-/** Creates entries. Returns those that failed, in the order of the file. */
+/** Creates entries, and returns those that failed, in the order of the file. */
 export async function createAll(
   place: EntryPlace,
   lines: readonly Line[],

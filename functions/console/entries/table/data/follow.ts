@@ -1,4 +1,4 @@
-/** Follows the list on the screen, and puts changes by others in their places without moving a row. */
+/** Follows the visible list. Updates rows that other users change, without moving any row. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type EntryItem, type EntryPlace, followEntries } from "../../../api/entries.ts";
 import { sessionEnded } from "../../../api/http.ts";
@@ -8,23 +8,23 @@ import type { Row } from "./rows.ts";
 import type { Kept } from "./use-rows.ts";
 import { filterOf, isNewestFirst, type View } from "./view.ts";
 
-/** Longest list that is followed: a live list begins with the state of all its entries. */
+/** Maximum length of a list that is followed, because following begins with the state of all entries. */
 export const MOST = 2_000;
-/** Entries that one request reads. */
+/** Maximum entries per request. */
 const AT_ONCE = 100;
-/** Milliseconds before entries are read again that the platform returned in an older revision. */
+/** If the platform returned an older revision than expected, the entry is read again after this many milliseconds. */
 const BEHIND = 1_000;
 
-/** Changes that need a decision of the user, because showing them would move rows. */
+/** Changes that the user must ask for, because showing them would move rows. */
 export interface News {
   added: number;
-  /** Changed entries that may sort elsewhere now. */
+  /** Number of changed entries whose place in the list may be different now. */
   changed: number;
   gone: number;
 }
 export const NO_NEWS: News = { added: 0, changed: 0, gone: 0 };
 
-/** Returns a text that changes with each revision and state of an entry. */
+/** Returns a text that differs for each revision and state of an entry. */
 const markOf = ({ revision, status, publishedRevision, validFrom, validTo }: EntryItem): string =>
   [revision, status, publishedRevision, validFrom, validTo].join();
 
@@ -34,18 +34,21 @@ class Follower {
   readonly #view: View;
   readonly #tell: (news: News) => void;
   readonly #abort = new AbortController();
-  /** The entries of the followed list; undefined until it has arrived. */
+  /** The entries of the followed list; undefined until the list is complete. */
   #items: ReadonlyMap<string, EntryItem> | undefined;
   readonly #seen = new Set<string>();
-  /** Greatest id of the followed list. Ids begin with the time of creation. */
+  /** Highest id in the followed list. Ids begin with the creation time, so this is the newest entry. */
   #newest = "";
-  /** Greatest id that the table's first row had. The first row may be evicted, or deleted by this user. */
+  /** Highest id that the first row of the table has had. The row itself may have been evicted or deleted. */
   #top = "";
-  /** Entries that are older than the rows. Others that the table lacks are new. */
+  /** Ids of entries that existed before the table was read. Other entries that the table lacks are new. */
   #old: ReadonlySet<string> | undefined;
-  /** States for which an entry was read. The management API and the runtime API may describe one differently. */
+  /**
+   * For each read entry, its state in the followed list. The management API may report another state for the same
+   * revision.
+   */
   readonly #read = new Map<string, string>();
-  /** Entries that were read once in an older revision than that of the followed list. */
+  /** Ids of entries for which the platform once returned an older revision than the followed list has. */
   readonly #behind = new Set<string>();
   #changed = new Set<string>();
   #busy = false;
@@ -68,7 +71,7 @@ class Follower {
     this.compare();
   }
 
-  /** Begins again after the list was read again. */
+  /** Starts a new comparison after the table was read again. */
   begin(): void {
     this.#old = undefined;
     this.#changed = new Set();
@@ -81,7 +84,7 @@ class Follower {
     const items = this.#items;
     if (items === undefined || this.paused || rows.busy || this.#busy || this.#abort.signal.aborted) return;
     const here = new Map([...rows.current()].map((row) => [row.id, row]));
-    // The table may read a new entry before the followed list has it.
+    // The table may contain a new entry before the followed list does.
     const isGone = ({ id }: Row) => !items.has(id) && (this.#seen.has(id) || id < this.#newest);
     const gone = [...here.values()].filter(isGone);
     this.#mark([...here.values()].filter((row) => (row.gone === true) !== isGone(row)));
@@ -129,7 +132,7 @@ class Follower {
         this.#put(some, found, items);
       }
     } catch {
-      // The comparison after the next change tries again.
+      // Ignore the error: the next change starts another attempt.
       this.#busy = false;
       return;
     }
@@ -165,16 +168,20 @@ class Follower {
   }
 }
 
-/** Returns whether the runtime API serves the entries. `status` is missing for users, who see only published orbs. */
+/**
+ * Returns whether the runtime API serves the entries of an orb. Users see only published orbs, so their responses have
+ * no `status`.
+ */
 export function isServed(orb: OrbModel & { status?: Status }, { module }: EntryPlace): boolean {
   const { type } = orb.modules.find(({ id }) => id === module) ?? {};
   return (type === "CONTENT" || type === "CONFIG") && (orb.status ?? "PUBLISHED") === "PUBLISHED";
 }
 
 /**
- * Follows a list while the page is visible. Nothing changes while it is paused.
+ * Follows a list while the page is visible and not paused.
  * @param possible whether the platform can follow this list
- * @returns whether the list is followed, what waits to be shown, and a function that begins again after a refresh
+ * @returns whether the list is being followed, the changes that are not shown yet, and a function to call after a
+ * refresh
  */
 export function useFollow(
   list: Kept,

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Rows } from "./rows.ts";
 
-/** Polling interval of a visible page in milliseconds, and the least time between two checks. */
+/** Milliseconds between two checks while the page is visible. */
 const EVERY = 60_000;
 const AT_LEAST = 5_000;
 

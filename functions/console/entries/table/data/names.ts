@@ -1,4 +1,4 @@
-/** Names of entries: of the rows themselves, and of the entries that they refer to. */
+/** Finds the names of entries: of the rows, and of the entries that the rows refer to. */
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import {
   type FieldModel,
@@ -12,7 +12,7 @@ import { shownValue, type View } from "./view.ts";
 type Wish = Pick<View, "locale" | "market">;
 type Names = Pick<OrbModel, "languages" | "markets">;
 
-/** Returns the schema that a reference leads to, and where its entries are. */
+/** Returns the schema that a reference points to, and the orb and module that contain it. */
 export function targetOf(
   field: FieldModel,
   orb: OrbModel,
@@ -36,19 +36,19 @@ const textIn = (value: unknown): string | undefined => {
   return undefined;
 };
 
-/** Returns the name of an entry: the value of the field that names it, or its id. */
+/** Returns the name of an entry: the value of its title field, or its id. */
 export function nameOf(item: EntryItem, schema: SchemaModel | undefined, orb: Names, wish: Wish): string {
   const field = schema === undefined ? undefined : titleField(schema);
   if (field !== undefined) {
     const { value } = shownValue(field, item.values[field.name], orb, wish);
     return typeof value === "string" && value !== "" ? value : item.id;
   }
-  // The schema belongs to another orb and is not loaded. Guess: the first text is the name.
+  // The schema belongs to another orb and is not loaded, so guess which field is the title.
   const named = Object.keys(item.values).find((name) => /^(title|name|headline|label|subject)$/i.test(name));
   return textIn(named === undefined ? undefined : item.values[named]) ?? textIn(item.values) ?? item.id;
 }
 
-/** Finds entries that a reference may lead to, by a part of their name. */
+/** Finds entries that a reference may point to, by part of their name. */
 export async function findTargets(
   { place, schema }: { place: EntryPlace; schema: SchemaModel | undefined },
   text: string,

@@ -1,12 +1,12 @@
 /**
- * The entries of a list of any length, read in pages by cursor. Keeps only the pages near the visible rows in memory,
- * and reads the others again by their cursors.
+ * The entries of a list of any length, read in pages by cursor. Keeps only the pages near the visible rows in memory.
+ * Reads evicted pages again when they become visible.
  */
 import { signal } from "@preact/signals";
 import type { EntryItem } from "../../../api/entries.ts";
 import type { Page } from "../../../api/orbs.ts";
 
-/** Entries of a page, and the most pages that are kept. */
+/** Entries per page, and maximum pages in memory. */
 export const PAGE = 100;
 const KEPT = 6;
 /** Read the next page when the visible rows are this close to the last known row. */
@@ -14,11 +14,11 @@ const AHEAD = 60;
 
 /** An entry with the values that the table shows. */
 export interface Row extends EntryItem {
-  /** Names of the entries that it refers to, by field. */
+  /** Names of the entries that this entry refers to, by field. */
   names?: Readonly<Record<string, string>>;
-  /** When another user's change was put in place, in milliseconds of `performance.now()`. */
+  /** Time in milliseconds (`performance.now()`) at which the row was updated with another user's change. */
   changedAt?: number;
-  /** Whether the entry is not in the list any more. It stays in its place until the list is read again. */
+  /** Whether the entry has left the list. The row stays until the list is read again. */
   gone?: boolean;
 }
 
@@ -27,9 +27,9 @@ export type ReadPage = (cursor: string | null, signal: AbortSignal) => Promise<P
 interface Part {
   /** Cursor of the page; null for the first one. */
   cursor: string | null;
-  /** Number of its entries when it was last read. */
+  /** Number of entries when the page was last read. */
   count: number;
-  /** Id of its last entry. If it changes, the cursors of the following pages are no longer valid. */
+  /** Id of the page's last entry. If it changes, the cursors of the following pages become invalid. */
   last: string | undefined;
   items: Row[] | undefined;
   /** Whether the entries must be read again. They stay visible until then. */
@@ -49,7 +49,7 @@ const part = (cursor: string | null): Part => ({
 export class Rows {
   /** Incremented on each change, so that components render again. */
   readonly version = signal(0);
-  /** Why the newest page could not be read. */
+  /** The error of the last page that could not be read. */
   error: unknown;
   /** The pages that are known so far. The last one may not have been read yet. */
   #parts: Part[] = [part(null)];
@@ -60,12 +60,12 @@ export class Rows {
     this.#read = read;
   }
 
-  /** Number of the entries that are known so far. */
+  /** Number of entries that are known so far. */
   get known(): number {
     return this.#parts.reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** Whether there are no entries beyond the known ones. */
+  /** Whether all entries of the list are known. */
   get ended(): boolean {
     return this.#parts.at(-1)?.last !== undefined;
   }
@@ -155,7 +155,7 @@ export class Rows {
   /** Marks all loaded pages as stale. They stay visible until they are read again. */
   refresh(): void {
     this.error = undefined;
-    // No table asks for the rows of an empty list, so begin again.
+    // The table asks for no rows if the list is empty, so discard all pages.
     if (this.known === 0) this.#parts = [part(null)];
     for (const one of this.#parts) {
       if (one.items !== undefined) one.stale = true;
@@ -163,7 +163,7 @@ export class Rows {
     this.#changed();
   }
 
-  /** Yields the entries in memory that are not being read again. */
+  /** Yields the entries in memory, except those of stale pages. */
   *current(): Generator<Row> {
     for (const { items, stale } of this.#parts) if (items !== undefined && !stale) yield* items;
   }
@@ -191,7 +191,7 @@ export class Rows {
     this.#changed();
   }
 
-  /** Returns a range of entries. Pages that it must read are not kept in memory. */
+  /** Returns a range of entries. Does not keep the pages that it reads. */
   async range(first: number, end: number, signal: AbortSignal): Promise<Row[]> {
     const found: Row[] = [];
     let start = 0;
@@ -227,7 +227,7 @@ export class Rows {
   }
 }
 
-/** Returns how many entries differ. Ignores entries that only moved across the end of the page. */
+/** Returns how many entries differ. Ignores entries that only moved to or from another page. */
 export function difference(before: readonly Row[], now: readonly Row[]): number {
   const old = new Map(before.map((item) => [item.id, item.revision]));
   const ids = new Set(now.map(({ id }) => id));

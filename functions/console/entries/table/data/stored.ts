@@ -2,7 +2,7 @@
 
 export interface SavedView {
   name: string;
-  /** The query of the address. */
+  /** The query part of the page's URL. */
   query: string;
 }
 
@@ -19,7 +19,7 @@ function write(name: string, value: unknown): void {
   try {
     localStorage.setItem(name, JSON.stringify(value));
   } catch {
-    // The browser blocks storage, or it is full. The address still holds the view.
+    // The storage is full or blocked. The URL still contains the view.
   }
 }
 
@@ -38,7 +38,10 @@ const isViews = (value: unknown): value is SavedView[] =>
       typeof view.query === "string",
   );
 
-/** @param table `shop/catalog/product` */
+/**
+ * Reads the columns that the user chose.
+ * @param table such as `shop/catalog/product`
+ */
 export const readColumns = (table: string): readonly string[] | undefined =>
   read(`console.columns/${table}`, isNames);
 

@@ -1,4 +1,4 @@
-/** Reads the entries of a view, and keeps them for when the user returns from an entry. */
+/** Loads the entries of a view. Keeps them until the user returns from the page of an entry. */
 import { useEffect, useMemo } from "preact/hooks";
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import { type FieldModel, type OrbModel, type SchemaModel, titleField } from "../../../model/orb.ts";
@@ -9,13 +9,13 @@ import { conditionsOf, type View } from "./view.ts";
 export interface Kept {
   key: string;
   rows: Rows;
-  /** Reads up to 100 entries with the values that the table shows, in any order. */
+  /** Reads up to 100 entries with the values that the table shows. Their order is undefined. */
   readOnes: (ids: readonly string[], signal: AbortSignal) => Promise<Row[]>;
-  /** Pixels that were scrolled. */
+  /** Scroll position in pixels. */
   top: number;
 }
 
-/** The list that was shown last. */
+/** The list that was last shown. */
 let kept: Kept | undefined;
 
 export interface RowsInput {
@@ -28,7 +28,7 @@ export interface RowsInput {
   drafts: boolean;
 }
 
-/** Returns the parameters that select and order the entries. */
+/** Returns the query parameters that select and sort the entries. */
 export function listQuery({ view, drafts }: Pick<RowsInput, "view" | "drafts">): URLSearchParams {
   const query = conditionsOf(view);
   if (!drafts) query.set("revision", "published");
@@ -39,7 +39,7 @@ interface Expanded extends EntryItem {
   expand?: Readonly<Record<string, EntryItem | null>>;
 }
 
-/** @returns the rows, and how to remember how far the user scrolled */
+/** @returns the rows, and a function that remembers the scroll position */
 export function useRows(input: RowsInput): Kept {
   const { place, schema, orb, view, columns } = input;
   const query = listQuery(input);

@@ -10,27 +10,27 @@ import { t } from "../../../texts/t.ts";
 export interface Filter {
   name: string;
   op: FilterOp;
-  /** The value as text, in the form of the query. */
+  /** The value in the text form of queries. */
   value: string;
 }
 
 export interface View {
   filters: readonly Filter[];
-  /** Whether entries must match only one of the filters. */
+  /** Whether entries need to match only one of the filters. */
   any: boolean;
-  /** Words that the entries contain. */
+  /** Words that an entry must contain. */
   search: string | undefined;
   status: Status | undefined;
-  /** Name of a column, with `-` in front for descending. */
+  /** Name of the column to sort by, with a leading `-` for descending order. */
   sort: string;
   /** Language and market of the shown values; undefined for the default. */
   locale: string | undefined;
   market: string | undefined;
-  /** Names of the columns; undefined for the remembered ones. */
+  /** Names of the columns; undefined for the stored or default ones. */
   columns: readonly string[] | undefined;
 }
 
-/** Newest first. Both directions are fast at any number of entries. */
+/** The default sort order. Sorting by creation is fast for any number of entries, in both directions. */
 export const NEWEST = "-createdAt";
 export const STATUSES: readonly Status[] = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"];
 const FILTER = /^filter\[([^[\]]+)\](?:\[([^[\]]+)\])?$/;
@@ -59,12 +59,15 @@ function addOrder(query: URLSearchParams, { search, status, sort }: View): void 
   if (sort !== NEWEST) query.set("sort", sort);
 }
 
-/** Returns whether the list shows the newest entries first. Without an order of its own, a search ranks by matches. */
+/**
+ * Returns whether the list begins with the newest entries. A search without a sort order begins with the best matches
+ * instead.
+ */
 export const isNewestFirst = ({ sort, search }: View): boolean => sort === NEWEST && search === undefined;
 
 const isAny = ({ any, filters }: View): boolean => any && filters.length > 1;
 
-/** Returns the filters as the client takes them. */
+/** Returns the filters in the form that the client library expects. */
 export function filterOf(view: View): Readonly<Record<string, unknown>> {
   if (isAny(view)) return { or: view.filters.map(({ name, op, value }) => ({ [name]: { [op]: value } })) };
   const filter: Record<string, Record<string, string>> = {};
@@ -72,7 +75,7 @@ export function filterOf(view: View): Readonly<Record<string, unknown>> {
   return filter;
 }
 
-/** Returns the query of the page's address. Brackets and commas stay readable. */
+/** Returns the query part of the page's URL. Does not escape brackets and commas, so that it stays readable. */
 export function writeView(view: View): string {
   const query = new URLSearchParams();
   for (const { name, op, value } of view.filters) query.append(`filter[${name}][${op}]`, value);
@@ -86,18 +89,18 @@ export function writeView(view: View): string {
   return query.toString().replaceAll("%5B", "[").replaceAll("%5D", "]").replaceAll("%2C", ",");
 }
 
-/** Returns the parameters that select and order the entries, for the API. */
+/** Returns the API parameters that select and sort the entries. */
 export function conditionsOf(view: View): URLSearchParams {
   const query = new URLSearchParams();
   for (const [at, { name, op, value }] of view.filters.entries())
     query.append(`filter${isAny(view) ? `[or][${at}]` : ""}[${name}][${op}]`, value);
   addOrder(query, view);
-  // Without an order of its own, a search begins with the best matches.
+  // A search without a sort order begins with the best matches.
   if (view.search === undefined) query.set("sort", view.sort);
   return query;
 }
 
-/** Returns the parameters for the runtime API, which lists entries of every state and in one language. */
+/** Returns the parameters for the runtime API. It returns values in one language, and cannot filter by state. */
 export function runtimeConditionsOf(view: View): URLSearchParams {
   const query = conditionsOf({ ...view, status: undefined });
   for (const name of ["locale", "market"] as const) {
@@ -107,7 +110,7 @@ export function runtimeConditionsOf(view: View): URLSearchParams {
   return query;
 }
 
-/** Properties that every entry has, as fields with the same columns and filters. */
+/** Describes a property that every entry has as a field, so that it can be a column and have filters. */
 const property = (name: keyof EntryItem & string, type: FieldModel["type"], label: string): FieldModel => ({
   name,
   type,
@@ -122,11 +125,11 @@ export const PROPERTIES: readonly FieldModel[] = [
 ];
 const isProperty = ({ name }: FieldModel) => PROPERTIES.some((one) => one.name === name);
 
-/** Returns the fields and properties that lists can be filtered by. */
+/** Returns the fields and properties that filters can use. */
 export const filterable = ({ fields }: SchemaModel): readonly FieldModel[] =>
   [...fields, ...PROPERTIES].filter((field) => opsOf(field).length > 0);
 
-/** Returns the operators that the platform takes for a field. */
+/** Returns the filter operators that the platform accepts for a field. */
 export function opsOf(field: FieldModel): readonly FilterOp[] {
   if (field.sensitive === true) return [];
   if (field.name === "id") return ["eq", "in"];
@@ -156,7 +159,7 @@ export function defaultColumns(schema: SchemaModel): string[] {
   const short = schema.fields.filter(
     (field) => field !== title && field.type !== "text" && field.type !== "json" && field.sensitive !== true,
   );
-  // Long texts and masked values say little in a row, so they show only if there is nothing else.
+  // Show long texts and masked values only if there are no other fields.
   const named = [...(title === undefined ? [] : [title]), ...short];
   const [first, ...others] = (named.length > 0 ? named : schema.fields)
     .slice(0, SHOWN)
@@ -195,14 +198,14 @@ export function opLabel(op: FilterOp, temporal: boolean): string {
   return t(words[op]);
 }
 
-/** Splits the values of the operator `in`: with commas, or a JSON array if a value contains a comma. */
+/** Splits the value of the operator `in`. It is separated by commas, or a JSON array if an item contains a comma. */
 export function splitValues(text: string): string[] {
   if (text.startsWith("["))
     try {
       const list: unknown = JSON.parse(text);
       if (Array.isArray(list)) return list.map(String);
     } catch {
-      // A plain value that begins with a bracket.
+      // The text is not JSON, so it is a plain value that begins with a bracket.
     }
   return text.split(",").filter((value) => value !== "");
 }
@@ -216,10 +219,10 @@ type Members = Readonly<Record<string, unknown>>;
 const isMap = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A value as the table shows it. */
+/** A value in the form that the table shows. */
 export interface Shown {
   value: unknown;
-  /** The fallback language, if the chosen one has no value. */
+  /** The language of the value, if the chosen language has none. */
   from?: string;
 }
 
@@ -244,6 +247,6 @@ export function shownValue(
   return { value: text ?? null, ...(missing ? { from } : {}) };
 }
 
-/** Returns the value of a column: of a field, or of a property. */
+/** Returns the value of a column, which is a field or a property. */
 export const storedValue = (item: EntryItem, field: FieldModel): unknown =>
   isProperty(field) ? item[field.name as keyof EntryItem] : item.values[field.name];

@@ -1,4 +1,4 @@
-/** The filters of the table: a search by name, and conditions on fields. */
+/** The filters of the table: a search box, and conditions on fields. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { labelOf, type SchemaModel, titleField } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
@@ -20,7 +20,10 @@ import { TargetName } from "./reference-pick.tsx";
 /** Debounce of the search in milliseconds. */
 const PAUSE = 250;
 
-/** Searches while the user types: for words in the fields that have them indexed, else in the field that names entries. */
+/**
+ * Searches while the user types. Searches in all fields with a search index. If there are none, searches in the title
+ * field.
+ */
 export function Search({
   schema,
   view,

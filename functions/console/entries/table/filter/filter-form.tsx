@@ -1,4 +1,4 @@
-/** Chooses a condition: a field, an operator and a value. */
+/** Lets the user choose a condition: a field, an operator and a value. */
 import { useId, useState } from "preact/hooks";
 import { kindOf } from "../../../fields/index.ts";
 import type { FilterOp } from "../../../fields/kind.ts";
@@ -13,11 +13,11 @@ export interface FilterContext {
   schema: SchemaModel;
   orb: OrbModel;
   managed: boolean;
-  /** Visible values of a field, for autocompletion. */
+  /** Values of a field in the visible rows, for autocompletion. */
   knownValues: (field: FieldModel) => readonly string[];
 }
 
-/** The form shows the API's `null` operator as two: has no value, and has a value. */
+/** An operator in the form. The API's operator `null` appears as two choices: the field has a value, or has none. */
 type Choice = FilterOp | "filled";
 
 function ValueInput({
@@ -94,7 +94,6 @@ function ValueInput({
   );
 }
 
-/** Chooses a field, an operator and a value. */
 export function FilterForm({
   context,
   filter,

@@ -1,4 +1,4 @@
-/** Chooses the entries of a filter on a reference: by a part of their name. */
+/** Lets the user choose the entries for a filter on a reference field, by part of their name. */
 import { useEffect, useState } from "preact/hooks";
 import { type EntryItem, listEntries } from "../../../api/entries.ts";
 import type { FieldModel, OrbModel } from "../../../model/orb.ts";
@@ -18,7 +18,7 @@ interface Reference {
   managed: boolean;
 }
 
-/** Shows the names of entries by their ids, and the ids until the names are known. */
+/** Shows the names of entries. Shows their ids until the names are loaded. */
 export function TargetName({ field, orb, managed, ids }: Reference & { ids: readonly string[] }) {
   const target = targetOf(field, orb, managed);
   const key = `table/names/${field.ref}/${ids.join()}`;
