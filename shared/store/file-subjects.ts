@@ -1,4 +1,7 @@
-/** Names of files: their records in the stream of their orb, and their content in an object store of the broker. */
+/**
+ * Names in the broker that belong to files: the subjects of records in the orb's stream, and the object store with the
+ * content.
+ */
 import { token } from "./subjects.ts";
 
 const PREFIX = "OBJ_files_";
@@ -26,17 +29,17 @@ function encodedName(name: string): string {
 const inOrb = (orb: string, space: string) => `${token(orb, "orb")}.${space}`;
 
 export const fileSubjects = {
-  /** The record of a file: what it is, who uploaded it, which entries have it. */
+  /** The record of a file: its properties, who uploaded it, and which entries refer to it. */
   record: (orb: string, id: string) => `${inOrb(orb, "_file")}.${token(id, "file")}`,
-  /** Says that a file has this content. */
+  /** Written for each file that has the content with this hash. */
   content: (orb: string, sha256: string, id: string) =>
     `${inOrb(orb, "_blob")}.${token(sha256, "file")}.${token(id, "file")}`,
   contentOf: (orb: string, sha256: string) => `${inOrb(orb, "_blob")}.${token(sha256, "file")}.*`,
-  /** Says that a revision of the entry has the file. */
+  /** Written if a revision of the entry refers to the file. */
   use: (orb: string, entry: string, id: string) =>
     `${inOrb(orb, "_has")}.${token(entry, "entry")}.${token(id, "file")}`,
   usesBy: (orb: string, entry: string) => `${inOrb(orb, "_has")}.${token(entry, "entry")}.*`,
-  /** Asks the sweep to look at content later. */
+  /** A check: tells the sweep that the content of an upload may have to be removed later. */
   check: (orb: string, id: string) => `${inOrb(orb, "_sweep")}.${token(id, "file")}`,
   checks: (orb: string) => `${inOrb(orb, "_sweep")}.*`,
   chunks: (orb: string, nuid: string) => `$O.${fileBucket(orb)}.C.${token(nuid, "file")}`,

@@ -24,8 +24,8 @@ export interface Source {
 }
 
 /**
- * Maximum number of values per response and stream that are recorded to check whether a cached response is still
- * current. Checking more values would be slower than building the response again.
+ * Maximum number of recorded values per response and stream. To decide whether a cached response is still current, all
+ * recorded values are checked. With more values, that would be slower than building the response again.
  */
 const MOST = 512;
 

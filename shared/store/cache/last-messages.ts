@@ -96,8 +96,8 @@ export class LastMessages {
   }
 
   /**
-   * Caches a message. Does not cache a message with a TTL, because the change feed does not report when it expires.
-   * Exception: messages that contain their own expiry time.
+   * Caches a message. Does not cache messages with a TTL, because the change feed does not report their expiry. The
+   * exception is messages that contain their own expiry time.
    */
   #put(subject: string, message: Message | null, feed: Feed): void {
     if (message !== null && isExpiring(message) && !SELF_EXPIRING.includes(feed.stream))

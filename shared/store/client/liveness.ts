@@ -5,7 +5,7 @@
 
 /**
  * Counts the frames received from one server, and stores until when to avoid this server. All requests of a Worker
- * share these objects. So they must contain only plain numbers.
+ * share these objects, so they must contain only numbers.
  */
 export interface Liveness {
   heard: number;

@@ -21,7 +21,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Cache of encoded headers, because most messages have the same headers as earlier ones. */
 const blocks = new BoundedMap<string, Uint8Array>(256);
 
-/** Returns whether headers are likely to repeat and contain no secrets. */
+/** Returns whether other messages are likely to have the same headers, and the headers contain no secrets. */
 function comesAgain(values: Record<string, string>): boolean {
   const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
   return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;

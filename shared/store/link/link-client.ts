@@ -18,7 +18,10 @@ export interface LinkStub {
 /** Milliseconds until an RPC times out. Must be longer than every timeout inside the Durable Object. */
 const PATIENCE_MS = 15_000;
 
-/** Returns a store that calls the Durable Object `far`. Subscriptions use a direct connection to the broker instead. */
+/**
+ * Returns a store that calls the methods of the Durable Object `far`. For subscriptions, it connects to the broker
+ * directly.
+ */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {
   let session: LinkSession | undefined;
   let own: Store | undefined;

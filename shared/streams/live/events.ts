@@ -11,7 +11,10 @@ function sent(name: string, data: unknown, id: string | undefined): Uint8Array {
   return encoder.encode(`event: ${name}\ndata:${JSON.stringify(data)}\n${line}\n`);
 }
 
-/** @param id undefined in a snapshot, because a client cannot resume within one */
+/**
+ * Returns the server-sent event for a change of a list.
+ * @param id undefined in a snapshot, because a client cannot resume in the middle of one
+ */
 export function listEvent(event: ListEvent, id: string | undefined): Uint8Array {
   return event.type === "upsert" ? sent("upsert", event.entry, id) : sent("leave", { id: event.id }, id);
 }
@@ -27,5 +30,8 @@ export const endEvent = (reason: EndReason) => sent("end", { reason }, "");
 /** Updates the client's position without an event, and keeps an idle connection open. */
 export const positionLine = (id: string) => encoder.encode(`: heartbeat\nid:${id}\n\n`);
 
-/** @param ms milliseconds after which an EventSource reconnects */
+/**
+ * Returns the line that sets the reconnection time.
+ * @param ms milliseconds after which an EventSource reconnects
+ */
 export const retryLine = (ms: number) => encoder.encode(`retry:${Math.round(ms)}\n\n`);

@@ -18,7 +18,8 @@ export interface ChangeStep extends Step {
 
 const LIMIT: PageLimit = { messages: 500, bytes: 2_000_000 };
 /**
- * Pages are shared for this many milliseconds. After an interruption, many clients resume from the same few positions.
+ * Followers share a page of changes for this many milliseconds. After an interruption, many clients resume from almost
+ * the same position.
  */
 const SHARED_MS = 1_000;
 const SHARED_PAGES = 64;
@@ -40,7 +41,7 @@ export class ChangeFeed {
     this.#filter = changesFilter(orb, home);
   }
 
-  /** Returns the object that delivers new changes. The listener must be released. */
+  /** Returns the object that delivers new changes to the listener. The caller must release it. */
   tail(listener: Listener<ChangeStep>): Promise<Tail<ChangeStep>> {
     return this.#hub.tailOf("changes", this.stream, this.#filter, listener, (messages, between) =>
       this.#step(messages, between),
@@ -80,7 +81,7 @@ export class ChangeFeed {
     const { store } = this.#hub.source;
     const [orb, home, replicated] = [this.#orb, this.#home, this.#replicated];
     const options = { orb, home, from: between.from, replicated };
-    // Read the definition after the messages: an older one might allow what a newer one forbids.
+    // Read the definition after the messages. An older definition could allow something that the current one forbids.
     const [changes, live] = await Promise.all([
       changesIn(store, messages, options),
       liveOrb({ store }, orb, "cached"),

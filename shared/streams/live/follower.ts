@@ -5,7 +5,7 @@ import type { ReaderEnd, Sink } from "../read/reader.ts";
 import { type EndReason, endEvent, listEvent, positionLine, RESET, readyEvent, retryLine } from "./events.ts";
 import type { ListFollower, ListSnapshot, ListStep, LiveList, Piece } from "./live-list.ts";
 
-/** Where a follower begins: with a snapshot, or after a position. */
+/** Where a follower starts: with a snapshot, or after a position in the stream. */
 export type Beginning = { snapshot: ListSnapshot } | { after: number };
 
 export interface FollowerOptions {
@@ -15,14 +15,14 @@ export interface FollowerOptions {
   beginning: Beginning;
   /** Time at which the client's token expires, in milliseconds since the epoch. */
   expiresAt: number;
-  /** Returns whether the caller has the same rights as when it began. */
+  /** Returns whether the caller still has the rights with which the response started. */
   stillAllowed: () => Promise<boolean>;
-  /** Called when the snapshot was sent. */
+  /** Called after the snapshot was sent. */
   begun: () => void;
   ended: (reason: ReaderEnd) => void;
 }
 
-/** Milliseconds between two checks whether the caller's session still exists. */
+/** Milliseconds between two checks that the caller's session still exists. */
 const ACCESS_MS = 3_000;
 /** Milliseconds after which an EventSource reconnects. Chosen at random, so that not all clients come at once. */
 const RETRY_MS = { from: 500, to: 1_500 };
@@ -35,8 +35,8 @@ export class Follower implements ListFollower, TimerListener {
   /** The snapshot may already contain changes up to this sequence. */
   #snapshotLast: number;
   /**
-   * Revisions that the client got in the snapshot. Changes that the snapshot may already contain are compared with
-   * them, so that the client gets none twice. Undefined afterwards.
+   * For each entry of the snapshot, the revision that the client got. Used to skip changes that the snapshot already
+   * contained. Undefined once no such change can follow.
    */
   #told: Map<string, number> | undefined;
   #ended = false;
@@ -179,7 +179,10 @@ export class Follower implements ListFollower, TimerListener {
     if (!allowed) this.#endBecause("access_changed");
   }
 
-  /** Old positions expire, so a client of a quiet list gets new ones. */
+  /**
+   * Sends the current position. Without this, the client of a list that rarely changes would keep a position until it
+   * expires.
+   */
   async #tellPosition(): Promise<void> {
     const { list, hub, sink } = this.#o;
     const at = this.#position;

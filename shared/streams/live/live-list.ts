@@ -1,6 +1,6 @@
 /**
- * One list that clients follow. All followers with the same filter, order, language and rights share it, so each event
- * is decided and encoded only once.
+ * A list that clients follow. All followers with the same filter, sort order, language and rights share it. So each
+ * event is computed and encoded only once.
  */
 import type { Deps } from "../../deps.ts";
 import { eventOf, type ListView } from "../../entry/live/judge.ts";
@@ -18,7 +18,7 @@ import { definitionKey } from "./rights.ts";
 export interface Piece {
   seq: number;
   id: string;
-  /** The revision that is shown; undefined if the entry leaves the list. */
+  /** The revision that the event shows; undefined if the entry leaves the list. */
   revision: number | undefined;
   bytes: Uint8Array;
 }
@@ -31,14 +31,14 @@ export interface ListStep {
   pieces: readonly Piece[];
   /** Entries whose history was erased, with the sequence of the message that says so. */
   lost: readonly { seq: number; id: string }[];
-  /** Set if the followers must begin again, because the definition changed. */
+  /** Set if the followers must start again, because the definition changed. */
   end: EndReason | undefined;
 }
 
 export interface ListSnapshot {
-  /** Changes after this sequence must be read. They may already be part of the snapshot. */
+  /** Followers must read the changes after this sequence. The snapshot may already contain some of them. */
   from: number;
-  /** Last sequence of the stream when the snapshot was begun. */
+  /** Last sequence of the stream when reading the snapshot began. */
   last: number;
   /** The revision of each entry in the snapshot. */
   revisions: ReadonlyMap<string, number>;
@@ -57,15 +57,15 @@ export interface LiveListOptions {
   view: ListView;
   feed: ChangeFeed;
   signer: PositionSigner;
-  /** Called when the list has no followers any more. */
+  /** Called when the last follower has left. */
   unused: () => void;
 }
 
-/** A snapshot is shared by followers that begin within this many milliseconds. */
+/** Followers that start within this many milliseconds share a snapshot. */
 const SHARED_MS = 1_000;
 /** A cache or a replica may lag behind the leader for this many milliseconds. */
 const LAG_MS = 10_000;
-/** Bytes that are sent at once. A slow client then keeps only this much of a snapshot in memory. */
+/** Size in bytes of the pieces in which a snapshot is encoded. A slow client then keeps only one piece in memory. */
 const PIECE_BYTES = 64_000;
 
 export class LiveList implements Listener<ChangeStep> {
@@ -78,7 +78,7 @@ export class LiveList implements Listener<ChangeStep> {
   readonly #steps = new WeakMap<ChangeStep, Promise<ListStep>>();
   #snapshot: { at: number; read: Promise<ListSnapshot> } | undefined;
   #tail: Promise<Tail<ChangeStep>> | undefined;
-  /** Everything up to this sequence was delivered to the attached followers. */
+  /** The attached followers have received everything up to this sequence. */
   #position = 0;
   #delivering = Promise.resolve();
 
@@ -89,7 +89,7 @@ export class LiveList implements Listener<ChangeStep> {
     this.signer = options.signer;
   }
 
-  /** Adds a follower, which must be released. Resolves when no further change can be missed. */
+  /** Adds a follower, which the caller must release. Once this resolves, the follower misses no further change. */
   async hold(follower: ListFollower): Promise<void> {
     this.#followers.add(follower);
     this.#tail ??= this.#listen();
@@ -226,7 +226,7 @@ export class LiveList implements Listener<ChangeStep> {
     return { from, last: state.last, revisions, pieces };
   }
 
-  /** Returns the sequence of a message that was stored before a time. */
+  /** Returns the sequence of a message that was stored before the given time. */
   async #before(last: number, time: number): Promise<number> {
     for (let back = 16; back < last; back *= 4) {
       const message = await this.#o.deps.store.nextMessage(this.feed.stream, ">", last - back);

@@ -1,11 +1,13 @@
 /**
- * Ids of the events of a live list. An id contains the position up to which the client knows the list. The id is signed
- * together with the filter and the caller's rights. If the client changes the id or the filter, or if its rights have
- * changed, the client gets a new snapshot instead of the changes since that position.
+ * Ids of the events of a live list. With the id of the last event it received, a client can resume later. The id
+ * contains a position in the stream, and a signature over the position, the filter and the caller's rights. If the id,
+ * the filter or the rights have changed, the client gets a new snapshot instead.
  */
 import { base64url } from "jose";
 
-/** How long after an event its client can resume from it, in milliseconds: an hour less than tombstones are kept. */
+/**
+ * A client can resume from an event that is at most this many milliseconds old: one hour less than tombstones are kept.
+ */
 const RESUMABLE_MS = 23 * 3_600_000;
 const MAC_CHARACTERS = 22;
 const ID = /^(\d{1,15})-([0-9a-z]{1,10})-([A-Za-z0-9_-]{22})$/;
@@ -32,7 +34,7 @@ export class PositionSigner {
     return `${seq}-${time}-${await this.#mac(seq, time)}`;
   }
 
-  /** Returns the sequence in an id, or undefined if the client must begin again. */
+  /** Returns the sequence in an id. Returns undefined if the client cannot resume and needs a snapshot. */
   async seqIn(id: string, now: number): Promise<number | undefined> {
     const [, seq = "", time = "", mac = ""] = ID.exec(id) ?? [];
     if (seq === "" || mac !== (await this.#mac(Number(seq), time))) return undefined;

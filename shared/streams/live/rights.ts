@@ -1,4 +1,4 @@
-/** Identifies what a live list depends on besides its entries: the definition and the caller's rights. */
+/** Identifies the conditions under which clients can share a live list: the definition and the caller's rights. */
 import { accountOf } from "../../access/actor.ts";
 import { may, principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -9,7 +9,7 @@ import { sha256 } from "../../kernel/ids.ts";
 
 const keys = new WeakMap<CompiledSchema, Promise<string>>();
 
-/** Returns a text that changes with everything in the definition that a list of the schema depends on. */
+/** Returns a text that changes whenever a change of the definition may affect a list of the schema. */
 export function definitionKey({ compiled }: OrbContext, { home }: CompiledSchema): Promise<string> {
   const schema = compiled.byHome.get(homeKey(home));
   if (schema === undefined) return Promise.resolve("");
@@ -21,7 +21,7 @@ export function definitionKey({ compiled }: OrbContext, { home }: CompiledSchema
   return made;
 }
 
-/** Returns a text that is equal for callers who see the same entries and values in a list. */
+/** Returns a text that is the same for all callers who see the same entries and values in a list. */
 export function rightsKey({ orb, schema, actor, latest }: ListView): string {
   const caller = principalIn(actor, orb.orb, orb.compiled);
   const everybody = may(caller, "read", { access: schema.access, own: false });

@@ -1,4 +1,4 @@
-/** Answers requests for live lists. The caller must already be authenticated, and the host sends the answer. */
+/** Responds to requests for live lists. The caller must already be authenticated. */
 import { type Actor, type ActorToken, credentialOf } from "../../access/actor.ts";
 import { accountWith } from "../../access/authenticate.ts";
 import { PLATFORM_REALM } from "../../access/authorize.ts";
@@ -17,7 +17,7 @@ import { LiveList } from "./live-list.ts";
 import { PositionSigner } from "./position.ts";
 import { definitionKey, rightsKey } from "./rights.ts";
 
-/** Parameters of lists that a live list cannot have. */
+/** Query parameters of ordinary lists that live lists do not support. */
 const PAGING = ["limit", "cursor", "count", "expand", "explain", "group"] as const;
 
 export interface LiveRequest {
@@ -26,7 +26,7 @@ export interface LiveRequest {
   lastEventId: string | undefined;
 }
 
-/** All live lists of a host, and what they share. */
+/** All live lists that a host serves. */
 export class LiveLists {
   readonly hub: Hub;
   readonly #feeds = new Map<string, ChangeFeed>();
@@ -36,7 +36,7 @@ export class LiveLists {
     this.hub = hub;
   }
 
-  /** Number of different lists that clients follow. */
+  /** Number of different lists that clients currently follow. */
   get size(): number {
     return this.#lists.size;
   }
@@ -88,7 +88,7 @@ export class LiveLists {
   }
 }
 
-/** Returns the parameters that decide what the list contains, in a fixed order. */
+/** Returns the query parameters that determine the content of the list, in a fixed order. */
 function queryOf(params: URLSearchParams): [string, string][] {
   const own = ["live", "realm", "ticket"];
   return [...params].filter(([name]) => !own.includes(name)).sort((a, b) => (a.join() < b.join() ? -1 : 1));
@@ -112,7 +112,7 @@ function notFollowed(): AppError {
   return invalidParameters([{ path: "/filter", code: "not_live", message }]);
 }
 
-/** Returns a function that checks whether the caller still has the same rights as at the beginning. */
+/** Returns a function that checks whether the caller still has the rights with which the response started. */
 function stillAllowed(deps: Deps, actor: Actor): () => Promise<boolean> {
   if (actor.kind !== "platform" && actor.kind !== "orb") return async () => true;
   const realm = actor.kind === "platform" ? PLATFORM_REALM : actor.realm;
@@ -138,7 +138,7 @@ const HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** Returns where a client begins: after its last event, or with a snapshot. */
+/** Returns where a client starts: after the last event that it received, or with a snapshot. */
 async function beginningOf(
   list: LiveList,
   hub: Hub,
@@ -150,7 +150,7 @@ async function beginningOf(
 }
 
 /**
- * Answers with the events of a list.
+ * Sends the events of a list.
  * @throws AppError malformed if the list cannot be followed; invalid `live_too_large`; too_many, unavailable
  */
 export async function serveLiveList(

@@ -98,7 +98,11 @@ export function filterFor(mapping: MappingInput, userId: string): string {
     .join(".");
 }
 
-/** Only the stream of an orb is projected to what anonymous readers may see, and only a user has an id. */
+/**
+ * Returns what is wrong with a mapping for anonymous readers. Such a mapping must use the stream of an orb, because
+ * only that stream can be limited to public data. Its filter cannot contain `{userID}`, because anonymous readers have
+ * no id.
+ */
 function readFaults({ read: readers, stream, subjectFilter }: MappingInput): Fault[] {
   if (readers !== "public" || (orbOf(stream) !== undefined && !subjectFilter.includes(USER_ID))) return [];
   const message = `must be user. Only an orb's own stream, with a filter without ${USER_ID}, can be public.`;

@@ -35,7 +35,7 @@ export interface Figures {
   lag: Histogram;
 }
 
-/** The parts of a tail that do not depend on what it delivers. */
+/** The part of a tail's interface that is the same for all kinds of tails. */
 type AnyTail = Pick<Tail, "stream" | "pollAt" | "idleSince" | "wake" | "poll" | "end" | "close">;
 
 export interface HubOptions {
@@ -152,8 +152,9 @@ export class Hub {
   }
 
   /**
-   * Returns the object that delivers what `make` returns for new messages of a filter. The reader must release it.
-   * @param kind tells apart tails of one filter that deliver different things
+   * Returns the tail of a filter: the object that passes new messages to `make` and delivers the results. The reader
+   * must release it.
+   * @param kind distinguishes tails of the same filter that deliver different results
    */
   async tailOf<S extends Step>(
     kind: string,

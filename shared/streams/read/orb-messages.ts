@@ -16,7 +16,7 @@ export interface Projected {
    * that.
    */
   until: number | undefined;
-  /** Sequence of the first message that is left for the next page; undefined if none is. */
+  /** Sequence of the first message that is left for the next page; undefined if no message is left. */
   rest: number | undefined;
 }
 

@@ -87,7 +87,10 @@ export class Source {
     return stateOf(info, served?.revision);
   }
 
-  /** @param live true for readers of new messages, which go before readers of stored ones */
+  /**
+   * Reads a page of messages.
+   * @param live true for readers of new messages, which take precedence over readers of stored ones
+   */
   async scan(stream: string, filter: string, position: number, limit: PageLimit, live = true): Promise<Page> {
     const done = await this.#reading.take("", limit.bytes, live);
     try {
@@ -101,7 +104,10 @@ export class Source {
     }
   }
 
-  /** @param live true for readers of new messages, which go before readers of stored ones */
+  /**
+   * Returns what clients may read of the messages.
+   * @param live true for readers of new messages, which take precedence over readers of stored ones
+   */
   async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {
     const orb = orbOf(stream);
     if (orb === undefined || messages.length === 0)
