@@ -56,30 +56,37 @@ export interface IndexScan {
   home?: Home;
   literal?: boolean;
   first: number;
+  /** Only entries after this sequence. Backward scans ignore it. */
+  after?: number;
 }
 
-/** Reads several indexes. Stops early, not `complete`, if they have more than `most` messages together. */
+/**
+ * Reads several indexes. Stops early, not `complete`, if they have more than `most` messages together. `reached` is the
+ * highest sequence that was read.
+ */
 export async function readPlaces(
   store: Store,
   scans: readonly IndexScan[],
   most: number,
-): Promise<{ places: IndexEntry[]; complete: boolean }> {
+): Promise<{ places: IndexEntry[]; complete: boolean; reached: number }> {
   const places: IndexEntry[] = [];
   let count = 0;
+  let reached = 0;
   const one = async (indexScan: IndexScan): Promise<void> => {
-    for (let fromSeq = 1; count <= most; ) {
-      const { orb, filter, first } = indexScan;
+    const { orb, filter, first, after = 0 } = indexScan;
+    for (let fromSeq = after + 1; count <= most; ) {
       const page = await readPage(store, orb, filter, { fromSeq, limit: first });
       places.push(...placesOf(page.messages, indexScan));
       count += page.messages.length;
       const last = page.messages.at(-1);
+      reached = Math.max(reached, last?.seq ?? 0);
       if (page.pending === 0 || last === undefined) return;
       if (count + page.pending > most) count = most + 1;
       fromSeq = last.seq + 1;
     }
   };
   await Promise.all(scans.map(one));
-  return { places, complete: count <= most };
+  return { places, complete: count <= most, reached };
 }
 
 export interface IndexWindow {

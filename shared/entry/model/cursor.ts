@@ -11,6 +11,9 @@ const seq = z.int().min(0);
 const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
+/** At least the maximum entries of a page. */
+const MOST_NAMES = 200;
+
 const positions = z.strictObject({
   /** Method by which the first page was read. Later pages must use the same one. */
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
@@ -22,6 +25,17 @@ const positions = z.strictObject({
   density,
   id: z.string(),
   keys: z.array(key),
+  /** Only while the entries of a sorted page are being read. */
+  best: z
+    .strictObject({
+      /** The first entries in the sort order, among the entries that the requests have read. */
+      names: z.array(z.string()).max(MOST_NAMES),
+      /** The last entry of the page before. */
+      from: z.strictObject({ keys: z.array(key), id: z.string() }).optional(),
+      /** The first entry after the page. */
+      bound: z.strictObject({ keys: z.array(key), id: z.string() }).optional(),
+    })
+    .optional(),
 });
 
 export type Position = z.infer<typeof positions>;

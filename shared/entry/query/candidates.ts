@@ -1,7 +1,6 @@
 /** Query planner: decides which entries to read for a query. Uses an index if possible. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
-import { AppError } from "../../kernel/errors.ts";
 import { REQUEST_ENTRIES, SMALL_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type IndexEntry, readPlaces } from "../index/scan.ts";
@@ -62,17 +61,6 @@ export interface ValueIndex {
   filter: string;
   late: string;
   home: Home;
-}
-
-/** Error 422: sorting would read too many entries. Its message says which filters would help. */
-export function tooBroad(schema: CompiledSchema | undefined): AppError {
-  const indexed = ["id", ...(schema?.indexed.map((field) => field.name) ?? [])];
-  return new AppError(
-    "invalid",
-    "too_broad",
-    `Sorting this list would read more than ${READ_LIMIT} entries. Sort by createdAt, or add an equality filter on an indexed field (${indexed.join(", ")}).`,
-    { data: { limit: READ_LIMIT, indexed } },
-  );
 }
 
 function placeOf(schema: CompiledSchema, id: string, seq: number): IndexEntry {

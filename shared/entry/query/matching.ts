@@ -3,6 +3,7 @@ import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { inBatches } from "../index/batches.ts";
 import { type IndexEntry, readPlaces } from "../index/scan.ts";
+import type { Position } from "../model/cursor.ts";
 import type { Choice } from "../model/localize.ts";
 import { candidatesOf } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
@@ -89,48 +90,78 @@ export async function readMatching<T>(
 
 /**
  * Reads many entries in batches, and keeps only the current batches in memory.
- * @returns false if the read budget was used up before all entries were read
+ * @returns the number of entries at the start that were all read. With less budget, `each` may get some after them too.
  */
 export async function readAll<T>(
   list: Collection<T>,
   query: ListQuery,
   places: readonly IndexEntry[],
   each: (found: readonly Match<T>[]) => void,
-): Promise<boolean> {
+): Promise<number> {
   const { budget } = list;
-  let read = 0;
+  let done = 0;
   const readPart = async (part: readonly IndexEntry[]) => {
+    let read = 0;
     for await (const { found, read: some } of matchingParts(list, query, part)) {
       each(found);
       read += some;
-      if (budget.over) return;
+      if (budget.over) break;
     }
+    return read;
   };
   // Read two batches at the same time. This keeps the broker busy and still limits the memory.
-  for (let i = 0; i < places.length && !budget.over; i += 2 * CHUNK) {
+  for (let i = 0; i < places.length && (i === 0 || !budget.over); i += 2 * CHUNK) {
     const parts = [places.slice(i, i + CHUNK), places.slice(i + CHUNK, i + 2 * CHUNK)];
-    await Promise.all(parts.map(readPart));
+    const [first = 0, second = 0] = await Promise.all(parts.map(readPart));
+    done += first < (parts[0]?.length ?? 0) ? first : first + second;
   }
-  return read === places.length;
+  return done;
 }
 
-interface Wanted {
+/** The entries that a query may match, in the order in which they are read. */
+export interface Wanted {
+  /** `set`: found by an index, in order of their ids; `index`: all entries, in order of creation. */
+  kind: "set" | "index";
   places: readonly IndexEntry[];
   complete: boolean;
+  /** If not complete: sequence of the last message of the index that was read. */
+  reached: number;
 }
 
-async function placesFor<T>(deps: Deps, list: Collection<T>, query: ListQuery): Promise<Wanted> {
-  const { orb, index, schema, tally } = list;
-  const most = list.budget.entries;
-  if (list.places !== undefined) return { places: list.places, complete: true };
-  const plan =
-    schema === undefined
-      ? undefined
-      : await candidatesOf(deps, schema, query.planned ?? query.conditions, { most, context: list.context });
-  if (plan !== undefined) tally.by = plan.by;
-  if (plan?.kind === "set") return { places: plan.places, complete: true };
-  const { places, complete } = await readPlaces(deps.store, [{ orb, filter: index, first: most + 1 }], most);
-  return { places: places.slice(0, most), complete };
+/** A later request may find at most this many times the candidates of the first one. */
+const GROWTH = 4;
+
+/**
+ * Returns the entries to read for a query, as many as the budget allows.
+ * @param options.from where an earlier request stopped. If another index is used now, all entries are read again.
+ * @param options.places the entries that an index has found already
+ */
+export async function placesFor<T>(
+  deps: Deps,
+  list: Collection<T>,
+  query: ListQuery,
+  { from, places: known }: { from?: Position | undefined; places?: readonly IndexEntry[] | undefined } = {},
+): Promise<Wanted> {
+  const { orb, index, schema, tally, context, budget } = list;
+  const ofSet = (found: readonly IndexEntry[]): Wanted => {
+    const places = from?.kind === "set" ? found.filter(({ id }) => id > from.id) : found;
+    return { kind: "set", places, complete: true, reached: 0 };
+  };
+  if (known !== undefined) return ofSet(known);
+  const most = budget.entries;
+  if (list.places !== undefined) return { kind: "index", places: list.places, complete: true, reached: 0 };
+  if (schema !== undefined && from?.kind !== "index") {
+    const limits = { most: from === undefined ? most : GROWTH * most, context };
+    const plan = await candidatesOf(deps, schema, query.planned ?? query.conditions, limits);
+    tally.by = plan.by;
+    if (plan.kind === "set") return ofSet(plan.places);
+  }
+  const after = from?.kind === "index" ? from.seq : 0;
+  const scan = { orb, filter: index, first: most + 1, after };
+  const { places, complete, reached } = await readPlaces(deps.store, [scan], most);
+  const last = places[most - 1];
+  const cut = places.length > most && last !== undefined;
+  return { kind: "index", places: places.slice(0, most), complete, reached: cut ? last.seq : reached };
 }
 
 /**
@@ -145,5 +176,5 @@ export async function eachMatch<T>(
 ): Promise<boolean> {
   const { places, complete } = await placesFor(deps, list, query);
   list.tally.candidates = places.length;
-  return (await readAll(list, query, places, each)) && complete;
+  return (await readAll(list, query, places, each)) === places.length && complete;
 }

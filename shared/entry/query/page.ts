@@ -4,69 +4,28 @@
  */
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
-import { type IndexEntry, readPage } from "../index/scan.ts";
-import { type Position, positionAt, refusedCursor } from "../model/cursor.ts";
+import { readPage } from "../index/scan.ts";
+import { type Position, refusedCursor } from "../model/cursor.ts";
 import { aggregatePage } from "./aggregate-page.ts";
-import { type Candidates, candidatesOf, hasIndex, idsTellTime, tooBroad, withTargets } from "./candidates.ts";
-import { cut, fitting, type ListPage, positionIn, signatureOf } from "./cut.ts";
-import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
+import { type Candidates, candidatesOf, hasIndex, idsTellTime, withTargets } from "./candidates.ts";
+import { type ListPage, positionIn, signatureOf } from "./cut.ts";
 import { type ListStep, pageOfSteps, scanAll, scanByValue, scanKnown, wholePage } from "./list-scan.ts";
-import { type Collection, eachMatch, type Match, readAll } from "./matching.ts";
+import { type Collection, eachMatch } from "./matching.ts";
 import { orderedPlan } from "./ordered.ts";
 import { BY_CREATION, relatedIn, type Search, searchOf } from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 import { hasOtherRange } from "./ranges.ts";
 import { isRankedPosition, rankedPlan } from "./ranked.ts";
+import { pageOfSorted } from "./sorted.ts";
 
 const PASSED = 2000;
 
 const NEWEST = { ...BY_CREATION, descending: true };
 
-interface RankedFound<T> extends Match<T> {
-  rank: SortPosition;
-}
-
-/** Reads a page that is sorted by fields. Must read all entries, but keeps only one page in memory. */
-async function pageOfSorted<T>(
-  deps: Deps,
-  list: Collection<T>,
-  query: ListQuery,
-  after: Position | undefined,
-  signed: string,
-  places?: readonly IndexEntry[],
-): Promise<ListPage<T>> {
-  const from = after?.kind === "sorted" ? after : undefined;
-  let total = 0;
-  let first: RankedFound<T>[] = [];
-  const each = (found: readonly Match<T>[]) => {
-    total += found.length;
-    for (const one of found) {
-      const judged = list.judged(one.item);
-      const rank: SortPosition = { keys: sortValues(query.sort, judged, list.choice), id: judged.id };
-      if (from === undefined || compareRanked(query.sort, rank, from) > 0) first.push({ ...one, rank });
-    }
-    first.sort((a, b) => compareRanked(query.sort, a.rank, b.rank));
-    first = first.slice(0, fitting(list, query.limit, first) + 1);
-  };
-  list.tally.order = "memory";
-  const complete = await (places === undefined
-    ? eachMatch(deps, list, query, each)
-    : readAll(list, query, places, each));
-  if (!complete) {
-    list.budget.require();
-    throw tooBroad(list.schema);
-  }
-  const page = cut<T, RankedFound<T>>(
-    list,
-    first,
-    query.limit,
-    ({ rank }) => positionAt("sorted", rank),
-    signed,
-  );
-  return query.count ? { ...page, total } : page;
-}
-
-/** Maximum entries to read from an ordered index before trying to sort the entries that another index finds. */
+/**
+ * Maximum number of entries to read from an ordered index before trying another index, which may leave fewer entries to
+ * sort.
+ */
 const TRIED = 500;
 
 /** Reads a page that is sorted by fields, from an ordered index if possible. */
@@ -90,8 +49,10 @@ async function pageInSortOrder<T>(
   const narrows =
     schema !== undefined &&
     (hasIndex(planned) || hasOtherRange(query) || searchOf(query.conditions) !== undefined);
-  const page = await walk(narrows ? TRIED : undefined);
+  const isContinued = after?.best !== undefined;
+  const page = isContinued ? undefined : await walk(narrows ? TRIED : undefined);
   if (page !== undefined) return page;
+  if (isContinued) return pageOfSorted(deps, list, query, after, signed);
   tally.visible = 0;
   const most = list.budget.entries;
   const plan = narrows ? await candidatesOf(deps, schema, planned, { most, context }) : undefined;
@@ -222,7 +183,6 @@ async function withPlan<T>(
 /**
  * Reads a page of a list. When the read budget is used up, the page ends early, with a cursor.
  * @param listWith opens the list with a read budget; counting the total uses a separate budget
- * @throws AppError invalid `too_broad` if sorting would read too much
  */
 export async function readListPage<T>(
   deps: Deps,

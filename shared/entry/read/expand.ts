@@ -54,12 +54,25 @@ function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): un
 const MOST_TARGETS = 2_000;
 const MOST_BYTES = 4 * 1024 * 1024;
 
-function tooBroad(): AppError {
-  return new AppError(
-    "invalid",
-    "too_broad",
-    `The expanded references exceed ${MOST_TARGETS} entries or ${MOST_BYTES / 1024 / 1024} MiB. Request fewer entries or expand fewer fields.`,
-  );
+class TooBroad extends AppError {
+  constructor() {
+    super(
+      "invalid",
+      "too_broad",
+      `The expanded references exceed ${MOST_TARGETS} entries or ${MOST_BYTES / 1024 / 1024} MiB. Request fewer entries or expand fewer fields.`,
+    );
+  }
+}
+
+/**
+ * Returns how many entries to list instead, so that their references probably fit into a response.
+ * @param error thrown by {@link expandAll}
+ * @param items number of entries of the page that failed
+ * @throws the error, if it has another cause or if there is only one entry
+ */
+export function fewerEntries(error: unknown, items: number): number {
+  if (!(error instanceof TooBroad) || items < 2) throw error;
+  return Math.ceil(items / 4);
 }
 
 /** A referenced entry may appear several times in a response. Limits the total bytes of these repetitions. */
@@ -76,7 +89,7 @@ class Repeats {
     const size = this.#sizes.get(entry) ?? JSON.stringify(entry).length;
     this.#sizes.set(entry, size);
     this.#bytes += size;
-    if (this.#bytes > MOST_BYTES) throw tooBroad();
+    if (this.#bytes > MOST_BYTES) throw new TooBroad();
   }
 }
 
@@ -130,7 +143,7 @@ async function targetsIn(
         tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}${viewKey(seen.schema).join()}`,
       });
     }
-    if (budget.over) throw tooBroad();
+    if (budget.over) throw new TooBroad();
   }
   return targets;
 }
@@ -157,7 +170,7 @@ export async function expandAll(
   }
   let targets = 0;
   for (const inOrb of byOrb.values()) for (const { ids } of inOrb.values()) targets += ids.size;
-  if (targets > MOST_TARGETS) throw tooBroad();
+  if (targets > MOST_TARGETS) throw new TooBroad();
   const budget = new ReadBudget(MOST_BYTES);
   const found = new Map(
     await Promise.all(

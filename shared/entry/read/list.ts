@@ -16,7 +16,7 @@ import type { Collection } from "../query/matching.ts";
 import { readListPage } from "../query/page.ts";
 import type { ListQuery } from "../query/query.ts";
 import { Tally } from "../query/tally.ts";
-import { expandAll } from "./expand.ts";
+import { expandAll, fewerEntries } from "./expand.ts";
 import { requireReader } from "./get.ts";
 import { newestFor, shownTo } from "./shown.ts";
 import { targetsFor } from "./targets.ts";
@@ -157,7 +157,13 @@ export async function listEntries(deps: Deps, actor: Actor, input: ListInput): P
   const items = page.items.map((seen) => presentEntry(seen, { choice, fields: query.fields }, languages));
   if (query.expand.length > 0) {
     const expansion = { fields: query.expand, actor, compiled: orb.compiled, choice, ...ANY };
-    const expanded = await expandAll(deps, page.items, expansion, languages);
+    let expanded: Awaited<ReturnType<typeof expandAll>>;
+    try {
+      expanded = await expandAll(deps, page.items, expansion, languages);
+    } catch (error) {
+      const limit = fewerEntries(error, page.items.length);
+      return listEntries(deps, actor, { ...input, query: { ...query, limit } });
+    }
     items.forEach((item, i) => {
       item.expand = expanded[i]?.expand ?? {};
     });

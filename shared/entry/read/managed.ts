@@ -20,7 +20,7 @@ import { readListPage } from "../query/page.ts";
 import { type ListQuery, parseListQuery } from "../query/query.ts";
 import { Tally } from "../query/tally.ts";
 import { entriesAt, type PastEntry, readMoment } from "./at.ts";
-import { expandAll } from "./expand.ts";
+import { expandAll, fewerEntries } from "./expand.ts";
 import { targetsFor } from "./targets.ts";
 
 const LIST_EXTRA = ["module", "schema", "status", "at"];
@@ -235,7 +235,14 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
   );
   const { status } = query.extra;
   if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
-  const page = await readManagedPage(deps, actor, orb, schemas, query);
-  const views = page.items.map(({ view }) => view);
-  return { ...page, items: await present(deps, actor, orb, query, views) };
+  const listed = async (limit: number): Promise<ManagedPage> => {
+    const page = await readManagedPage(deps, actor, orb, schemas, { ...query, limit });
+    const views = page.items.map(({ view }) => view);
+    try {
+      return { ...page, items: await present(deps, actor, orb, query, views) };
+    } catch (error) {
+      return listed(fewerEntries(error, views.length));
+    }
+  };
+  return listed(query.limit);
 }

@@ -205,7 +205,7 @@ export function List({
       {rows.error === undefined ? null : (
         <Trouble
           error={rows.error}
-          {...{ schema, view, change }}
+          {...{ view, change }}
           retry={() => {
             rows.retry();
           }}

@@ -129,8 +129,8 @@ export class Rows {
       const index = this.#parts.indexOf(one);
       if (signal.aborted || index < 0) return;
       const last = page.items.at(-1)?.id ?? "";
-      // Entries were added or removed, so the following pages need new cursors.
-      if (one.last !== last || page.nextCursor === null) this.#parts.length = index + 1;
+      // Entries were added or removed, so the following pages need new cursors. An empty page does not tell.
+      if (one.last !== last || last === "" || page.nextCursor === null) this.#parts.length = index + 1;
       if (this.#parts.length === index + 1 && page.nextCursor !== null)
         this.#parts.push(part(page.nextCursor));
       one.items = page.items;
