@@ -17,7 +17,7 @@ import { answer, definition, EntryParams, entryAnswer, targetOf, ValuesSchema } 
 
 const moment = z.iso.datetime().nullable();
 
-const RevisionItemSchema = z
+export const RevisionItemSchema = z
   .object({
     revision: z.int(),
     operation: z.enum([
@@ -48,7 +48,7 @@ const RevisionItemSchema = z
   })
   .openapi("EntryRevisionItem");
 
-const RevisionSchema = RevisionItemSchema.extend({
+export const RevisionSchema = RevisionItemSchema.extend({
   id: z.string(),
   orb: z.string(),
   module: z.string(),
@@ -56,7 +56,7 @@ const RevisionSchema = RevisionItemSchema.extend({
   values: ValuesSchema,
 }).openapi("EntryRevision");
 
-const ComparisonSchema = z
+export const ComparisonSchema = z
   .object({
     from: z.int(),
     to: z.int(),

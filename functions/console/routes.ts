@@ -59,7 +59,6 @@ export const ROUTES: readonly Route[] = [
   {
     path: "/orbs/:orb/entries/:module/:schema/:id/history",
     load: () => import("./entries/history/history.tsx"),
-    visible: forAdmins,
   },
   { path: "/orbs/:orb/entries/:module/:schema/:id", load: () => import("./entries/form/edit.tsx") },
   {

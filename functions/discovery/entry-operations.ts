@@ -78,6 +78,12 @@ function isMany(operationId: string): boolean {
   return names.includes(operationId);
 }
 
+/** Returns whether an operation reads revisions, which are alike for all schemas. */
+function isHistory(operationId: string): boolean {
+  const names: string[] = [definitions.revisions.operationId, definitions.revision.operationId];
+  return names.includes(operationId);
+}
+
 function parametersOf(
   generic: Generic,
   live: LiveOrb,
@@ -85,6 +91,7 @@ function parametersOf(
   operation: Operation,
 ): Given[] {
   const { operationId, parameters = [] } = operation;
+  if (isHistory(operationId)) return [...parameters];
   const own = parameters.flatMap((given): Given[] => {
     const parameter = resolvedParameter(generic, given);
     const [only, ...others] = narrowed(parameter, schema, operationId);
@@ -104,7 +111,7 @@ function answersOf(live: LiveOrb, schema: CompiledSchema, { operationId, respons
     [definitions.get.operationId]: entry,
     [definitions.create.operationId]: entry,
   };
-  if (isMany(operationId)) return responses;
+  if (isMany(operationId) || isHistory(operationId)) return responses;
   const content = { "application/json": { schema: known[operationId] ?? written } };
   return Object.fromEntries(
     Object.entries(responses).map(([status, response]) => [

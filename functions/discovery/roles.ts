@@ -32,6 +32,9 @@ const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
   unpublish: "unpublish",
   archive: "archive",
   restore: "restore",
+  revisions: "readRevisions",
+  revision: "readRevisions",
+  revert: "update",
 };
 
 /** Returns a description of the callers that a grant allows. */

@@ -41,6 +41,14 @@ export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: 
   });
 }
 
+/** Parses the query parameters of a route that no router matched. */
+export function parseQuery<T extends z.ZodObject>(schema: T, given: Record<string, string>): z.infer<T> {
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  const known = Object.keys(schema.shape);
+  throw invalidParameters(faultsOf(result.error, given).map((fault) => asParameter(fault, "query", known)));
+}
+
 /** Responds with 405 if the URL supports other methods, and with 404 otherwise. */
 export function answerUnmatched(app: Router): void {
   app.use("*", methodNotAllowed({ app, onMethodNotAllowed: wrongMethod }));

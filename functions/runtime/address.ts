@@ -16,13 +16,18 @@ export type Address =
   | { kind: "handler"; name: string; above: number }
   | { kind: "collection"; schema: CompiledSchema }
   | { kind: "entry"; schema: CompiledSchema; id: string }
-  | { kind: "operation"; schema: CompiledSchema; id: string; operation: Operation };
+  | { kind: "operation"; schema: CompiledSchema; id: string; operation: Operation }
+  | { kind: "revisions"; schema: CompiledSchema; id: string }
+  | { kind: "revision" | "revert"; schema: CompiledSchema; id: string; revision: string };
 
 /** Allowed methods of each kind of address. Handlers are missing, because each handler has its own methods. */
 export const METHODS: Record<Exclude<Address["kind"], "handler">, readonly string[]> = {
   collection: methodsOf(["list", "create", "patchMany", "removeMany"]),
   entry: methodsOf(["get", "update", "patch", "remove"]),
   operation: methodsOf(OPERATIONS),
+  revisions: methodsOf(["revisions"]),
+  revision: methodsOf(["revision"]),
+  revert: methodsOf(["revert"]),
 };
 
 /** For modules whose entries have no URLs, the text that tells callers what to use instead. */
@@ -115,8 +120,14 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
   const [id, operation, ...more] = named ? rest.slice(1) : rest;
   if (id === undefined) return { kind: "collection", schema };
   if (operation === undefined) return { kind: "entry", schema, id };
+  if (operation === "revisions") {
+    const [revision, restore, ...further] = more;
+    if (revision === undefined) return { kind: "revisions", schema, id };
+    if (restore === undefined) return { kind: "revision", schema, id, revision };
+    if (restore === "restore" && further.length === 0) return { kind: "revert", schema, id, revision };
+  }
   const known = OPERATIONS.find((name) => name === operation);
   if (known === undefined || more.length > 0)
-    throw nothing("No such operation on entries. Use publish, unpublish, archive or restore.");
+    throw nothing("No such operation on entries. Use publish, unpublish, archive, restore or revisions.");
   return { kind: "operation", schema, id, operation: known };
 }

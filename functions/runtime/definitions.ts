@@ -1,97 +1,42 @@
 /** Defines the routes of entries once for all orbs. The definition of each orb validates values later. */
 import { z } from "@hono/zod-openapi";
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
-import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/query.ts";
+import { LIST_PARAMETERS } from "../../shared/entry/query/query.ts";
 import { MERGE_PATCH, PatchManyBody } from "../admin/entry-schemas.ts";
 import { MANY, ManyQuery, ManySchema } from "../http/many.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, type ProblemStatus } from "../http/router.ts";
 import {
-  ANY_SESSION,
-  Cursor,
   entryListOf,
-  header,
   IdempotencyKey,
   IfMatch,
   IfNoneMatch,
   json,
   jsonRequest,
-  LOCALE,
   Location,
-  MARKET_NAME,
   Replayed,
   Search,
   WriteHeaders,
 } from "../http/schemas.ts";
 import { RuntimeChange, RuntimeEntry, RuntimeNew, RuntimePatch } from "./bodies.ts";
+import {
+  Answering,
+  answer,
+  CollectionParams,
+  collection,
+  common,
+  EntryParams,
+  Force,
+  flag,
+  languages,
+  one,
+  Paging,
+  Reading,
+  Showing,
+  Writing,
+} from "./definition-parts.ts";
 import { LastEventId, Live, LiveRedirect } from "./live-definition.ts";
-
-const flag = z.enum(["true", "false"]).optional();
-
-const locale = z.string().optional().openapi(LOCALE);
-const market = z.string().optional().openapi(MARKET_NAME);
-const Reading = {
-  locale: locale.openapi({
-    description:
-      "Language of translatable values, instead of `Accept-Language`. `*` returns a map of all languages.",
-    example: "en",
-  }),
-  market: market.openapi({ description: "Market of market-specific values" }),
-  revision: z
-    .enum(["published", "latest"])
-    .optional()
-    .openapi({ description: "`latest`: the newest draft, for callers with write access" }),
-};
-const Showing = {
-  fields: z.string().optional().openapi({
-    description:
-      "Fields in the response, separated by commas. Then `values` has only these, although its schema requires others.",
-  }),
-  expand: z
-    .string()
-    .optional()
-    .openapi({ description: "Reference fields whose entries are included in `expand`, separated by commas" }),
-};
-const Writing = {
-  publish: flag.openapi({ description: "`true`: also publishes the new revision" }),
-  locale: locale.openapi({
-    description:
-      "`values` holds translatable values in this language only. `*`: in all languages, as in the response",
-  }),
-  market: market.openapi({ description: "`values` holds market-specific values of this market only" }),
-};
-const Answering = {
-  locale: locale.openapi({ description: "Language of the response" }),
-  market: market.openapi({ description: "Market of the response" }),
-};
-const Paging = {
-  limit: z.string().optional().openapi({
-    type: "integer",
-    minimum: 1,
-    maximum: PAGE_SIZE.max,
-    default: PAGE_SIZE.default,
-    description: "Entries per page. A page may be shorter than `limit`: follow `nextCursor`",
-  }),
-  cursor: Cursor,
-};
-const Force = { force: flag.openapi({ description: "`true`: even if other entries refer to it" }) };
-
-const common = { tags: ["Entries of orbs"], security: [{}, ...ANY_SESSION] };
-const collection = "/api/{orbId}/{moduleId}/{schemaId}";
-const one = `${collection}/{id}` as const;
-const CollectionParams = z.object({ orbId: z.string(), moduleId: z.string(), schemaId: z.string() });
-const EntryParams = CollectionParams.extend({ id: z.string().openapi({ description: "The entry's id" }) });
-
-const etag = {
-  ETag: header("Number of the newest revision, and a hash of everything else that the response depends on", {
-    example: '"7-1c"',
-  }),
-};
-const languages = {
-  "Content-Language": header("Languages of the translatable values", { example: "en" }),
-};
-const answer = (description: string, further = {}) =>
-  json(description, RuntimeEntry, { ...etag, ...languages, ...further });
+import { revisionDefinitions } from "./revision-definitions.ts";
 
 const move = (name: EntryOperation, summary: string, query: z.ZodRawShape, stores: ProblemStatus[] = []) =>
   defineRoute({
@@ -158,6 +103,10 @@ export const definitions = {
       query: z.strictObject({
         ...Showing,
         ...Reading,
+        at: z.string().optional().openapi({
+          format: "date-time",
+          description: "The entry as it was at this time, drafts included, for callers with write access",
+        }),
         reveal: flag.openapi({
           description:
             "`true`: decrypted sensitive values, for owners of the orb. The audit log records the request.",
@@ -262,6 +211,7 @@ export const definitions = {
   unpublish: move("unpublish", "Unpublish an entry", {}),
   archive: move("archive", "Archive an entry", Force),
   restore: move("restore", "Restore an archived entry as unpublished", {}),
+  ...revisionDefinitions,
 } as const;
 
 type Defined = (typeof definitions)[keyof typeof definitions];

@@ -16,7 +16,8 @@ import { type Address, addressOf, isHandler, METHODS } from "./address.ts";
 import { definitions } from "./definitions.ts";
 import { callHandler, callRoute } from "./handlers.ts";
 import { get, list } from "./read.ts";
-import { create, operate, remove, update } from "./write.ts";
+import { revision, revisions } from "./revisions.ts";
+import { create, operate, remove, revert, update } from "./write.ts";
 import { removeMany, updateMany } from "./write-many.ts";
 
 /** Returns the decoded segments of the path below `/api/{orbId}/`. */
@@ -41,6 +42,9 @@ const ROUTES: Record<Address["kind"], string> = {
   collection: definitions.list.path,
   entry: definitions.get.path,
   operation: "/api/{orbId}/{moduleId}/{schemaId}/{id}/{operation}",
+  revisions: definitions.revisions.path,
+  revision: definitions.revision.path,
+  revert: definitions.revert.path,
 };
 
 interface SpeculativeRead {
@@ -127,6 +131,12 @@ function answer(
       return c.req.method === "DELETE" ? removeMany(act) : list(act, last);
     case "operation":
       return operate(act, address.id, address.operation);
+    case "revisions":
+      return revisions(act, address.id);
+    case "revision":
+      return revision(act, address.id, address.revision);
+    case "revert":
+      return revert(act, address.id, address.revision);
     default:
       if (c.req.method === "PUT") return update(act, address.id);
       if (c.req.method === "PATCH") return update(act, address.id, "patch");

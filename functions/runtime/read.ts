@@ -5,6 +5,7 @@ import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { readableBy } from "../../shared/entry/model/fields.ts";
 import { type Choice, choose } from "../../shared/entry/model/localize.ts";
 import { parseOneQuery } from "../../shared/entry/query/query.ts";
+import { readMoment } from "../../shared/entry/read/at.ts";
 import { getEntry } from "../../shared/entry/read/get.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
@@ -39,6 +40,15 @@ function revealOf({ c, live, schema, actor }: Reading): boolean {
   const principal = principalIn(actor, live.orb, live.compiled);
   requireMay(principal, "reveal", { access: schema.access, own: true });
   return true;
+}
+
+/** Returns the time as of which to read the entry. Only callers who may read its history may name one. */
+function momentOf({ c, live, schema, actor }: Reading): number | undefined {
+  const at = c.req.query("at");
+  if (at === undefined) return undefined;
+  const principal = principalIn(actor, live.orb, live.compiled);
+  requireMay(principal, "readRevisions", { access: schema.access, own: true });
+  return readMoment(at);
 }
 
 export function choiceOf(
@@ -98,13 +108,14 @@ export async function list(
 
 export async function get(reading: Reading, id: string): Promise<Response> {
   const { c, live, schema, actor } = reading;
-  const latest = latestOf(reading, c.req.query("revision"));
+  const at = momentOf(reading);
+  const latest = latestOf(reading, c.req.query("revision")) || at !== undefined;
   const readable = readableBy(schema, principalIn(actor, live.orb, live.compiled), true);
   const query = parseOneQuery(parametersOf(c), readable, GET_EXTRA);
   const choice = choiceOf(c, schema, query.extra);
   const reveal = revealOf(reading);
   // The host must not keep the response.
-  if (reveal) c.get("deps").expires?.(0);
+  if (reveal || at !== undefined) c.get("deps").expires?.(0);
   const { entry, etag, languages } = await getEntry(c.get("deps"), actor, {
     orb: live,
     schema,
@@ -112,6 +123,7 @@ export async function get(reading: Reading, id: string): Promise<Response> {
     choice,
     query,
     latest,
+    at,
     reveal,
   });
   const expanded = query.expand.length > 0;

@@ -13,6 +13,8 @@ import {
   deleteEntry,
   publishEntry,
   restoreEntry,
+  revertEntry,
+  revisionNumber,
   type Target,
   unpublishEntry,
   updateEntry,
@@ -71,7 +73,8 @@ function collectionRoute({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.home.schema}`;
 }
 
-function targetOf(writing: Writing, id: string, operation?: Operation): Target & { schema: CompiledSchema } {
+/** @param operation the last part of the route, whose idempotency keys are its own */
+function targetOf(writing: Writing, id: string, operation?: string): Target & { schema: CompiledSchema } {
   const { c, live, schema } = writing;
   const named = operation === undefined ? undefined : `${collectionRoute(writing)}/${id}/${operation}`;
   return {
@@ -200,4 +203,16 @@ export async function operate(writing: Writing, id: string, operation: Operation
         200,
       );
   }
+}
+
+/** @param revision the revision's number as the address has it */
+export async function revert(writing: Writing, id: string, revision: string): Promise<Response> {
+  const { c, actor } = writing;
+  requireWriter(writing, "update");
+  const extra = extrasOf(c, "revert");
+  const written = await revertEntry(c.get("deps"), actor, {
+    ...targetOf(writing, id, `revisions/${revision}/restore`),
+    revision: revisionNumber(revision),
+  });
+  return answer(writing, written, extra, 200);
 }

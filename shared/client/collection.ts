@@ -4,9 +4,10 @@ import { changeAll, type ManyOptions, type Selection } from "./many.ts";
 import type { Collection, Target } from "./methods.ts";
 import type {
   AggregateOptions,
+  GetOptions,
   ListOptions,
   PageOptions,
-  ReadOptions,
+  RevisionListOptions,
   Wish,
   WriteOptions,
 } from "./options.ts";
@@ -60,7 +61,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     return read(path, { ...input, ...placeOf(options) } as ListInput, options);
   }
 
-  async function get(id: string, options: ReadOptions<Fields, string> = {}): Promise<AnyEntry> {
+  async function get(id: string, options: GetOptions<Fields, string> = {}): Promise<AnyEntry> {
     const { signal: _, ...input } = options;
     return read(`${path}/${encodeURIComponent(id)}`, { ...input, ...placeOf(options) }, options);
   }
@@ -196,6 +197,14 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     archive: (target: Target, options?: Wish & CallOptions & { force?: boolean }) =>
       move(target, "archive", options),
     restore: (target: Target, options?: Wish & CallOptions) => move(target, "restore", options),
+    revisions(id: string, { signal, ...query }: RevisionListOptions = {}) {
+      const call = signal === undefined ? {} : { signal };
+      return read(`${path}/${encodeURIComponent(id)}/revisions`, { sort: "-revision", ...query }, call);
+    },
+    revision: (id: string, revision: number, options: CallOptions = {}) =>
+      read(`${path}/${encodeURIComponent(id)}/revisions/${revision}`, {}, options),
+    revert: (target: Target, revision: number, options?: Wish & CallOptions) =>
+      move(target, `revisions/${revision}/restore`, options),
     async delete(target: Target, options: CallOptions & { force?: boolean } = {}) {
       let repeated = false;
       try {

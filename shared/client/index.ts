@@ -14,13 +14,13 @@ import {
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 
 export type { LiveHandlers, LiveOptions } from "./live.ts";
-export type { Collection } from "./methods.ts";
-export type { AggregateOptions, ListOptions } from "./options.ts";
+export type { Collection, RevisionPage } from "./methods.ts";
+export type { AggregateOptions, GetOptions, ListOptions, RevisionListOptions } from "./options.ts";
 export type { AggregateGroup, Explanation, Page } from "./page.ts";
 export { Conflict, type Fault, isProblem, Problem } from "./problem.ts";
 export type { StreamBatch, StreamOptions } from "./stream.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
-export type { Entry, FieldType, OrbTypes, Status, Values } from "./types.ts";
+export type { Entry, FieldType, OrbTypes, Revision, RevisionItem, Status, Values } from "./types.ts";
 
 interface HandlerOptions extends CallOptions {
   /** Sent to the service with every attempt of the call, so that the service can recognise repeated attempts. */

@@ -3,9 +3,10 @@ import type { LiveHandlers, LiveOptions } from "./live.ts";
 import type { ManyOptions, ManyResult, Selection } from "./many.ts";
 import type {
   AggregateOptions,
+  GetOptions,
   ListOptions,
   PageOptions,
-  ReadOptions,
+  RevisionListOptions,
   Wish,
   WriteOptions,
 } from "./options.ts";
@@ -21,6 +22,8 @@ import type {
   NewValues,
   OrbTypes,
   References,
+  Revision,
+  RevisionItem,
   Values,
 } from "./types.ts";
 
@@ -38,6 +41,12 @@ type Found<All, S extends Fields, O extends OrbTypes, M extends Mode, E extends 
 
 /** An entry, or its id. If you pass an entry, the write fails unless its revision is the newest one. */
 export type Target = string | { id: string; revision: number };
+
+/** A page of the history of an entry. */
+export interface RevisionPage {
+  items: RevisionItem[];
+  nextCursor: string | null;
+}
 
 export interface Collection<All, O extends OrbTypes, S extends Fields, D extends Mode> {
   /** Returns a page of entries. Follow `nextCursor`, because a page may be shorter than `limit`. */
@@ -59,7 +68,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   ): () => void;
   /** Counts, adds up and compares entries. Follows the pages until the result is complete. */
   aggregate<const A extends string>(options: AggregateOptions<S, A>): Promise<AggregateGroup<A>[]>;
-  get<const P extends ReadOptions<S, E>, E extends References<S> = never>(
+  get<const P extends GetOptions<S, E>, E extends References<S> = never>(
     id: string,
     options?: P & { expand?: readonly E[] },
   ): Promise<Found<All, S, O, ModeOf<P, D>, E>>;
@@ -101,6 +110,12 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
     options?: Wish & CallOptions & { force?: boolean },
   ): Promise<Entry<Values<S, O, D>>>;
   restore(target: Target, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
+  /** Returns a page of the entry's history, newest first. Only callers who may write can read it. */
+  revisions(id: string, options?: RevisionListOptions): Promise<RevisionPage>;
+  /** Returns one revision, with its values as maps of all languages and markets. */
+  revision(id: string, revision: number, options?: CallOptions): Promise<Revision<Values<S, O, "all">>>;
+  /** Brings the values and the window of a revision back as a new draft. */
+  revert(target: Target, revision: number, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
   /** @param options.force whether to delete the entry although other entries refer to it */
   delete(target: Target, options?: CallOptions & { force?: boolean }): Promise<void>;
 }

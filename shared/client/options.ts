@@ -52,3 +52,16 @@ export interface WriteOptions extends Wish, CallOptions {
   validFrom?: Date | string | null;
   validTo?: Date | string | null;
 }
+
+export interface GetOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
+  /** Reads the entry as it was at this time, drafts included. Only callers who may write can read its history. */
+  at?: Date | string;
+}
+
+export interface RevisionListOptions extends CallOptions {
+  /** `-revision`, the default: newest first. */
+  sort?: "revision" | "-revision";
+  /** Maximum number of revisions per page: at most 200, 50 by default. */
+  limit?: number;
+  cursor?: string;
+}

@@ -15,6 +15,7 @@ export interface ListInput {
   locale?: string | undefined;
   market?: string | undefined;
   revision?: "published" | "latest" | undefined;
+  at?: Date | string | undefined;
 }
 
 function text(value: unknown): string {
@@ -86,6 +87,7 @@ export function queryOf(input: ListInput): URLSearchParams {
     locale,
     market,
     revision,
+    at,
   } = input;
   const query = new URLSearchParams();
   addFilters(query, "filter", filter);
@@ -103,6 +105,7 @@ export function queryOf(input: ListInput): URLSearchParams {
     ["locale", locale],
     ["market", market],
     ["revision", revision],
+    ["at", at === undefined ? undefined : text(at)],
   ];
   for (const [name, value] of given) if (value !== undefined) query.set(name, value);
   return query;

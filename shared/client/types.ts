@@ -122,6 +122,33 @@ export interface Entry<V> {
   values: V;
 }
 
+/** One revision in the history of an entry. */
+export interface RevisionItem {
+  revision: number;
+  /** What the write did, such as `update` or `publish`. */
+  operation: string;
+  status: Status | "DELETED";
+  publishedRevision: number | null;
+  validFrom: string | null;
+  validTo: string | null;
+  /** When the revision was written, and by which account. `scheduler`: a validity window closed. */
+  at: string;
+  by: string;
+  /** Handler through which the account wrote the revision. */
+  through?: string;
+  /** When the window of the revision opened, if that was after its publication. */
+  opened?: { at: string; by: string };
+}
+
+export interface Revision<V> extends RevisionItem {
+  id: string;
+  orb: string;
+  module: string;
+  schema: string;
+  /** Without the fields that the caller may not read. A field that the orb no longer requires may be missing. */
+  values: Partial<V>;
+}
+
 /** Properties of every entry, in addition to its values, that lists can filter and sort by. */
 type Property =
   | "id"

@@ -84,6 +84,9 @@ function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
     route("PUT", "/{id}", "update"),
     route("PATCH", "/{id}", "update"),
     route("DELETE", "/{id}", "delete"),
+    route("GET", "/{id}/revisions", "readRevisions"),
+    route("GET", "/{id}/revisions/{revision}", "readRevisions"),
+    route("POST", "/{id}/revisions/{revision}/restore", "update"),
     ...(["publish", "unpublish", "archive", "restore"] as const).map((operation) =>
       route("POST", `/{id}/${operation}`, operation),
     ),

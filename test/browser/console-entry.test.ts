@@ -343,6 +343,19 @@ test("gives users the fields that their role may read and set", async () => {
   await said(page, "Draft saved");
   expect((await read(id)).values).toMatchObject({ kind: "essay", fee: 5, cost: 7 });
   await inspect(page, "entry-user");
+  await page.locator(".toast", { hasText: "Draft saved" }).getByRole("button", { name: "Undo" }).click();
+  await expect.poll(() => page.getByLabel("Kind").inputValue()).toBe("news");
+  await page.getByRole("link", { name: /history/ }).click();
+  await heading(page, "History of Rain");
+  await page.getByRole("region", { name: "Comparison" }).getByText("essay").waitFor();
+  await page.getByRole("button", { name: /^Restore revision 2/ }).click();
+  await said(page, "Revision 2 is the new draft");
+  await expect.poll(() => page.getByLabel("Kind").inputValue()).toBe("essay");
+  expect((await read(id)).values).toMatchObject({ kind: "essay", fee: 5, cost: 7 });
+  await page.goto(`${page.url()}/history?at=${encodeURIComponent((await read(id)).createdAt)}`);
+  await page.getByText(/this was revision 1/).waitFor();
+  expect(await page.getByText("Cost").count()).toBe(0);
+  await inspect(page, "entry-user-as-of");
 });
 
 test("fits a phone, and opens a reference beside the form", async () => {

@@ -190,6 +190,19 @@ describe("entries", () => {
     });
   });
 
+  test("reads the history, and brings a revision back", async () => {
+    const made = await articles().create({ headline: { en: "Old", de: "Alt" } });
+    const changed = await articles().update(made, { headline: { en: "New" } });
+    const { items, nextCursor } = await articles().revisions(made.id, { limit: 1 });
+    expect([items.map(({ revision }) => revision), nextCursor]).toEqual([[2], expect.any(String)]);
+    const oldest = await articles().revision(made.id, 1);
+    expect(oldest.values).toMatchObject({ headline: { en: "Old", de: "Alt" } });
+    const at = await articles().get(made.id, { at: new Date(items[0]?.at ?? "") });
+    expect(at.values).toMatchObject({ headline: { en: "New" } });
+    const back = await articles().revert(changed, 1);
+    expect(back).toMatchObject({ revision: 3, values: { headline: { en: "Old", de: "Alt" } } });
+  });
+
   test("changes and deletes all entries that match", async () => {
     for (let number = 1; number <= 3; number++)
       await articles().create({ headline: { en: `Bulk ${number}` } });

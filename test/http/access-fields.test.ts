@@ -195,6 +195,80 @@ test("each caller gets the fields that it may read, in every kind of answer", as
   }
 });
 
+test("the history shows each caller the entries and the fields that it may read", async () => {
+  const place = await newPlace();
+  const { orb, path, people } = place;
+  const before = new Date().toISOString();
+  const id = await newProduct(place);
+  const history = `${path}/${id}/revisions`;
+  const open = ["note", "state", "title"];
+  const bought = ["cost", "secret", "sku", "state", "supplier", "title", "words"];
+  const all = FIELDS.map(({ name }) => name as string).sort();
+  const readers: [By, string[]][] = [
+    [people.user, open],
+    [people.buyer, bought],
+    [people.admin, all],
+    [token, all],
+  ];
+  for (const [by, fields] of readers) {
+    const listed = await as(by, "GET", `${history}?sort=-revision&count=true&limit=1`);
+    expect(listed).toMatchObject({ status: 200, body: { items: [{ revision: 2 }], total: 2 } });
+    const rest = await as(by, "GET", `${history}?sort=-revision&cursor=${listed.body.nextCursor}`);
+    expect(rest.body).toMatchObject({ items: [{ revision: 1, by: people.user.id }], nextCursor: null });
+    const second = await as(by, "GET", `${history}/2`);
+    expect(names(second)).toEqual(fields);
+    if (fields.includes("secret")) expect(second.body.values.secret).toMatch(/^•+$/);
+    const { patch } = (await as(by, "GET", `${history}/2?against=1`)).body;
+    for (const step of patch.filter((each: { path: string }) => each.path.startsWith("/values/")))
+      expect(fields).toContain(step.path.split("/")[2]);
+    const past = await as(by, "GET", `${path}/${id}?locale=*&at=${new Date().toISOString()}`);
+    expect([past.body.revision, names(past)]).toEqual([2, fields]);
+    expect(past.headers.get("cache-control")).toBe("private, no-cache");
+    expect((await as(by, "GET", `${path}/${id}?at=${before}`)).status).toBe(404);
+  }
+  const refused = async (by: By, requests: [method: string, path: string][]) =>
+    Promise.all(requests.map(async ([method, at]) => (await as(by, method, at)).status));
+  const requests: [string, string][] = [
+    ["GET", history],
+    ["GET", `${history}/1`],
+    ["GET", `${history}/2?against=1`],
+    ["POST", `${history}/1/restore`],
+  ];
+  expect(await refused(people.other, requests)).toEqual([403, 403, 403, 403]);
+  expect(await refused(undefined, requests)).toEqual([401, 401, 401, 401]);
+  // The user may set some of the fields only. The others keep their newest values.
+  const reverted = await as(people.user, "POST", `${history}/1/restore?locale=*`, undefined, {
+    "if-match": '"2"',
+  });
+  expect([reverted.status, reverted.body.revision, names(reverted)]).toEqual([200, 3, open]);
+  expect((await as(token, "GET", `${history}/3`)).body.values).toMatchObject({ cost: 12.5, sku: "C-1" });
+  expect(
+    (await as(people.user, "POST", `${history}/1/restore`, undefined, { "if-match": '"2"' })).status,
+  ).toBe(412);
+  const draft = await as(people.user, "POST", path, { values: { title: "hidden" } });
+  const hidden = requests.map(([method, at]): [string, string] => [method, at.replace(id, draft.body.id)]);
+  expect(await refused(people.other, hidden)).toEqual([404, 404, 404, 404]);
+  const nothing = ["0", "4", "x"].map((number): [string, string] => ["GET", `${history}/${number}`]);
+  expect(await refused(people.user, nothing)).toEqual([404, 404, 404]);
+  expect(
+    await refused(people.owner, [
+      ["GET", `${history}?limit=0`],
+      ["GET", `${history}?other=1`],
+      ["GET", `${path}/${id}?at=yesterday`],
+      ["GET", `/api/${orb}/parties/${id}/revisions`],
+      ["PUT", history],
+      ["POST", `${history}/1`],
+      ["GET", `${history}/1/restore`],
+      ["GET", `${history}/1/other`],
+    ]),
+  ).toEqual([400, 400, 400, 404, 405, 405, 405, 404]);
+  const revealed = await as(people.owner, "GET", `${path}/${id}?at=2100-01-01T00:00:00Z&reveal=true`);
+  expect(revealed.body).toMatchObject({ revision: 3, values: { secret: "s3cret" } });
+  expect((await as(people.user, "DELETE", `${path}/${id}`)).status).toBe(204);
+  expect(await refused(people.user, requests)).toEqual([404, 404, 404, 404]);
+  expect((await as(token, "GET", history)).body.items).toHaveLength(4);
+});
+
 test("a hidden field looks like a field that does not exist", async () => {
   const place = await newPlace();
   const { path, people } = place;

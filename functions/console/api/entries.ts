@@ -89,7 +89,7 @@ export function followEntries(
   );
 }
 
-/** Reads an entry. `query` accepts `revision` and `reveal`. For platform admins, it also accepts `at`. */
+/** Reads an entry. `query` accepts `revision`, `reveal` and `at`. */
 export function readEntry(place: EntryPlace, id: string, options: ReadOptions = {}): Promise<EntryItem> {
   const query = { revision: "latest", ...everything(place), ...(options.query as Record<string, string>) };
   return get(entryPath(place, id), { ...options, query });
@@ -171,7 +171,7 @@ export interface RevisionItem {
 
 export type EntryRevision = RevisionItem & Pick<EntryItem, "id" | "values">;
 
-/** Lists the history of an entry, the newest revision first. Platform admins only. */
+/** Lists the history of an entry, the newest revision first. */
 export function listRevisions(
   place: EntryPlace,
   id: string,
@@ -183,7 +183,7 @@ export function listRevisions(
   });
 }
 
-/** Reads one revision. Platform admins only. */
+/** Reads one revision. */
 export function readRevision(
   place: EntryPlace,
   id: string,
@@ -193,13 +193,14 @@ export function readRevision(
   return get(`${entryPath(place, id)}/revisions/${revision}`, { signal });
 }
 
-/** Creates a draft with the values and the window of an older revision. Platform admins only. */
+/** Creates a draft with the values and the window of an older revision. */
 export function restoreRevision(
   place: EntryPlace,
   entry: { id: string; revision: number },
   revision: number,
 ): Promise<EntryItem> {
   return post(`${entryPath(place, entry.id)}/revisions/${revision}/restore`, undefined, {
+    query: everything(place),
     revision: entry.revision,
   });
 }

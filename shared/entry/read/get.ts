@@ -21,6 +21,7 @@ import type { Choice } from "../model/localize.ts";
 import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 import type { OneQuery } from "../query/query.ts";
+import { entryAt } from "./at.ts";
 import { expandAll } from "./expand.ts";
 import { revealEntry } from "./reveal.ts";
 
@@ -32,6 +33,8 @@ export interface GetInput {
   query: Pick<OneQuery, "fields" | "expand">;
   /** Whether to read the newest revision, even if it is an unpublished draft. */
   latest?: boolean;
+  /** Reads the revision that was the newest at this time, in milliseconds since the epoch. */
+  at?: number | undefined;
   /** Decrypts sensitive values, for owners of the orb. Entries of `expand` stay masked. */
   reveal?: boolean;
 }
@@ -65,6 +68,7 @@ export function requireReader(
 async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleEntry | undefined> {
   const { orb, schema, id, latest } = input;
   const caller = principalIn(actor, orb.orb, orb.compiled);
+  if (input.at !== undefined) return findAt(deps, actor, input, Math.min(input.at, deps.clock.now()));
   if (latest === true) {
     const entry = await loadEntry(deps, orb.orb, id, schema);
     if (entry === null || entry.head.status === "DELETED") return undefined;
@@ -78,6 +82,22 @@ async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleE
   const { createdBy } = seen.head;
   const on = { access: schema.access, createdBy };
   return mayWith(actor, orb.compiled, "read", on) ? seenBy(caller, seen) : undefined;
+}
+
+async function findAt(
+  deps: Deps,
+  actor: Actor,
+  { orb, schema, id }: GetInput,
+  at: number,
+): Promise<VisibleEntry | undefined> {
+  const entry = await loadEntry(deps, orb.orb, id, schema);
+  if (entry === null || entry.head.status === "DELETED") return undefined;
+  const { createdBy } = entry.head;
+  if (!mayWith(actor, orb.compiled, "readRevisions", { access: schema.access, createdBy })) return undefined;
+  const past = await entryAt(deps, entry.address, at);
+  if (past === null) return undefined;
+  const caller = principalIn(actor, orb.orb, orb.compiled);
+  return seenBy(caller, newestRevision(schema, entry.address, past.snapshot, at));
 }
 
 /**
@@ -146,7 +166,7 @@ export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promi
   if (!isEntryId(input.id)) throw missing();
   const found = await find(deps, actor, input);
   if (found === undefined) throw missing();
-  const seen = input.reveal === true ? await revealEntry(deps, actor, orb, found) : found;
+  const seen = input.reveal === true ? await revealEntry(deps, actor, orb, found, input.at) : found;
   const languages = new Set<string>();
   const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
   const variant = variantOf(orb, seen.schema, entry, choice, query.fields);

@@ -43,15 +43,17 @@ export async function revealValues(
 /**
  * Returns a visible entry with its sensitive values decrypted, limited to fields that the caller may read. The rules of
  * {@link revealValues} apply.
+ * @param at the time as of which the entry was read
  */
 export async function revealEntry(
   deps: Deps,
   actor: Actor,
   orb: OrbContext,
   seen: VisibleEntry,
+  at = deps.clock.now(),
 ): Promise<VisibleEntry> {
   const { head, address, shown } = seen;
-  const newest = effective(head, deps.clock.now());
+  const newest = effective(head, at);
   const snapshot = shown.revision === newest.revision ? newest : await publishedOf(deps, { head, address });
   if (snapshot === null) throw notFound("revision", "No revision of the entry is published.");
   const revealed = await revealValues(deps, actor, { orb, address, snapshot });

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { isOwn, may, mayOperate, principalIn, requireScope } from "../../access/authorize.ts";
+import { isOwn, may, mayOperate, principalIn, requireMay, requireScope } from "../../access/authorize.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
@@ -13,7 +13,14 @@ import type { Place } from "../../store/types.ts";
 import { ofFields, readableBy } from "../model/fields.ts";
 import { maskValues } from "../model/masking.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
-import { type EntrySnapshot, effective, SCHEDULER, type StoredValue, snapshotOf } from "../model/snapshot.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  SCHEDULER,
+  type StoredValue,
+  snapshotOf,
+  visible,
+} from "../model/snapshot.ts";
 
 export interface RevisionItem {
   revision: number;
@@ -45,15 +52,28 @@ interface Which {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   id: string;
+  /** The schema that the entry must have. If missing, it may have any. */
+  schema?: CompiledSchema | undefined;
+}
+
+/** Throws before any read if the caller may not read the history of any entry, not even of their own. */
+function refuseEarly(actor: Actor, { orbId, orb, schema }: Which): void {
+  requireScope(actor, "readRevisions", orbId);
+  if (schema === undefined || orb instanceof Promise) return;
+  requireMay(principalIn(actor, orbId, orb.compiled), "readRevisions", { access: schema.access, own: true });
 }
 
 /**
  * Reads an entry.
- * @throws AppError if the caller may not read its history. Only platform admins may read that of deleted entries.
+ * @throws AppError if the caller may not read its history: 404 if the caller cannot see the entry, otherwise 401 or
+ * 403. Only platform admins may read the history of deleted entries.
  */
 async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readable> {
-  requireScope(actor, "readRevisions", which.orbId);
-  const [context, entry] = await Promise.all([which.orb, loadEntry(deps, which.orbId, which.id)]);
+  refuseEarly(actor, which);
+  const [context, entry] = await Promise.all([
+    which.orb,
+    loadEntry(deps, which.orbId, which.id, which.schema),
+  ]);
   if (entry === null) throw notFound("entry");
   const schema = schemaOf(context.compiled, entry.address);
   if (mayOperate(actor, "entries.read", which.orbId)) return { entry, shown: (values) => values, schema };
@@ -61,7 +81,10 @@ async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readabl
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
   if (entry.head.status === "DELETED") throw notFound("entry");
   const caller = principalIn(actor, context.orb, context.compiled);
-  if (!may(caller, "readRevisions", on)) throw refusal(actor);
+  if (!may(caller, "readRevisions", on)) {
+    const seen = may(caller, "read", on) && visible(entry.head, deps.clock.now());
+    throw seen || actor.kind === "anonymous" ? refusal(actor) : notFound("entry");
+  }
   const view = schema === undefined ? undefined : readableBy(schema, caller, on.own);
   // Read permissions come only from the current definition. So only platform admins can see fields that have since been
   // removed.

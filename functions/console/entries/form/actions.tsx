@@ -12,8 +12,8 @@ import { Button } from "../../ui/button.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Menu } from "../../ui/menu.tsx";
+import type { Rights } from "../rights.ts";
 import type { Draft } from "./draft.ts";
-import type { Rights } from "./rights.ts";
 import type { Saving } from "./saving.ts";
 
 interface Act {

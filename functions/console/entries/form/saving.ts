@@ -120,10 +120,10 @@ export function useSaving({
   /** Returns a function that undoes a save; undefined if the API cannot undo it. */
   const undoOf = (before: EntryItem, after: EntryItem, publish: boolean) => {
     const back = () => restoreRevision(place, after, before.revision);
-    if (!publish) return place.managed ? back : undefined;
+    if (!publish) return back;
     if (before.status !== "PUBLISHED") return () => moveEntry(place, after, "unpublish");
     // The API can restore the live revision only if it was the newest one.
-    if (!place.managed || before.publishedRevision !== before.revision) return undefined;
+    if (before.publishedRevision !== before.revision) return undefined;
     return async () => moveEntry(place, await back(), "publish");
   };
 

@@ -1,7 +1,7 @@
 /** The history of an entry: its revisions, the difference between any two of them, and the entry at a chosen time. */
 import { useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
-import { isPlatformAdmin, may } from "../../api/caller.ts";
+import { isPlatformAdmin } from "../../api/caller.ts";
 import {
   type EntryPlace,
   listRevisions,
@@ -23,6 +23,7 @@ import { Tabs } from "../../ui/tabs.tsx";
 import { complain, say } from "../../ui/toast.tsx";
 import { useNames } from "../names.ts";
 import { type Place, WithSchema } from "../place.tsx";
+import { rightsOf } from "../rights.ts";
 import { AsOf } from "./as-of.tsx";
 import { Comparison, Revisions } from "./revisions.tsx";
 
@@ -89,11 +90,7 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
   const named = titleField(schema);
   const title = (named !== undefined && entry !== undefined && plainValue(entry.values[named.name])) || id;
   const changeable =
-    may(caller, "update", { module: module.id, schema: schema.id }) &&
-    module.type !== "TRANSACTIONS" &&
-    module.type !== "SETTINGS" &&
-    entry !== undefined &&
-    entry.status !== "ARCHIVED";
+    entry !== undefined && rightsOf(caller, { orb, module, schema }, entry).readOnly === undefined;
   const tab = search.get("at") !== null || search.get("tab") === "time" ? "time" : "revisions";
   return (
     <Page

@@ -1,9 +1,9 @@
 /** The rights of the caller for one entry. */
-import { type Action, type Caller, isPlatformAdmin, may } from "../../api/caller.ts";
-import type { EntryItem } from "../../api/entries.ts";
-import type { ModuleType, OrbModel, SchemaModel } from "../../model/orb.ts";
-import { mayField, type Rank } from "../../model/rights.ts";
-import { type TextKey, t } from "../../texts/t.ts";
+import { type Action, type Caller, isPlatformAdmin, may } from "../api/caller.ts";
+import type { EntryItem } from "../api/entries.ts";
+import type { ModuleType, OrbModel, SchemaModel } from "../model/orb.ts";
+import { mayField, type Rank } from "../model/rights.ts";
+import { type TextKey, t } from "../texts/t.ts";
 
 export interface Rights {
   may: (action: Action) => boolean;
@@ -51,7 +51,7 @@ export function rightsOf(
   return {
     may: (action) => stays === undefined && allowed(action),
     reveal: rank.role === "owner",
-    history: admin,
+    history: admin || allowed("update") || allowed("publish"),
     readable: names("read"),
     writable: names("write"),
     readOnly,

@@ -1,0 +1,57 @@
+/** Defines the routes of the history of entries. */
+import { z } from "@hono/zod-openapi";
+import { ComparisonSchema, RevisionItemSchema, RevisionSchema } from "../admin/entry-revisions.ts";
+import { scopesFor } from "../http/prefixes.ts";
+import { defineRoute } from "../http/router.ts";
+import { json, listOf, pageQuery, Replayed, RevisionTag, WriteHeaders } from "../http/schemas.ts";
+import { Answering, answer, common, EntryParams, one } from "./definition-parts.ts";
+
+const path = `${one}/revisions` as const;
+const RevisionParams = EntryParams.extend({ revision: z.string().openapi({ example: "3" }) });
+
+export const revisionDefinitions = {
+  revisions: defineRoute({
+    method: "get",
+    path,
+    operationId: "listRevisionsOf",
+    summary: "List revisions of an entry",
+    description: "Oldest first, or newest first with `sort=-revision`.",
+    ...common,
+    ...scopesFor("readRevisions"),
+    request: { params: EntryParams, query: pageQuery(["revision", "-revision"]) },
+    responses: { 200: json("A page", listOf(RevisionItemSchema), RevisionTag) },
+    problems: [400, 401, 403, 404],
+  }),
+  revision: defineRoute({
+    method: "get",
+    path: `${path}/{revision}`,
+    operationId: "getRevisionOf",
+    summary: "Get a revision of an entry, or compare it with another one",
+    description:
+      "`values` has maps of all languages and markets, without the fields that the caller may not read.",
+    ...common,
+    ...scopesFor("readRevisions"),
+    request: {
+      params: RevisionParams,
+      query: z.strictObject({
+        against: z.string().optional().openapi({ description: "Compare with this revision" }),
+      }),
+    },
+    responses: {
+      200: json("The revision; with `against`, the comparison", z.union([RevisionSchema, ComparisonSchema])),
+    },
+    problems: [400, 401, 403, 404],
+  }),
+  revert: defineRoute({
+    method: "post",
+    path: `${path}/{revision}/restore`,
+    operationId: "revertEntryOf",
+    summary: "Restore an older revision as a new draft",
+    description: "Fields that the caller may not read or not set keep their newest values.",
+    ...common,
+    ...scopesFor("update"),
+    request: { params: RevisionParams, query: z.strictObject(Answering), headers: WriteHeaders },
+    responses: { 200: answer("The new revision", Replayed) },
+    problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, 507],
+  }),
+} as const;
