@@ -2,21 +2,33 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
+import { zod } from "./zod.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /**
- * Replaces the ASN.1 libraries of SimpleWebAuthn by a small parser for signatures. SimpleWebAuthn needs the libraries
- * for attestation certificates, but `shared/access/ceremony/verify.ts` rejects those first.
+ * Replaces the ASN.1 libraries of SimpleWebAuthn by a small parser for signatures, and leaves out its verification of
+ * attestation certificates, because `shared/access/ceremony/verify.ts` rejects those first.
  */
 const certificates: Plugin = {
   name: "certificates",
   setup(builder) {
     builder.onResolve({ filter: /^@peculiar\// }, () => ({ path: "asn1", namespace: "certificates" }));
     // As a CommonJS module, the replacement may lack exports. With ES modules, the bundler would report an error.
-    builder.onLoad({ filter: /.*/, namespace: "certificates" }, () => ({
+    builder.onLoad({ filter: /^asn1$/, namespace: "certificates" }, () => ({
       contents: 'module.exports = require("./shared/access/ceremony/der.ts");',
       resolveDir: root,
+    }));
+    // A registration that would call one of these fails with a TypeError, so it is refused.
+    const unused =
+      /^\.{1,2}\/(?:.*\/)?(?:metadata|defaultRootCerts|tpm)\/|\/(?:metadataService|verifyAttestation(?:FIDOU2F|Android\w+|Apple)|logging|isCertRevoked|getCertificateInfo|validate\w+|convertX509\w+|convertCert\w+|mapX509\w+)\.js$/;
+    builder.onResolve({ filter: unused }, ({ importer }) =>
+      /[\\/]@simplewebauthn[\\/]server[\\/]/.test(importer)
+        ? { path: "unused", namespace: "certificates" }
+        : undefined,
+    );
+    builder.onLoad({ filter: /^unused$/, namespace: "certificates" }, () => ({
+      contents: "module.exports = {};",
     }));
   },
 };
@@ -38,19 +50,6 @@ const broker: Plugin = {
     const unused =
       /[\\/]nats\.ws[\\/]lib[\\/](?:jetstream[\\/].*|nats-base-client[\\/](?:bench|service|serviceclient|typedsub))\.js$/;
     builder.onLoad({ filter: unused }, () => ({ contents: "module.exports = {};" }));
-  },
-};
-
-/** Removes parts of zod that the bundler would keep because zod exports them as a namespace. */
-const zod: Plugin = {
-  name: "zod",
-  setup(builder) {
-    builder.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
-      contents: 'export { default as en } from "./en.js";',
-    }));
-    builder.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]classic[\\/]from-json-schema\.js$/ }, () => ({
-      contents: 'export function fromJSONSchema() { throw new Error("is not in the bundle"); }',
-    }));
   },
 };
 

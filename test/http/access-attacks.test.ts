@@ -177,6 +177,29 @@ describe.each([
     await register(platform, base, body.token);
   });
 
+  test("refuses attestations of every format except a packed one that the passkey itself signed", async () => {
+    const { body } = await call(platform, "POST", `${base}/invitations`, {
+      token: await adminToken(platform),
+    });
+    const certificate = Buffer.from("a certificate");
+    const attempt = async (deviate: object) => {
+      const { sessionId, publicKey } = await begin(platform, base, { invite: body.token });
+      const made = new Authenticator(platform.origin).create(publicKey, deviate);
+      return (await complete(platform, base, sessionId, made)).status;
+    };
+    for (const format of [
+      "tpm",
+      "android-key",
+      "android-safetynet",
+      "apple",
+      "fido-u2f",
+      "unknown",
+      "packed",
+    ])
+      expect([format, await attempt({ format, certificate })]).toEqual([format, 401]);
+    expect(await attempt({ format: "packed" })).toBe(200);
+  });
+
   test("refuses to register a passkey that is already registered", async () => {
     const thief = new Authenticator(platform.origin);
     const { body } = await call(platform, "POST", `${base}/invitations`, {

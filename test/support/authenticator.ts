@@ -25,8 +25,10 @@ export interface Deviations {
   /** Corrupts the signature. */
   tamper?: boolean;
   userHandle?: string | undefined;
-  /** Adds a certificate as attestation. */
+  /** Adds a certificate as attestation, in the format `packed` if no other one is given. */
   certificate?: Buffer;
+  /** Format of the attestation. `packed` without a certificate is signed with the passkey itself. */
+  format?: string;
 }
 
 interface CreationOptions {
@@ -58,11 +60,11 @@ function cbor(value: number | string | Buffer | Buffer[] | Map<number | string, 
   return Buffer.concat(parts);
 }
 
-function statement(certificate: Buffer): Map<string, unknown> {
+function statement(signature: Buffer, certificate?: Buffer): Map<string, unknown> {
   return new Map<string, unknown>([
     ["alg", -7],
-    ["sig", randomBytes(70)],
-    ["x5c", [certificate]],
+    ["sig", signature],
+    ...(certificate === undefined ? [] : [["x5c", [certificate]] as const]),
   ]);
 }
 
@@ -154,10 +156,13 @@ export class Authenticator {
     idLength.writeUInt16BE(passkey.id.length);
     const attested = Buffer.concat([Buffer.alloc(16), idLength, passkey.id, cose]);
     const authData = this.#authData(passkey, deviate, attested);
+    const clientData = this.#clientData("webauthn.create", challenge, deviate);
+    const { certificate, format = certificate === undefined ? "none" : "packed" } = deviate;
+    const signature = sign("sha256", Buffer.concat([authData, hash(clientData)]), privateKey);
     const attestationObject = cbor(
       new Map<string, unknown>([
-        ["fmt", deviate.certificate === undefined ? "none" : "packed"],
-        ["attStmt", deviate.certificate === undefined ? new Map() : statement(deviate.certificate)],
+        ["fmt", format],
+        ["attStmt", format === "none" ? new Map() : statement(signature, certificate)],
         ["authData", authData],
       ]),
     );
@@ -168,7 +173,7 @@ export class Authenticator {
       type: "public-key",
       clientExtensionResults: {},
       response: {
-        clientDataJSON: this.#clientData("webauthn.create", challenge, deviate).toString("base64url"),
+        clientDataJSON: clientData.toString("base64url"),
         attestationObject: attestationObject.toString("base64url"),
         transports: ["internal"],
       },
