@@ -1,4 +1,4 @@
-/** Creates many entries from JSON Lines, and changes or deletes those that a list finds. */
+/** Creates many entries from JSON Lines, and changes or deletes the entries of a list. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
@@ -93,7 +93,7 @@ const Selection = z.looseObject({
   ...ManyQuery,
 });
 
-/** Changes and deletes the entries that a list finds. */
+/** Routes that change or delete all entries of a list. */
 export function entryManyRoutes(prefix: AdminPrefix) {
   const path = `${prefix}/{orbId}/entries` as const;
   const answer = { 200: json("What was done with the entries of this page", ManySchema) };

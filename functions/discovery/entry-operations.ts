@@ -34,12 +34,12 @@ type Given = Parameter | { $ref: string };
 export const entriesTag = ({ compiled }: LiveOrb, schema: CompiledSchema) =>
   entriesPath(compiled, schema).replace("/api/", "");
 
-/** Describes `locale` or `market` of a write, which must be one of the orb's own. */
+/** Restricts the parameter `locale` or `market` of a write to the languages or markets of the orb. */
 function onlyThese(parameter: Parameter, names: readonly string[]): Parameter[] {
   return names.length === 0 ? [] : [{ ...parameter, schema: { type: "string", enum: [...names] } }];
 }
 
-/** Describes `locale` of a read, which may be any language. The pattern may not match a language of the orb itself. */
+/** Describes the parameter `locale` of a read, which accepts any language, even one that the orb does not have. */
 function anyLanguage(parameter: Parameter, languages: readonly string[]): Parameter {
   const { pattern, ...schema } = parameter.schema as JsonSchema;
   const fits = languages.every((language) => new RegExp(String(pattern)).test(language));
@@ -72,7 +72,7 @@ function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: str
   }
 }
 
-/** Returns whether an operation changes the entries that a list finds. */
+/** Returns whether an operation changes all entries of a list. */
 function isMany(operationId: string): boolean {
   const names: string[] = [definitions.patchMany.operationId, definitions.removeMany.operationId];
   return names.includes(operationId);

@@ -14,7 +14,7 @@ const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 
 const isAny = () => true;
 const isFull = (value: unknown) => Array.isArray(value) && value.length > 0;
 
-/** Keywords that mean the same in JSON Schema and OpenAPI, each with a function that accepts valid values. */
+/** Keywords with the same meaning in JSON Schema and OpenAPI. Each has a function that checks the keyword's value. */
 const SAME: { [keyword: string]: (value: unknown) => boolean } = {
   title: isText,
   description: isText,
@@ -134,7 +134,7 @@ function bounds(from: Loose, out: JsonSchema): void {
 }
 
 const NUMBERS: readonly string[] = ["number", "integer"];
-/** For each keyword, the JSON types that it applies to. Validators ignore it for values of other types. */
+/** For each keyword, the JSON types whose values it restricts. Validators ignore the keyword for all other values. */
 const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
   ...["properties", "additionalProperties", "required", "minProperties", "maxProperties"].map(
     (keyword) => [keyword, ["object"]] as const,

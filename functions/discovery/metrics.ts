@@ -20,7 +20,7 @@ import type { AppEnv } from "../request/context.ts";
 
 const admin = platformAdmin("metrics.read");
 
-/** Admits requests with the metrics token, and requests of platform admins. */
+/** Lets only requests with the metrics token, or of platform admins, pass. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { metricsToken } = c.var.deps.config;
   const { bearer } = credentialsOf(c);
@@ -36,7 +36,7 @@ const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) =
   ["platform_orb_consumers", "Consumers of an orb's stream.", ({ info }) => info.state.consumer_count],
 ];
 
-/** Returns the metrics of deliveries; none if no orb has hooks after writes or schedules. */
+/** Returns the metrics of deliveries. Returns none if no orb has after-write hooks or schedules. */
 async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric[]> {
   const figures = await readHookFigures(deps, orbs.slice(0, MAX_ORBS));
   if (figures === null) return [];

@@ -16,7 +16,7 @@ type Use = ValuesForm["use"];
 const TYPED: Readonly<Record<string, { type: ModuleType; input: Use; output: Use }>> = {
   "transactions.record": { type: "TRANSACTIONS", input: "new", output: "answer" },
   "transactions.list": { type: "TRANSACTIONS", input: "new", output: "answer" },
-  // Settings are set one by one, so required ones may be missing.
+  // Clients set settings one by one, so the response may lack required ones.
   "settings.get": { type: "SETTINGS", input: "change", output: "partial" },
   "settings.set": { type: "SETTINGS", input: "change", output: "partial" },
 };

@@ -1,4 +1,4 @@
-/** Changes or deletes the entries that a list finds, one page per request. */
+/** Changes or deletes all entries of a list, one page per request. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { changeMany } from "../../shared/entry/index.ts";
@@ -86,7 +86,7 @@ export function selectionOf(
 
 /**
  * Changes the entries of a page.
- * @param change changes one entry, and returns whether there was anything to change
+ * @param change changes one entry, and returns false if nothing had to change
  */
 export async function changePage(
   page: { items: readonly { id: string }[]; nextCursor: string | null },

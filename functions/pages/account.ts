@@ -17,7 +17,7 @@ const COPY = html`
       <button id="copy" type="button">Copy access token</button>
       <input id="token" type="text" readonly hidden aria-label="Access token">`;
 
-/** Leads platform admins to their work. Users of an orb come here from an application of their own. */
+/** Links platform admins to the console. Users of an orb do not need it: they come from an application of their own. */
 const CONSOLE = html`
       <a class="provider primary" href="/console">Open the console</a>`;
 

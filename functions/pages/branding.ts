@@ -3,9 +3,9 @@
 type Rgb = readonly [number, number, number];
 const WHITE: Rgb = [255, 255, 255];
 const BLACK: Rgb = [0, 0, 0];
-/** `--card` of signin.css in dark colours. */
+/** The color `--card` in the dark color scheme of signin.css. */
 const DARK_CARD: Rgb = [25, 28, 37];
-/** Least contrast of text by WCAG 2.2 level AA. */
+/** Minimum contrast of text by WCAG 2.2 level AA. */
 const READABLE = 4.5;
 
 /** Relative luminance by WCAG 2.2. */
@@ -22,7 +22,7 @@ function contrast(a: Rgb, b: Rgb): number {
   return Math.max(x, y) / Math.min(x, y);
 }
 
-/** Mixes a color with another one until it is readable on a ground. */
+/** Mixes a color with another one until text in it is readable on the background. */
 function readable(color: Rgb, towards: Rgb, ground: Rgb): string {
   const mixed = (share: number): Rgb => {
     const part = (at: 0 | 1 | 2) => Math.round(color[at] + (towards[at] - color[at]) * share);
@@ -35,7 +35,7 @@ function readable(color: Rgb, towards: Rgb, ground: Rgb): string {
     .join("")}`;
 }
 
-/** The name of the style sheet with the readable forms of a color. */
+/** Returns the name of the style sheet with the readable variants of a color. */
 export const accentName = (color: string) => `accent-${color.slice(1).toLowerCase()}.css`;
 
 /** Returns the style sheet `accent-<hex color>.css` with an orb's color, or undefined for any other name. */
@@ -48,7 +48,7 @@ export function accentStyle(name: string): string | undefined {
   return `:root{--accent:light-dark(${light},${readable(color, WHITE, DARK_CARD)})}`;
 }
 
-/** The source of a logo in a Content-Security-Policy: its own address only. */
+/** Returns the source of a logo for the Content-Security-Policy, which allows only this logo. */
 export function logoSource(logo: string | undefined): string {
   if (logo?.startsWith("https:") !== true) return "";
   const { origin, pathname } = new URL(logo);

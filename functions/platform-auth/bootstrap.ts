@@ -31,7 +31,7 @@ export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
     const refused = c.error !== undefined || status >= 400;
     const attempt = { outcome: refused ? "refused" : "ok", detail: detailOf(c, access) } as const;
     const stored = known === false && status !== 429 && status < 500;
-    // Limit refused requests here, because nothing else limits them and they would flood the audit log.
+    // Limit refused requests here. No other rate limit applies to them, and they would flood the audit log.
     const limit =
       stored && status >= 400 ? await enforceRateLimit(deps, "bootstrap").catch(asError) : undefined;
     if (limit === undefined) return noteBootstrapAccess(deps, attempt, stored);

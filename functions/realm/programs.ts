@@ -121,7 +121,7 @@ const ExchangeSchema = z
   })
   .openapi("CodeExchange");
 
-/** Routes for the sign-in of programs. `functions/pages/program.ts` serves the page. */
+/** Routes with which programs sign in. `functions/pages/program.ts` serves the page. */
 export function programRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const params = z.object(pathParams(prefix));

@@ -13,7 +13,7 @@ import { definitions, furtherNames } from "./definitions.ts";
 
 const LIST_EXTRA = furtherNames(definitions.list);
 
-/** The schema that a request reads, and the caller. */
+/** The schema that a request reads from, and the caller. */
 export interface Reader {
   live: LiveOrb;
   schema: CompiledSchema;

@@ -1,4 +1,4 @@
-/** Routes that change or delete the entries that a list finds. */
+/** Routes that change or delete all entries of a list. */
 import { principalIn } from "../../shared/access/authorize.ts";
 import { deleteEntry, requirePatch, updateEntry } from "../../shared/entry/index.ts";
 import { comparableBy, comparableTargets, readableBy } from "../../shared/entry/model/fields.ts";
@@ -13,7 +13,7 @@ import { bodyOf, placeOf, renewal, requireWriter, type Writing } from "./write.t
 
 const PAGING = ["limit", "cursor"];
 
-/** Returns the newest revisions that the request's filters find, with the parameters of the change itself. */
+/** Returns the newest revisions of the entries that match the filters, and the parameters of the change. */
 async function pageOf(writing: Writing, operation: "patchMany" | "removeMany") {
   const { c, live, schema, actor } = writing;
   const own = parameterNames(definitions[operation]).filter((name) => !PAGING.includes(name));

@@ -45,7 +45,7 @@ export interface AccountRecord {
 export interface Joining {
   /** Id of a passkey, or `identity.<id>`. */
   credential: string;
-  /** Milliseconds since the epoch. A request that still runs at this time was interrupted. */
+  /** Milliseconds since the epoch. A request that has not finished by this time was interrupted. */
   until: number;
 }
 

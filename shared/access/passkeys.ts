@@ -60,12 +60,15 @@ export async function renamePasskey(
 /** Milliseconds after which a request that adds a passkey or an identity has ended or was interrupted. */
 const JOINING_MS = 60_000;
 
-/** Returns the value of `credential` of an identity, in sessions and in accounts. Ids of passkeys contain no dot. */
+/**
+ * Returns the text that stands for an identity where sessions and accounts name a passkey or an identity. Ids of
+ * passkeys contain no dot, so the two cannot be confused.
+ */
 export const credentialOfIdentity = (id: string) => `identity.${id}`;
 
 /**
- * Marks a new passkey or identity of an account. The request that adds it takes it back if its session has ended
- * meanwhile. Until that is decided, the other ways to sign in must stay.
+ * Marks a passkey or an identity as being added. The request that adds it removes it again if the session has ended in
+ * the meantime. Until then, the account must keep another way to sign in.
  */
 export function joining(deps: Deps, account: AccountRecord, credential: string): AccountRecord {
   const now = deps.clock.now();
@@ -73,7 +76,7 @@ export function joining(deps: Deps, account: AccountRecord, credential: string):
   return { ...account, joining: [...others, { credential, until: now + JOINING_MS }] };
 }
 
-/** Removes the mark of a passkey or an identity, which stays in the account or was taken back. */
+/** Removes the mark of a passkey or an identity, once it is certain whether it stays in the account. */
 export function joined(account: AccountRecord, credential: string): AccountRecord {
   const others = (account.joining ?? []).filter((other) => other.credential !== credential);
   return { ...account, joining: others.length === 0 ? undefined : others };

@@ -5,8 +5,8 @@ import { attempt, say, sayAt } from "./feedback.ts";
 import { unlessGone } from "./words.ts";
 
 /**
- * Key of the tab's storage for the ids of the identities that were linked before the user went to a provider. With them
- * the page recognises the new identity when the user comes back.
+ * Key in the tab's storage of the ids of the linked identities, stored before the user goes to a provider. When the
+ * user comes back, the page compares them to find the new identity.
  */
 const BEFORE = "identities-before";
 
@@ -56,7 +56,7 @@ function itemOf(
 /**
  * Shows the identities of the account in a list.
  * @param ways number of passkeys and identities with which the user can sign in
- * @param reload loads what changes with an identity
+ * @param reload loads the data that changes when an identity is removed
  */
 export function showIdentities(
   api: RealmApi,

@@ -55,7 +55,7 @@ function itemOf(
 /**
  * Shows the passkeys of the account in a list.
  * @param isLast whether a passkey is the account's last way to sign in
- * @param reload loads what changes with a passkey
+ * @param reload loads the data that changes when a passkey is removed
  */
 export function showPasskeys(
   api: RealmApi,

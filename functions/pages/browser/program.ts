@@ -5,8 +5,8 @@ import { byId, inputAt, show } from "./dom.ts";
 import { attempt, busy, say, speakAt } from "./feedback.ts";
 
 /**
- * Milliseconds for which the buttons stay off after the page appears. Another page could otherwise make the person click
- * twice at one place, and show this page between the two clicks.
+ * The buttons stay disabled for this many milliseconds after the page appears. Otherwise another page could trick the
+ * user into a double click, and show this page between the two clicks.
  */
 const GUARD_MS = 500;
 

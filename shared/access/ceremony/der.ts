@@ -11,7 +11,9 @@ interface Element {
   rest: Uint8Array;
 }
 
-/** Reads the element at the beginning. Two integers of a signature are shorter than 128 bytes, or 256 together. */
+/**
+ * Parses the element at the beginning. Supports lengths below 256, which take one or two bytes. Signatures are shorter.
+ */
 function element(bytes: Uint8Array, tag: number): Element {
   const long = bytes[1] === 0x81;
   const start = long ? 3 : 2;
@@ -22,7 +24,7 @@ function element(bytes: Uint8Array, tag: number): Element {
   return { content: bytes.subarray(start, end), rest: bytes.subarray(end) };
 }
 
-/** Names the structure to parse: two integers. */
+/** Represents the structure to parse: a sequence of two integers. */
 export class ECDSASigValue {
   r = new ArrayBuffer(0);
   s = new ArrayBuffer(0);

@@ -12,7 +12,7 @@ import type { PageLimit, Source } from "./source.ts";
 
 export type TailEnd = "broker_lost" | "stream_gone";
 
-/** What changed in a stream between two positions. */
+/** The changes of a stream between two positions. */
 export interface Step {
   readonly from: number;
   readonly to: number;
