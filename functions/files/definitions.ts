@@ -108,7 +108,7 @@ export const fileDefinitions = {
     path: `${path}/{fileId}/links`,
     operationId: "createFileLink",
     summary: "Create a signed link to a file",
-    description: "Whoever has the link can download the file until the link expires.",
+    description: "Anyone who has the link can download the file until the link expires.",
     ...common,
     ...scopesFor("read"),
     request: {

@@ -1,4 +1,4 @@
-/** Routes the addresses of files: `/api/{orb}/files`, and what is below it. */
+/** Routes the addresses of files: `/api/{orb}/files`, and all paths below. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import type { CompiledOrb } from "../../shared/definition/compile.ts";

@@ -125,7 +125,7 @@ export interface Entry<V> {
 /** One revision in the history of an entry. */
 export interface RevisionItem {
   revision: number;
-  /** What the write did, such as `update` or `publish`. */
+  /** The operation of the write, such as `update` or `publish`. */
   operation: string;
   status: Status | "DELETED";
   publishedRevision: number | null;

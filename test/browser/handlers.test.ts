@@ -72,7 +72,7 @@ test("loads with its scripts and images, and can neither read the platform nor a
     account: "refused",
     worker: "refused",
   });
-  // The visitor opened the page, so the service knows who it is. What the page sends carries no session.
+  // The visitor opened the page, so the service knows the visitor. Requests of the page itself carry no session.
   expect(requests[0]?.caller).toMatchObject({ sub: ann.id });
   await page.getByRole("button", { name: "Send" }).click();
   // The browser may fetch another file of the page while it sends, so the last request need not be the sent one.

@@ -399,7 +399,7 @@ describe("writing", () => {
     const patch = (values: Bag) => as(people.user, "PATCH", `${path}/${id}`, { values });
     expect((await patch({ title: "two" })).status).toBe(200);
     expect(await stored()).toEqual({ ...before, title: "two" });
-    // The field that the caller may set and not read is replaced, not merged with what it hides.
+    // The caller may set the field but not read it. So a write replaces the hidden value and does not merge with it.
     expect((await patch({ tip: "more" })).status).toBe(200);
     expect(await stored()).toEqual({ ...before, title: "two", tip: "more" });
     for (const [name, code] of [

@@ -171,7 +171,7 @@ test("without a credential, every route that needs one answers 401", async () =>
   }
 });
 
-describe("a credential that does not work is refused by every route that looks at it", () => {
+describe("every route that checks credentials refuses an invalid credential", () => {
   async function refusedEverywhere(token: string) {
     for (const route of secured()) {
       if (route.scope === undefined || route.path.endsWith("/mcp")) continue;

@@ -64,7 +64,7 @@ it("shows no hidden field in revisions and their comparison", async () => {
   expect(await paths(chief)).toEqual(["/values/title", "/values/cost", "/values/pin"]);
 });
 
-it("keeps hidden values when an older revision is brought back", async () => {
+it("keeps hidden values when an older revision is restored", async () => {
   const id = await book();
   await revertEntry(deps, ann, { ...at(id), revision: 1 });
   expect(await current(id)).toMatchObject({ title: "one", cost: 2 });

@@ -208,7 +208,7 @@ it("rejects files that are missing, of another type, too large or of another cal
   expect(await faultOf({ papers: [{ file: mine.id }, { file: "x" }] })).toEqual([
     "/values/papers/1 unknown_file",
   ]);
-  // The hash is no way to content that somebody else uploaded.
+  // A caller who knows the hash of a file that another account uploaded cannot get the content.
   expect(await faultOf({ image: { file: mine.sha256 } }, bob)).toEqual(["/values/image unknown_file"]);
 });
 
@@ -331,7 +331,7 @@ it("removes the chunks of marked content before the same content replaces the ma
   expect((await chunkSubjects()).size).toBe(before.size);
 });
 
-it("leaves nothing for ever, and loses nothing acknowledged, wherever an upload stops", async () => {
+it("leaves no content forever, and loses no acknowledged file, if an upload stops at any step", async () => {
   await sweepLater();
   const data = randomBytes(6 * CHUNK_BYTES);
   for (const size of [40, data.length]) {

@@ -181,7 +181,7 @@ function randomValues(random: Random): All {
   };
 }
 
-/** What the model knows about an entry. */
+/** The model's copy of an entry. */
 interface Known {
   id: string;
   newest: All;

@@ -333,7 +333,7 @@ const NAMES = ["state", "hot", "rank", "code", "title", "tags", "secret", "own",
 /** Fields of referenced entries. */
 const RELATED = ["place.city", "place.seats", "dens.city"] as const;
 
-/** What a caller sees of an entry in a list, written a second time and in other words. */
+/** Returns an entry as a caller sees it in a list. A second implementation, to compare the platform with. */
 function shownTo(actor: Actor, doc: Doc, latest: boolean): Version | undefined {
   const sub = "sub" in actor ? actor.sub : "";
   const isBoss = sub === "boss" || actor.kind === "platform";

@@ -56,7 +56,7 @@ test("holds a few pages of a long list, and reads forgotten ones again", async (
   );
 });
 
-test("begins the pages behind a changed page anew, so that no entry is missing or comes twice", async () => {
+test("reads the pages after a changed page again, so that no entry is missing or appears twice", async () => {
   const all = Array.from({ length: 250 }, (_, at) => row(`e${at}`));
   const { rows, show } = listOf(all);
   for (const at of [0, 100, 200]) await show(at);

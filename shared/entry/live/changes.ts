@@ -13,7 +13,7 @@ export interface EntryState {
 }
 
 /**
- * What one message changed.
+ * The change that one message made.
  * - `write`: the log has a new revision.
  * - `open`, `close`: the broker's scheduler showed or hid the published revision. The log did not change.
  * - `lost`: the entry's history was erased, so its earlier state is unknown.

@@ -29,7 +29,7 @@ export interface ListInput {
   /** Whether to list newest revisions, including drafts, if the caller may read them. */
   latest?: boolean;
   last?: Promise<number | undefined> | undefined;
-  /** What one request may read. Default: the limits of the platform. */
+  /** Limits on the reads of one request. Default: the limits of the platform. */
   budget?: () => ReadBudget;
 }
 

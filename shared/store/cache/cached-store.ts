@@ -136,7 +136,7 @@ export function cachedStore(
       try {
         return await store.purge(stream, filter, purge);
       } finally {
-        // Nothing reads the removed part of the log of an ordered index any more.
+        // The removed part of an ordered index's log is no longer read, so cached values stay valid.
         if (!isOrderedLog(filter)) cache.invalidate(stream);
       }
     },
