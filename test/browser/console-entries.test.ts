@@ -269,6 +269,51 @@ test("imports a file, and says which lines failed and why", async () => {
   expect(await rowsOf(page).filter({ hasText: "Published" }).count()).toBe(2);
 });
 
+test("imports a table: shows which field a column holds, and the lines with faults, before it writes", async () => {
+  const page = await console.open(LIST, { size: PHONE });
+  await page.getByRole("button", { name: "Import" }).click();
+  const dialog = page.getByRole("dialog", { name: "Import entries" });
+  const choose = (text: string) =>
+    dialog
+      .getByLabel("File")
+      .setInputFiles({ name: "books.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+  await choose('title.en;genre\n"Open');
+  await dialog.getByText("The quote in line 2 is not closed. Nothing was imported.").waitFor();
+  const rows = [
+    "\uFEFFtitle.en;GENRE;Pages;Remark;id",
+    '"Table ""One"";\nfirst";novel;120;x;1',
+    "",
+    "Table Two;novel;many;y;2",
+    "Table Three;science;7;z;3;more",
+    "'=Table Four;essay;7;;4",
+  ];
+  await choose(`${rows.join("\r\n")}\r\n`);
+  await dialog.getByRole("listitem").filter({ hasText: "Line 6" }).getByText("1 cell more").waitFor();
+  expect(await dialog.getByLabel("GENRE").inputValue()).toBe("genre");
+  expect([
+    await dialog.getByLabel("Remark").inputValue(),
+    await dialog.getByLabel("Pages").inputValue(),
+  ]).toEqual(["", "pages"]);
+  await dialog
+    .getByRole("listitem")
+    .filter({ hasText: "Line 5" })
+    .getByText(/Pages must be a/)
+    .waitFor();
+  await inspect(page, "table-import-csv");
+  await dialog.getByLabel("Pages").selectOption("");
+  await dialog.getByLabel("Remark").selectOption("title.de");
+  await dialog.getByRole("button", { name: "Import 3 entries" }).click();
+  await dialog.getByText("2 entries imported.").waitFor();
+  const faults = dialog.getByRole("listitem");
+  expect(await faults.count()).toBe(2);
+  await faults.filter({ hasText: "Line 7" }).getByText(/genre/).waitFor();
+  const { items } = await write("GET", "?module=library&schema=book&sort=-createdAt&limit=2");
+  const made = items.map(({ values }: { values: { title: object } }) => values.title);
+  expect(made).toContainEqual({ en: 'Table "One";\nfirst', de: "x" });
+  expect(made).toContainEqual({ en: "Table Two", de: "y" });
+  for (const { id } of items) await write("DELETE", `/${id}`);
+});
+
 /** Sends a request of another user. */
 const write = async (method: string, path: string, body?: object) => {
   const answer = await call(console.platform, method, `/api/admin/orbs/books/entries${path}`, {

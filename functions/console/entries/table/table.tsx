@@ -100,9 +100,10 @@ export default function EntriesTable({ params }: { params: PageParams }) {
           )
         }
       </Shows>
-      {importing && schema !== undefined ? (
+      {importing && schema !== undefined && orb.data !== undefined ? (
         <ImportDialog
           {...{ place, schema }}
+          orb={orb.data}
           publishable={rights?.publish === true}
           onClose={() => setImporting(false)}
           onDone={() => setVersion((old) => old + 1)}

@@ -1,14 +1,17 @@
 /** Creates entries from a file, and reports those that failed. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { EntryPlace } from "../../../api/entries.ts";
-import type { SchemaModel } from "../../../model/orb.ts";
+import { type Cell, cellsOf, windowCells } from "../../../model/cells.ts";
+import type { OrbModel, SchemaModel } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { Checkbox, Field } from "../../../ui/form.tsx";
 import { faultsOf, ProblemBox, wordsOf } from "../../../ui/problem.tsx";
 import { Progress } from "../../../ui/states.tsx";
+import { entriesOf, guess, readSheet, type Sheet } from "./csv.ts";
 import { createAll, type Failure, type Line, readLines } from "./import.ts";
+import { ImportColumns } from "./import-columns.tsx";
 
 /** Maximum number of failures that the dialog lists. */
 const LISTED = 200;
@@ -20,35 +23,71 @@ const reasonOf = (error: unknown): string => {
     : faults.map(({ path, message }) => `${path} ${message}`).join("; ");
 };
 
+function Failures({ of, title }: { of: readonly Failure[]; title: string }) {
+  return (
+    <>
+      <h3>{title}</h3>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll the list. */}
+      <ul class="failures" tabIndex={0} aria-label={t("table.failures")}>
+        {of.slice(0, LISTED).map((one) => (
+          <li key={one.number}>
+            <span>{t("table.importLine", { number: one.number })}</span>
+            <span>{reasonOf(one.error)}</span>
+          </li>
+        ))}
+        {of.length > LISTED ? (
+          <li class="hint">{t("table.moreFailures", { count: of.length - LISTED })}</li>
+        ) : null}
+      </ul>
+    </>
+  );
+}
+
 export function ImportDialog({
   place,
   schema,
+  orb,
   publishable,
   onClose,
   onDone,
 }: {
   place: EntryPlace;
   schema: SchemaModel;
+  orb: OrbModel;
   /** Whether the caller may publish. */
   publishable: boolean;
   onClose: () => void;
   /** Called when entries were created. */
   onDone: () => void;
 }) {
-  const [lines, setLines] = useState<readonly Line[]>();
+  const [listed, setListed] = useState<readonly Line[]>();
+  /** A CSV file, and the cell for each of its columns. */
+  const [table, setTable] = useState<{ sheet: Sheet; columns: readonly (Cell | undefined)[] }>();
   const [publish, setPublish] = useState(false);
   const [count, setCount] = useState<number>();
   const [error, setError] = useState<unknown>();
   const [result, setResult] = useState<{ created: number; failed: readonly Failure[] }>();
   const abort = useRef(new AbortController());
   useEffect(() => () => abort.current.abort(), []);
+  const cells = [
+    ...cellsOf(schema, orb).filter(({ field }) => field.type !== "file"),
+    ...windowCells({ validFrom: t("entry.validFrom"), validTo: t("entry.validTo") }),
+  ];
+  const read = useMemo(() => table && entriesOf(table.sheet, table.columns), [table]);
+  const lines = read?.lines ?? listed;
+  const faults = read?.faults ?? [];
   const choose = async (file: File | undefined) => {
     setError(undefined);
-    setLines(undefined);
+    setListed(undefined);
+    setTable(undefined);
     if (file === undefined) return;
     const sensitive = schema.fields.filter((field) => field.sensitive === true).map(({ name }) => name);
     try {
-      setLines(readLines(await file.text(), new Set(sensitive)));
+      const text = await file.text();
+      if (!/^\s*[[{]/.test(text)) {
+        const sheet = readSheet(text);
+        setTable({ sheet, columns: guess(sheet, cells) });
+      } else setListed(readLines(text, new Set(sensitive)));
     } catch (reason) {
       setError(reason);
     }
@@ -62,7 +101,10 @@ export function ImportDialog({
     };
     const failed = await createAll(place, all, { publish, signal: abort.current.signal, onDone: onCount });
     setCount(undefined);
-    setResult({ created: done - failed.length, failed });
+    setResult({
+      created: done - failed.length,
+      failed: [...faults, ...failed].sort((a, b) => a.number - b.number),
+    });
     onDone();
   };
   const total = lines?.length ?? 0;
@@ -96,21 +138,7 @@ export function ImportDialog({
         <>
           <p role="status">{t("table.imported", { count: result.created })}</p>
           {result.failed.length === 0 ? null : (
-            <>
-              <h3>{t("table.failedTitle", { count: result.failed.length })}</h3>
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll the list. */}
-              <ul class="failures" tabIndex={0} aria-label={t("table.failures")}>
-                {result.failed.slice(0, LISTED).map((one) => (
-                  <li key={one.number}>
-                    <span>{t("table.importLine", { number: one.number })}</span>
-                    <span>{reasonOf(one.error)}</span>
-                  </li>
-                ))}
-                {result.failed.length > LISTED ? (
-                  <li class="hint">{t("table.moreFailures", { count: result.failed.length - LISTED })}</li>
-                ) : null}
-              </ul>
-            </>
+            <Failures of={result.failed} title={t("table.failedTitle", { count: result.failed.length })} />
           )}
         </>
       ) : count !== undefined ? (
@@ -123,11 +151,17 @@ export function ImportDialog({
               <input
                 {...attributes}
                 type="file"
-                accept=".ndjson,.jsonl,.json"
+                accept=".csv,.tsv,.ndjson,.jsonl,.json"
                 onChange={(event) => void choose(event.currentTarget.files?.[0])}
               />
             )}
           </Field>
+          {table === undefined ? null : (
+            <ImportColumns {...table} cells={cells} onChange={(columns) => setTable({ ...table, columns })} />
+          )}
+          {faults.length === 0 ? null : (
+            <Failures of={faults} title={t("table.importFaults", { count: faults.length })} />
+          )}
           {publishable ? (
             <div class="field">
               <Checkbox label={t("table.importPublish")} checked={publish} onChange={setPublish} />
