@@ -21,6 +21,7 @@ import { healthRoutes } from "./discovery/health.ts";
 import { metricsRoutes } from "./discovery/metrics.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
+import { tusHeaders } from "./files/resumable.ts";
 import { PREFIXES } from "./http/prefixes.ts";
 import { onError } from "./http/problem.ts";
 import { answerUnmatched, newRouter } from "./http/router.ts";
@@ -69,6 +70,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
   const runtime = newRouter();
   for (const app of [own, runtime]) {
+    app.use("/api/:orbId/files/uploads/*", tusHeaders);
     // `readToEnd` comes first, so it discards an unread body after `context` has released the broker connection.
     app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
     answerUnmatched(app);

@@ -8,6 +8,7 @@ import { wrongMethod } from "../http/problem.ts";
 import type { AppEnv } from "../request/context.ts";
 import { fileDefinitions } from "./definitions.ts";
 import { createLink, download } from "./download.ts";
+import { isResumable, serveUpload } from "./resumable.ts";
 import { upload } from "./upload.ts";
 
 /** Returns whether a path may be that of files. An orb with a module or a handler of this name serves that instead. */
@@ -21,7 +22,8 @@ export function servesFiles({ modules, handlers }: CompiledOrb): boolean {
 
 /** Returns whether the request is an upload, whose body is not received before its caller is known. */
 export function isUpload(c: Context<AppEnv>, segments: readonly string[]): boolean {
-  return c.req.method === "POST" && isFilePath(segments) && segments.length === 1;
+  if (!isFilePath(segments)) return false;
+  return segments.length === 1 ? c.req.method === "POST" : isResumable(segments);
 }
 
 export async function serveFile(
@@ -30,6 +32,7 @@ export async function serveFile(
   segments: readonly string[],
   caller: ((usesAccess: boolean) => Promise<Actor>) | undefined,
 ): Promise<Response> {
+  if (isResumable(segments)) return serveUpload(c, live.orb, segments[2]);
   const [, id, below] = segments;
   const { method } = c.req;
   if (id === undefined || caller === undefined) {

@@ -14,13 +14,13 @@ import type { AppEnv } from "../request/context.ts";
 import { digestIn, nameIn } from "./headers.ts";
 import { parametersOf } from "./parameters.ts";
 
-async function* bodyOf(c: Context<AppEnv>): AsyncGenerator<Uint8Array> {
+export async function* bodyOf(c: Context<AppEnv>): AsyncGenerator<Uint8Array> {
   const { body } = c.req.raw;
   if (body !== null) yield* readUpload(body);
 }
 
 /** Authenticates the caller again each time it is called, by the definition of that time. */
-function authorityOf(c: Context<AppEnv>, orb: string): () => Promise<Authority> {
+export function authorityOf(c: Context<AppEnv>, orb: string): () => Promise<Authority> {
   const { deps } = c.var;
   let first: LiveOrb | undefined;
   return async () => {

@@ -56,6 +56,16 @@ export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
 export const EXPOSED_HEADERS = [
   "ETag",
   "Location",
+  "Content-Location",
+  "Content-Range",
+  "Tus-Resumable",
+  "Tus-Version",
+  "Tus-Extension",
+  "Tus-Max-Size",
+  "Upload-Offset",
+  "Upload-Length",
+  "Upload-Expires",
+  "Upload-Metadata",
   "Retry-After",
   "Content-Language",
   "Idempotent-Replayed",
@@ -68,7 +78,7 @@ export const EXPOSED_HEADERS = [
 ].join(", ");
 export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 export const REQUEST_HEADERS =
-  "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language";
+  "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language, Range, If-Range, Content-Disposition, Content-Digest, Tus-Resumable, Upload-Length, Upload-Offset, Upload-Metadata, X-HTTP-Method-Override";
 
 /** Returns whether web pages of an origin may use the session cookie. The setting `*` never allows cookies. */
 export function isTrustedOrigin(config: Config, origin: string): boolean {

@@ -7,6 +7,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { lastOf } from "../../shared/entry/read/list.ts";
 import { fileDefinitions } from "../files/definitions.ts";
+import { resumableDefinitions } from "../files/resumable-definitions.ts";
 import { isFilePath, isUpload, serveFile, servesFiles } from "../files/serve.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
@@ -147,8 +148,10 @@ function answer(
 /** Mount these routes last, because they match all other URLs of an orb. */
 export function runtimeRoutes() {
   const router = newRouter();
-  for (const definition of [callRoute, ...Object.values(fileDefinitions), ...Object.values(definitions)])
-    router.openAPIRegistry.registerPath(definition);
+  const described = [fileDefinitions, resumableDefinitions, definitions].flatMap((each) =>
+    Object.values(each),
+  );
+  for (const definition of [callRoute, ...described]) router.openAPIRegistry.registerPath(definition);
   router.all("/api/:orbId/*", (c) => {
     const segments = segmentsOf(c);
     return segments.length === 0 ? c.notFound() : serve(c, segments);

@@ -4,10 +4,9 @@
  */
 import type { Deps } from "../deps.ts";
 import { AppError, unavailable, writeConflict } from "../kernel/errors.ts";
-import { baseConfig } from "../store/broker/store.ts";
 import { fileBucket, fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { nullOnConflict } from "../store/pages.ts";
-import type { Append, StreamConfig } from "../store/types.ts";
+import type { Append } from "../store/types.ts";
 
 /**
  * Size of every chunk but the last. Downloads compute from it which chunks a range needs, so it must never change.
@@ -42,14 +41,6 @@ export interface StoredInfo {
   seq: number;
   /** Milliseconds since the epoch. */
   time: number;
-}
-
-export function fileStreamConfig(orb: string, replicas: number): StreamConfig {
-  return {
-    ...baseConfig(fileStream(orb), fileSubjects.ofStore(orb), replicas),
-    discard: "new",
-    allow_rollup_hdrs: true,
-  };
 }
 
 export function runsOf(info: ObjectInfo): Run[] {

@@ -12,20 +12,17 @@ import type { Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, invalidParameters } from "../kernel/errors.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
-import { fileStream, fileSubjects } from "../store/file-subjects.ts";
+import { fileStreamConfig } from "../store/broker/provision.ts";
 import { streams } from "../store/subjects.ts";
 import { StreamMissing } from "../store/types.ts";
 import { requireUpload } from "./access.ts";
-import { safeName, typeOf } from "./content-type.ts";
+import { newRecord, storeCheck, withoutOrb } from "./keep.ts";
 import {
   CHUNK_BYTES,
-  fileStreamConfig,
   infoOf,
   keepContent,
-  type ObjectInfo,
   readInfo,
   removeChunks,
-  runsOf,
   type StoredInfo,
   sendChunks,
   tooLargeFile,
@@ -34,8 +31,6 @@ import { type FileRecord, ID_BYTES, recordMessages, UNUSED_SECONDS } from "./rec
 
 /** Number of chunks that are received before the caller is authenticated. Most files fit into them. */
 const AHEAD = 4;
-/** Maximum runs of chunks in a record. The metadata of the object always lists all runs. */
-const RECORD_RUNS = 8;
 /** Maximum duration of an upload in milliseconds. Must be less than the time until its check is due. */
 const MOST_MS = 12 * 3_600_000;
 
@@ -187,8 +182,15 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
       if (object?.nuid !== nuid) deps.afterwards(removeChunks(deps, orb, nuid));
     }
   }
-  const record = recordOf(deps, upload, { id, actor, object, head: content.ahead[0] });
-  await storeRecord(deps, orb, record, upload.lifetime ?? UNUSED_SECONDS);
+  const { name: said, type: declared } = upload;
+  const record = newRecord(
+    deps,
+    { id, by: accountOf(actor), name: said, type: declared },
+    object,
+    content.ahead[0],
+  );
+  const messages = recordMessages(orb, record, upload.lifetime ?? UNUSED_SECONDS);
+  await withoutOrb(deps, orb, deps.store.pipeline(streams.orb(orb), messages));
   const { size, type, name } = record;
   return { id, size, type, sha256: record.sha256, name };
 }
@@ -213,16 +215,6 @@ async function openStore(
   return sha256 === undefined ? undefined : null;
 }
 
-function storeCheck(
-  deps: Deps,
-  orb: string,
-  id: string,
-  { nuid, sha256 }: { nuid: string; sha256: string | undefined },
-): Promise<number> {
-  const data = JSON.stringify({ v: 1, nuid, sha256 });
-  return deps.store.append(streams.orb(orb), { subject: fileSubjects.check(orb, id), data, rollup: true });
-}
-
 async function* charged(
   deps: Deps,
   orb: string,
@@ -237,38 +229,5 @@ async function* charged(
     arriving.take(chunk);
     await countFileBytes(deps, actor, orb, chunk.length);
     yield chunk;
-  }
-}
-
-function recordOf(
-  deps: Deps,
-  upload: Upload,
-  found: { id: string; actor: Actor; object: ObjectInfo; head: Uint8Array | undefined },
-): FileRecord {
-  const { id, actor, object, head = new Uint8Array(0) } = found;
-  const runs = runsOf(object);
-  return {
-    v: 1,
-    id,
-    sha256: object.name,
-    size: object.size,
-    type: typeOf(head, upload.type),
-    name: safeName(upload.name),
-    by: accountOf(actor),
-    at: new Date(deps.clock.now()).toISOString(),
-    object: { nuid: object.nuid, ...(runs.length <= RECORD_RUNS ? { runs } : {}) },
-    entries: [],
-  };
-}
-
-async function storeRecord(deps: Deps, orb: string, record: FileRecord, ttl: number): Promise<void> {
-  try {
-    await deps.store.pipeline(streams.orb(orb), recordMessages(orb, record, ttl));
-  } catch (error) {
-    // The orb was deleted during the upload. The deletion may have run before this upload created the object
-    // store.
-    if (error instanceof StreamMissing && error.stream === streams.orb(orb))
-      deps.afterwards(deps.store.deleteStream(fileStream(orb)));
-    throw error;
   }
 }

@@ -44,6 +44,8 @@ export const fileSubjects = {
   checks: (orb: string) => `${inOrb(orb, "_sweep")}.*`,
   chunks: (orb: string, nuid: string) => `$O.${fileBucket(orb)}.C.${token(nuid, "file")}`,
   info: (orb: string, sha256: string) => `$O.${fileBucket(orb)}.M.${encodedName(token(sha256, "file"))}`,
-  ofStore: (orb: string) => [`$O.${fileBucket(orb)}.C.>`, `$O.${fileBucket(orb)}.M.>`],
+  /** A resumable upload that is not complete yet. Clients of object stores do not read these subjects. */
+  upload: (orb: string, id: string) => `$O.${fileBucket(orb)}.U.${token(id, "upload")}`,
+  ofStore: (orb: string) => ["C", "M", "U"].map((space) => `$O.${fileBucket(orb)}.${space}.>`),
   everyStore: "$O.>",
 } as const;

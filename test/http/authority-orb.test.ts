@@ -35,6 +35,7 @@ type Access = { read: string; write: string };
 const OPEN: Access = { read: "public", write: "user" };
 const CLOSED: Access = { read: "public", write: "owner" };
 const fields = [{ name: "title", type: "string" }];
+const PART = "application/offset+octet-stream";
 
 /** An orb with accounts of its own, or one that uses the accounts that orbs share. */
 const document = (id: string, realm: Realm, access = OPEN) => ({
@@ -366,6 +367,28 @@ const ROUTES: Record<string, Rows> = {
       refused: byMember(at),
     },
   ],
+  "POST /api/{orbId}/files/uploads": (at) => [
+    {
+      by: at.member.token,
+      path: `/api/${at.orb}/files/uploads`,
+      type: PART,
+      body: "late",
+      headers: { "tus-resumable": "1.0.0", "upload-length": "4" },
+      // The upload begins before its first part arrives.
+      refused: { ...byMember(at), "is deleted and recreated": 404 },
+    },
+  ],
+  // The recreated orb does not have the upload.
+  "PATCH /api/{orbId}/files/uploads/{uploadId}": async (at) => {
+    const headers = { "tus-resumable": "1.0.0", "upload-length": "4" };
+    const begun = await fetch(`${platform.origin}/api/${at.orb}/files/uploads`, {
+      method: "POST",
+      headers: { ...headers, authorization: `Bearer ${at.member.token}` },
+    });
+    const path = begun.headers.get("location") ?? "";
+    const part = { "tus-resumable": "1.0.0", "upload-offset": "0" };
+    return [{ by: at.member.token, path, type: PART, body: "late", headers: part, refused: byMember(at) }];
+  },
   // A caller may share what it has uploaded. The recreated orb does not have the file.
   "POST /api/{orbId}/files/{fileId}/links": async (at) => {
     const { body } = await as("POST", `/api/${at.orb}/files`, "early", at.member.token);

@@ -1,6 +1,7 @@
 /** Creates and updates the broker's streams and key-value buckets. Calling it again is safe. */
 
 import { pause } from "../../kernel/pause.ts";
+import { fileStream, fileSubjects, orbOfFiles } from "../file-subjects.ts";
 import { nullOnConflict } from "../pages.ts";
 import { buckets, FOLLOWED, kvSubject, streams, subjects } from "../subjects.ts";
 import type { Store, StreamConfig } from "../types.ts";
@@ -31,6 +32,17 @@ export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
     allow_msg_schedules: true,
     allow_rollup_hdrs: true,
     republish: { src: subjects.orbAll(orb), dest: feedSubject(subjects.orbAll(orb)) },
+  };
+}
+
+/** Configures the object store of an orb's files. */
+export function fileStreamConfig(orb: string, replicas: number): StreamConfig {
+  return {
+    ...baseConfig(fileStream(orb), fileSubjects.ofStore(orb), replicas),
+    discard: "new",
+    allow_atomic: true,
+    allow_msg_ttl: true,
+    allow_rollup_hdrs: true,
   };
 }
 
@@ -167,6 +179,19 @@ async function mapStreams(store: Store): Promise<void> {
   }
 }
 
+/** Lets object stores that were created before resumable uploads hold these. */
+async function bringUpFiles(store: Store): Promise<void> {
+  for (const name of await store.streamNames(fileSubjects.everyStore)) {
+    const orb = orbOfFiles(name);
+    const there = orb === undefined ? null : await store.streamInfo(name);
+    if (orb === undefined || there === null || there.config.allow_atomic === true) continue;
+    await store.updateStream({
+      ...there.config,
+      ...fileStreamConfig(orb, Number(there.config.num_replicas)),
+    });
+  }
+}
+
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
 /** Creates a stream. If it exists, changes only `republish` and adds a missing byte limit. */
@@ -201,6 +226,7 @@ export async function provision(
       }
     }
   }
+  await bringUpFiles(store);
   await nullOnConflict(scheduleHeartbeat(store));
   await mapStreams(store);
 }

@@ -1,0 +1,116 @@
+/** Resumable uploads with the protocol tus 1.0. Each request is served alone: the broker has the state. */
+import type { Context, MiddlewareHandler } from "hono";
+import { safeName } from "../../shared/files/content-type.ts";
+import { fileUrl } from "../../shared/files/record.ts";
+import {
+  appendUpload,
+  beginUpload,
+  endUpload,
+  type Resumable,
+  uploadState,
+} from "../../shared/files/resumable.ts";
+import type { UploadState } from "../../shared/files/upload-state.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { wrongMethod } from "../http/problem.ts";
+import { completeResponse } from "../middleware/headers.ts";
+import { requireUsable } from "../middleware/session.ts";
+import type { AppEnv } from "../request/context.ts";
+import { parametersOf } from "./parameters.ts";
+import { resumableDefinitions } from "./resumable-definitions.ts";
+import { metadataIn, wholeIn } from "./tus-headers.ts";
+import { authorityOf, bodyOf } from "./upload.ts";
+
+const VERSION = "1.0.0";
+const EXTENSIONS = "creation,creation-with-upload,termination,expiration";
+const PART_TYPE = "application/offset+octet-stream";
+
+/** The first segments of the addresses of uploads. No file has this id. */
+export function isResumable([files, uploads, ...rest]: readonly string[]): boolean {
+  return files === "files" && uploads === "uploads" && rest.length < 2;
+}
+
+/** Adds the headers of the protocol to every response, also to errors. `OPTIONS` tells what the server supports. */
+export const tusHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
+  await next();
+  const { headers } = c.res;
+  if (c.req.method === "OPTIONS") {
+    headers.set("tus-extension", EXTENSIONS);
+    headers.set("tus-max-size", String(c.var.deps.config.fileBytes));
+  } else headers.set("tus-resumable", VERSION);
+  headers.set("tus-version", VERSION);
+};
+
+/** The method. Some clients can send only `POST`, and name the method in a header. */
+function methodOf(c: Context<AppEnv>): string {
+  const { method } = c.req;
+  return method === "POST" ? (c.req.header("x-http-method-override")?.toUpperCase() ?? method) : method;
+}
+
+export async function serveUpload(
+  c: Context<AppEnv>,
+  orb: string,
+  id: string | undefined,
+): Promise<Response> {
+  c.set("route", resumableDefinitions[id === undefined ? "begin" : "append"].path);
+  const method = methodOf(c);
+  const allowed = id === undefined ? ["POST"] : ["HEAD", "PATCH", "DELETE"];
+  if (!allowed.includes(method)) return wrongMethod(c, allowed);
+  if (c.req.header("tus-resumable") !== VERSION)
+    throw new AppError("precondition", "tus_version", `Tus-Resumable must be ${VERSION}.`);
+  parametersOf(c, []);
+  await requireUsable(c, orb);
+  const upload: Resumable = { orb, authority: authorityOf(c, orb) };
+  if (id === undefined) return begin(c, upload);
+  if (method === "PATCH") return append(c, upload, id);
+  if (method === "HEAD") return head(c, await uploadState(c.var.deps, upload, id));
+  await endUpload(c.var.deps, upload, id);
+  return completeResponse(c, null, 204, {});
+}
+
+const isPart = (c: Context<AppEnv>) => c.req.header("content-type")?.split(";", 1)[0]?.trim() === PART_TYPE;
+
+function lengthOf(c: Context<AppEnv>): number | undefined {
+  const length = c.req.header("content-length");
+  return length === undefined ? undefined : Number(length);
+}
+
+function headersOf(orb: string, state: UploadState): Record<string, string> {
+  const { id, offset, expires, done, name } = state;
+  return {
+    "upload-offset": String(offset),
+    "upload-expires": new Date(expires).toUTCString(),
+    ...(done === true ? { "content-location": fileUrl(orb, { id, name: safeName(name) }) } : {}),
+  };
+}
+
+async function begin(c: Context<AppEnv>, upload: Resumable): Promise<Response> {
+  const { deps } = c.var;
+  const metadata = c.req.header("upload-metadata");
+  const { filename, name = filename, filetype, type = filetype } = metadataIn(metadata);
+  const size = wholeIn("Upload-Length", c.req.header("upload-length"));
+  let state = await beginUpload(deps, { ...upload, size, name, type, metadata });
+  const location = `/api/${upload.orb}/files/uploads/${state.id}`;
+  if (isPart(c) && size > 0) {
+    const part = { ...upload, id: state.id, offset: 0, body: bodyOf(c), length: lengthOf(c) };
+    state = await appendUpload(deps, part);
+  }
+  return completeResponse(c, null, 201, { ...headersOf(upload.orb, state), location });
+}
+
+async function append(c: Context<AppEnv>, upload: Resumable, id: string): Promise<Response> {
+  if (!isPart(c))
+    throw new AppError("unsupported_media", "upload_media_type", `Content-Type must be ${PART_TYPE}.`);
+  const offset = wholeIn("Upload-Offset", c.req.header("upload-offset"));
+  const part = { ...upload, id, offset, body: bodyOf(c), length: lengthOf(c) };
+  return completeResponse(c, null, 204, headersOf(upload.orb, await appendUpload(c.var.deps, part)));
+}
+
+function head(c: Context<AppEnv>, state: UploadState): Response {
+  const { size, metadata } = state;
+  return completeResponse(c, null, 200, {
+    ...headersOf(c.req.param("orbId") ?? "", state),
+    "upload-length": String(size),
+    "cache-control": "no-store",
+    ...(metadata === undefined ? {} : { "upload-metadata": metadata }),
+  });
+}

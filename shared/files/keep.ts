@@ -1,0 +1,69 @@
+/** The last steps of every upload: the check for the sweep, and the record. */
+import type { Deps } from "../deps.ts";
+import { fileStream, fileSubjects } from "../store/file-subjects.ts";
+import { streams } from "../store/subjects.ts";
+import { StreamMissing } from "../store/types.ts";
+import { safeName, typeOf } from "./content-type.ts";
+import { type ObjectInfo, runsOf } from "./object.ts";
+import type { FileRecord } from "./record.ts";
+
+/** Maximum runs of chunks in a record. The metadata of the object always lists all runs. */
+const RECORD_RUNS = 8;
+
+/**
+ * Asks the sweep to look at the content of an upload later.
+ * @param check.sha256 missing while the content is incomplete
+ */
+export function storeCheck(
+  deps: Deps,
+  orb: string,
+  id: string,
+  { nuid, sha256 }: { nuid: string; sha256: string | undefined },
+): Promise<number> {
+  const data = JSON.stringify({ v: 1, nuid, sha256 });
+  return deps.store.append(streams.orb(orb), { subject: fileSubjects.check(orb, id), data, rollup: true });
+}
+
+/** What the client says about a file, and who uploaded it. */
+export interface Described {
+  id: string;
+  by: string;
+  name?: string | undefined;
+  type?: string | undefined;
+}
+
+/** @param head the first bytes of the content */
+export function newRecord(
+  deps: Deps,
+  { id, by, name, type }: Described,
+  object: ObjectInfo,
+  head: Uint8Array = new Uint8Array(0),
+): FileRecord {
+  const runs = runsOf(object);
+  return {
+    v: 1,
+    id,
+    sha256: object.name,
+    size: object.size,
+    type: typeOf(head, type),
+    name: safeName(name),
+    by,
+    at: new Date(deps.clock.now()).toISOString(),
+    object: { nuid: object.nuid, ...(runs.length <= RECORD_RUNS ? { runs } : {}) },
+    entries: [],
+  };
+}
+
+/**
+ * Waits for a write into the orb. If the orb was deleted during the upload, removes the object store: the deletion may
+ * have removed it before the upload created it.
+ */
+export async function withoutOrb<T>(deps: Deps, orb: string, write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    if (error instanceof StreamMissing && error.stream === streams.orb(orb))
+      deps.afterwards(deps.store.deleteStream(fileStream(orb)));
+    throw error;
+  }
+}

@@ -1,0 +1,289 @@
+/**
+ * Resumable uploads. A batch stores some chunks and the state together, expecting the last state. So an upload never has
+ * chunks that its state does not know, and of two requests that write at the same time one fails.
+ */
+import { accountOf } from "../access/actor.ts";
+import type { Deps } from "../deps.ts";
+import { AppError, writeConflict } from "../kernel/errors.ts";
+import { countedFile, countFileBytes } from "../quotas/write.ts";
+import { fileStreamConfig } from "../store/broker/provision.ts";
+import { fileStream, fileSubjects } from "../store/file-subjects.ts";
+import { nullOnConflict } from "../store/pages.ts";
+import { streams } from "../store/subjects.ts";
+import { requireUpload } from "./access.ts";
+import { newRecord, storeCheck, withoutOrb } from "./keep.ts";
+import { CHUNK_BYTES, infoOf, keepContent, removeChunks, runsOf, tooLargeFile } from "./object.ts";
+import { type FileRecord, ID_BYTES, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
+import { Sha256 } from "./sha256.ts";
+import type { Authority } from "./upload.ts";
+import {
+  endMessage,
+  orBusy,
+  readUpload,
+  type StoredUpload,
+  stateMessage,
+  UPLOAD_MS,
+  type UploadState,
+} from "./upload-state.ts";
+
+/** Chunks of one batch. While it is stored, as many are received: an upload holds 2 MiB; of more than 2 GiB up to 16. */
+const BATCH = { min: 8, max: 64, perFile: 2_048 } as const;
+/** Runs of chunks whose sequences fit into the state. Only very small parts of a large file make more. */
+const MAX_RUNS = 20_000;
+/** Tries to store the record if other batches of the stream are in the way. */
+const ATTEMPTS = 24;
+/** Bytes that are received before the caller is authenticated. Most requests are not larger. */
+const AHEAD_BYTES = 4 * CHUNK_BYTES;
+
+export interface Resumable {
+  orb: string;
+  /** Authenticates the caller. Called after a short body, and both before and after a long one. */
+  authority: () => Promise<Authority>;
+}
+
+export interface NewUpload extends Resumable {
+  size: number;
+  name?: string | undefined;
+  type?: string | undefined;
+  metadata?: string | undefined;
+}
+
+async function allowed({ authority }: Resumable): Promise<Authority> {
+  const now = await authority();
+  requireUpload(now.actor, now.live);
+  return now;
+}
+
+/** Begins an upload. It expires after a day. */
+export async function beginUpload(deps: Deps, upload: NewUpload): Promise<UploadState> {
+  const { orb, size, name, type, metadata } = upload;
+  if (size > deps.config.fileBytes) throw tooLargeFile(deps.config.fileBytes);
+  const { actor } = await allowed(upload);
+  return countedFile(deps, actor, orb, async () => {
+    const id = deps.randomToken(ID_BYTES);
+    const state: UploadState = {
+      v: 1,
+      id,
+      by: accountOf(actor),
+      expires: deps.clock.now() + UPLOAD_MS,
+      size,
+      offset: 0,
+      runs: [],
+      chunks: 0,
+      hash: new Sha256().state(),
+      ...(name === undefined ? {} : { name }),
+      ...(type === undefined ? {} : { type }),
+      ...(metadata === undefined ? {} : { metadata }),
+      ...(size === 0 ? { sha256: new Sha256().digest(new Uint8Array(0), 0) } : {}),
+    };
+    await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
+    // The check comes first, so that the sweep finds the chunks of an upload that is never completed.
+    await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256: undefined }));
+    const seq = await deps.store.append(fileStream(orb), stateMessage(deps, orb, state, { seq: 0 }));
+    return completed(deps, orb, { state, seq, tail: new Uint8Array(0) });
+  });
+}
+
+/** Returns the state of an upload. Completes it if a request stored all bytes, and then stopped. */
+export async function uploadState(deps: Deps, upload: Resumable, id: string): Promise<UploadState> {
+  const { actor } = await allowed(upload);
+  return completed(deps, upload.orb, await readUpload(deps, upload.orb, id, actor));
+}
+
+/** Ends an upload. A file that is complete stays. */
+export async function endUpload(deps: Deps, upload: Resumable, id: string): Promise<void> {
+  const { orb } = upload;
+  const { actor } = await allowed(upload);
+  const found = await readUpload(deps, orb, id, actor);
+  await orBusy(deps.store.append(fileStream(orb), endMessage(orb, found)));
+  // Chunks of a complete file may have become its content.
+  if (found.state.sha256 === undefined) await removeChunks(deps, orb, id);
+}
+
+/** Yields what arrives before a body breaks off, so that it can be stored. */
+async function* untilCut(
+  body: AsyncIterable<Uint8Array>,
+  cut: { error?: unknown },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* body;
+  } catch (error) {
+    cut.error = error;
+  }
+}
+
+export interface Part extends Resumable {
+  id: string;
+  offset: number;
+  body: AsyncIterable<Uint8Array>;
+  /** The length that the client says. */
+  length?: number | undefined;
+}
+
+/**
+ * Appends a part to an upload. Of a part that breaks off, what has arrived is stored.
+ * @throws AppError 409 if the part does not begin at the end of what is stored
+ */
+export async function appendUpload(deps: Deps, part: Part): Promise<UploadState> {
+  const { orb, id, offset } = part;
+  const cut: { error?: unknown } = {};
+  const body = untilCut(part.body, cut);
+  const ahead: Uint8Array[] = [];
+  let received = 0;
+  let ended = false;
+  while (received < AHEAD_BYTES && !ended) {
+    const next = await body.next();
+    if (next.done === true) ended = true;
+    else {
+      ahead.push(next.value);
+      received += next.value.length;
+    }
+  }
+  const { actor } = await allowed(part);
+  const found = await readUpload(deps, orb, id, actor);
+  if (found.state.offset !== offset) {
+    const detail = `Upload-Offset must be ${found.state.offset}, the number of bytes that are stored.`;
+    throw new AppError("conflict", "upload_offset", detail, { data: { offset: found.state.offset } });
+  }
+  const remaining = found.state.size - offset;
+  if ((part.length ?? 0) > remaining) throw tooLong(remaining);
+  const charge = (bytes: number) => countFileBytes(deps, actor, orb, bytes);
+  return countedFile(deps, actor, orb, async () => {
+    const writer = new Writer(deps, orb, found, charge);
+    for (const bytes of ahead) await writer.take(bytes);
+    for await (const bytes of body) await writer.take(bytes);
+    // The session, the rights or the orb may have ended during a long request.
+    if (!ended) await readUpload(deps, orb, id, (await allowed(part)).actor);
+    const stored = await writer.end();
+    if (cut.error !== undefined) throw cut.error;
+    return completed(deps, orb, stored);
+  });
+}
+
+function tooLong(remaining: number): AppError {
+  const detail = `The upload has room for ${remaining} more bytes. Send no more than Upload-Length says.`;
+  return new AppError("too_large", "upload_too_long", detail, { data: { limitBytes: remaining } });
+}
+
+function tooManyParts(): AppError {
+  const detail = "The parts of the upload are too small. Begin again, and send parts of at least 1 MiB.";
+  return new AppError("too_large", "upload_too_many_parts", detail);
+}
+
+/** Stores the bytes of one request. */
+class Writer {
+  readonly #deps: Deps;
+  readonly #orb: string;
+  readonly #charge: (bytes: number) => Promise<void>;
+  readonly #hash: Sha256;
+  readonly #batch: number;
+  #stored: StoredUpload;
+  #remaining: number;
+  #chunk = new Uint8Array(CHUNK_BYTES);
+  #filled: number;
+  #chunks: Uint8Array[] = [];
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(deps: Deps, orb: string, found: StoredUpload, charge: (bytes: number) => Promise<void>) {
+    this.#deps = deps;
+    this.#orb = orb;
+    this.#charge = charge;
+    this.#stored = found;
+    const wanted = Math.ceil(found.state.size / CHUNK_BYTES / BATCH.perFile);
+    this.#batch = Math.min(BATCH.max, Math.max(BATCH.min, wanted));
+    this.#hash = new Sha256(found.state.hash);
+    this.#remaining = found.state.size - found.state.offset;
+    this.#chunk.set(found.tail);
+    this.#filled = found.tail.length;
+  }
+
+  async take(part: Uint8Array): Promise<void> {
+    if (part.length > this.#remaining) throw tooLong(this.#remaining);
+    this.#remaining -= part.length;
+    for (let at = 0; at < part.length; ) {
+      const some = part.subarray(at, at + CHUNK_BYTES - this.#filled);
+      this.#chunk.set(some, this.#filled);
+      this.#filled += some.length;
+      at += some.length;
+      if (this.#filled < CHUNK_BYTES) continue;
+      this.#hash.update(this.#chunk);
+      this.#chunks.push(this.#chunk);
+      this.#chunk = new Uint8Array(CHUNK_BYTES);
+      this.#filled = 0;
+      if (this.#chunks.length === this.#batch) await this.#store(new Uint8Array(0));
+    }
+  }
+
+  /** Stores what is left. */
+  async end(): Promise<StoredUpload> {
+    const tail = this.#chunk.subarray(0, this.#filled);
+    await this.#store(tail);
+    await this.#running;
+    return this.#stored;
+  }
+
+  /** Starts to store the chunks, as soon as the last ones are stored. */
+  async #store(tail: Uint8Array): Promise<void> {
+    await this.#running;
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    this.#running = this.#send(chunks, tail, this.#hash.state());
+    this.#running.catch(() => undefined);
+  }
+
+  async #send(chunks: readonly Uint8Array[], tail: Uint8Array, hash: string): Promise<void> {
+    const { state, seq, tail: before } = this.#stored;
+    const whole = state.offset - before.length + chunks.length * CHUNK_BYTES;
+    const offset = whole + tail.length;
+    if (offset === state.offset) return;
+    if (state.runs.length >= MAX_RUNS) throw tooManyParts();
+    await this.#charge(offset - state.offset);
+    const isLast = offset === state.size;
+    const sent = isLast && tail.length > 0 ? [...chunks, tail] : chunks;
+    const next: UploadState = {
+      ...state,
+      offset,
+      hash,
+      chunks: sent.length,
+      ...(isLast ? { sha256: new Sha256(hash).digest(tail, offset) } : {}),
+    };
+    const kept = isLast ? new Uint8Array(0) : tail;
+    const subject = fileSubjects.chunks(this.#orb, state.id);
+    const last = await orBusy(
+      this.#deps.store.batch(fileStream(this.#orb), [
+        ...sent.map((data) => ({ subject, data })),
+        stateMessage(this.#deps, this.#orb, next, { seq, tail: kept }),
+      ]),
+    );
+    const runs = [...state.runs];
+    if (sent.length > 0) runs.push([last - sent.length, sent.length]);
+    this.#stored = { state: { ...next, runs, chunks: 0 }, seq: last, tail: kept };
+  }
+}
+
+/** Makes a file of an upload whose bytes are all stored. Can be repeated, also by two requests at once. */
+async function completed(deps: Deps, orb: string, { state, seq }: StoredUpload): Promise<UploadState> {
+  const { id, sha256, size, runs } = state;
+  if (sha256 === undefined || state.done === true) return state;
+  await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256 }));
+  const mine = infoOf(orb, sha256, { nuid: id, size, runs });
+  const object = (await keepContent(deps, orb, sha256, mine)) ?? mine;
+  const [first] = runsOf(object);
+  const head = first === undefined ? null : await deps.store.getSeq(fileStream(orb), first[0]);
+  await storeRecord(deps, orb, newRecord(deps, state, object, head?.data));
+  if (object.nuid !== id) await removeChunks(deps, orb, id);
+  const done: UploadState = { ...state, done: true };
+  await nullOnConflict(deps.store.append(fileStream(orb), stateMessage(deps, orb, done, { seq })));
+  return done;
+}
+
+/** Stores the record of a file, unless there is one, which may belong to an entry already. */
+async function storeRecord(deps: Deps, orb: string, file: FileRecord): Promise<void> {
+  const [content, record] = recordMessages(orb, file, UNUSED_SECONDS);
+  const messages = [content, { ...record, expect: { seq: 0 } }];
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const stored = await withoutOrb(deps, orb, nullOnConflict(deps.store.batch(streams.orb(orb), messages)));
+    if (stored !== null || (await readRecord(deps, orb, file.id)) !== null) return;
+  }
+  throw writeConflict();
+}

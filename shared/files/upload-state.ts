@@ -1,0 +1,101 @@
+/** The state of a resumable upload: what has arrived, and how to go on. One message in the orb's object store. */
+import { type Actor, accountOf } from "../access/actor.ts";
+import type { Deps } from "../deps.ts";
+import { nullIfMissing } from "../entry/model/resolve.ts";
+import { AppError, notFound } from "../kernel/errors.ts";
+import { concatBytes } from "../kernel/ids.ts";
+import { fileStream, fileSubjects } from "../store/file-subjects.ts";
+import { isToken } from "../store/subjects.ts";
+import { type Append, Conflict } from "../store/types.ts";
+import type { Run } from "./object.ts";
+
+/** Milliseconds until an upload that is not complete is removed. */
+export const UPLOAD_MS = 86_400_000;
+
+export interface UploadState {
+  v: 1;
+  id: string;
+  /** Account that began the upload, with its realm. */
+  by: string;
+  /** Milliseconds since the epoch. */
+  expires: number;
+  /** Bytes of the whole file. */
+  size: number;
+  /** Bytes that are stored. */
+  offset: number;
+  /** Where the chunks are, without those of {@link chunks}. */
+  runs: readonly Run[];
+  /** Chunks directly before this message, from the same batch. */
+  chunks: number;
+  /** State of the SHA-256 of all whole chunks. */
+  hash: string;
+  /** The SHA-256, hexadecimal. Set as soon as all bytes are stored. */
+  sha256?: string;
+  /** Whether the file has its record. */
+  done?: true;
+  name?: string;
+  type?: string;
+  /** The header `Upload-Metadata`, which the client gets back. */
+  metadata?: string;
+}
+
+export interface StoredUpload {
+  state: UploadState;
+  seq: number;
+  /** Bytes after the last whole chunk. */
+  tail: Uint8Array;
+}
+
+const NEWLINE = 10;
+
+export function uploadMissing(): AppError {
+  return notFound("upload", "There is no such upload, or it has expired. Begin a new one.");
+}
+
+/** Reads an upload of the caller. The id of an anonymous upload is the only proof of who began it. */
+export async function readUpload(deps: Deps, orb: string, id: string, actor: Actor): Promise<StoredUpload> {
+  const message = isToken(id)
+    ? await nullIfMissing(deps.store.get(fileStream(orb), fileSubjects.upload(orb, id)))
+    : null;
+  if (message === null || message.size === 0) throw uploadMissing();
+  const { data, seq } = message;
+  const end = data.indexOf(NEWLINE);
+  const state = JSON.parse(new TextDecoder().decode(data.subarray(0, end))) as UploadState;
+  if (state.by !== accountOf(actor) || state.expires <= deps.clock.now()) throw uploadMissing();
+  const { chunks } = state;
+  const runs: Run[] = chunks === 0 ? [...state.runs] : [...state.runs, [seq - chunks, chunks]];
+  return { state: { ...state, runs, chunks: 0 }, seq, tail: data.slice(end + 1) };
+}
+
+/** Returns the message that replaces the state. It fails if another request has replaced it. */
+export function stateMessage(
+  deps: Deps,
+  orb: string,
+  state: UploadState,
+  { seq, tail = new Uint8Array(0) }: { seq: number; tail?: Uint8Array },
+): Append {
+  return {
+    subject: fileSubjects.upload(orb, state.id),
+    data: concatBytes([new TextEncoder().encode(`${JSON.stringify(state)}\n`), tail]),
+    rollup: true,
+    expect: { seq },
+    ttl: Math.max(1, (state.expires - deps.clock.now()) / 1000),
+  };
+}
+
+/** Returns the message that ends an upload. A request that still sends cannot store anything after it. */
+export function endMessage(orb: string, { state, seq }: StoredUpload): Append {
+  return { subject: fileSubjects.upload(orb, state.id), data: "", rollup: true, expect: { seq }, ttl: 1 };
+}
+
+/** Turns the conflict of two requests that write to the same upload into an error for the client. */
+export async function orBusy<T>(write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    const detail =
+      "Another request has written to this upload. Read its offset with HEAD, and continue from there.";
+    throw new AppError("conflict", "upload_busy", detail);
+  }
+}
