@@ -3,7 +3,6 @@
  * each orb.
  */
 import { z } from "@hono/zod-openapi";
-import { createMcpHandler } from "@modelcontextprotocol/server";
 import type { Context, MiddlewareHandler } from "hono";
 import { PLATFORM_REALM, realmOf } from "../../shared/access/authorize.ts";
 import { claimedRealm } from "../../shared/access/tokens.ts";
@@ -13,10 +12,10 @@ import { parseExtras } from "../../shared/entry/query/query.ts";
 import { invalid } from "../../shared/kernel/errors.ts";
 import { hidesMcp } from "../../shared/orb/routes.ts";
 import type { OrbView } from "../discovery/overview-schemas.ts";
-import { faultsOf } from "../http/problem.ts";
+import { faultsOf, wrongMethod } from "../http/problem.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import { json, jsonRequest, ProblemSchema } from "../http/schemas.ts";
-import { BODY_LIMIT, readJson } from "../middleware/body.ts";
+import { readJson } from "../middleware/body.ts";
 import { bearerOf, identify, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { innerFetch } from "./inner.ts";
@@ -33,23 +32,15 @@ const message = z
   })
   .openapi("JsonRpcRequest");
 
-async function messageOf(c: Context<AppEnv>): Promise<unknown> {
+async function messageOf(c: Context<AppEnv>): Promise<z.infer<typeof message>> {
   const body = await readJson(c, true);
-  const { error } = message.safeParse(body);
+  const { data, error } = message.safeParse(body);
   if (error !== undefined) throw invalid(faultsOf(error, body));
-  return body;
-}
-
-/**
- * Returns the JSON in a response body. The body is either JSON, or server-sent events of which the last contains the
- * JSON.
- */
-function jsonIn(text: string): string {
-  const data = text.split("\n").filter((line) => line.startsWith("data: "));
-  return data.at(-1)?.slice("data: ".length) ?? text;
+  return data;
 }
 
 async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefined): Promise<Response> {
+  if (c.req.method !== "POST") return wrongMethod(c, ["POST"]);
   c.var.deps.expires?.(0);
   const { origin } = new URL(c.req.url);
   const transport = createTransport({ url: origin, fetch: innerFetch(c, send), retries: 0 });
@@ -59,26 +50,13 @@ async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefin
     const response = await transport.send({ method: "GET", path: "/api/discovery", query, repeat: "safe" });
     [view] = ((await response.json()) as { orbs: OrbView[] }).orbs;
   }
-  // Create a handler for each request, because its tools use the caller's token. Subscriptions to changes are not
-  // supported.
-  const handler = createMcpHandler(() => toolServer({ transport, orb: view }), {
-    maxSubscriptions: 0,
-    maxRequestBodySize: BODY_LIMIT,
-    onerror: (error) => c.var.deps.log.warn("an agent's request failed", { error: String(error) }),
-  });
-  const { method } = c.req.raw;
-  const headers = new Headers(c.req.raw.headers);
-  // The MCP library requires that clients accept event streams. This route always responds with JSON, so any client can
-  // use it.
-  headers.set("accept", "application/json, text/event-stream");
-  const parsedBody = method === "POST" ? await messageOf(c) : undefined;
-  const response = await handler.fetch(new Request(c.req.url, { method, headers }), { parsedBody });
-  // The tool is still running while the body is read, and needs this request's broker connection until the end.
-  if (response.body === null) return response;
-  return new Response(jsonIn(await response.text()), {
-    status: response.status,
-    headers: { "content-type": "application/json", "cache-control": "no-store" },
-  });
+  const server = toolServer({ transport, orb: view });
+  const { status, body } = await server.respond(await messageOf(c), c.req.raw.headers, (error) =>
+    c.var.deps.log.warn("an agent's request failed", { error: String(error) }),
+  );
+  return body === undefined
+    ? c.body(null, 202)
+    : c.json(body, status as 200, { "cache-control": "no-store" });
 }
 
 /**

@@ -1,5 +1,4 @@
 /** The tools that an agent can call. Each tool sends requests to the platform's API with the agent's token. */
-import { type CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { collection } from "../../shared/client/collection.ts";
 import type { Collection } from "../../shared/client/methods.ts";
@@ -8,6 +7,7 @@ import type { Transport } from "../../shared/client/transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "../../shared/client/types.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import type { OrbView } from "../discovery/overview-schemas.ts";
+import { type ToolResult, ToolServer } from "./protocol.ts";
 
 /** Maximum characters of a tool's result. A longer result would use too much of the model's context window. */
 const RESULT_LIMIT = 50_000;
@@ -26,7 +26,7 @@ export interface Site {
   orb: OrbView | undefined;
 }
 
-function result(value: unknown): CallToolResult {
+function result(value: unknown): ToolResult {
   const text = JSON.stringify(value);
   if (text.length > RESULT_LIMIT) {
     const advice = `The result has ${text.length} characters, more than ${RESULT_LIMIT}. Ask for less: use limit, fields or filter.`;
@@ -36,14 +36,14 @@ function result(value: unknown): CallToolResult {
 }
 
 /** Returns the error as text, so that the model can correct its call. Rethrows errors that are not from the API. */
-function failure(error: unknown): CallToolResult {
+function failure(error: unknown): ToolResult {
   if (!(error instanceof Problem)) throw error;
   const faults = error.errors.map(({ path, message }) => `${path} ${message}`);
   const text = [`${error.message} (${error.code})`, ...faults].join("\n");
   return { content: [{ type: "text", text }], isError: true };
 }
 
-async function answer(act: () => Promise<unknown>): Promise<CallToolResult> {
+async function answer(act: () => Promise<unknown>): Promise<ToolResult> {
   try {
     return result(await act());
   } catch (error) {
@@ -72,14 +72,11 @@ function oneOf(names: readonly string[], description: string) {
 }
 
 /**
- * Creates the MCP server for one request. If it is limited to one orb, the tools' input schemas list the orb's
+ * Creates the tools for one request. If it is limited to one orb, the tools' input schemas list the orb's
  * collections.
  */
-export function toolServer({ transport, orb }: Site): McpServer {
-  const server = new McpServer(
-    { name: orb?.id ?? "composable-platform", version: VERSION },
-    { instructions: INSTRUCTIONS },
-  );
+export function toolServer({ transport, orb }: Site): ToolServer {
+  const server = new ToolServer({ name: orb?.id ?? "composable-platform", version: VERSION }, INSTRUCTIONS);
   const known = orb === undefined ? undefined : brief(orb);
   const inOrb = orb === undefined ? { orb: z.string().describe("Id of the orb") } : {};
   const inCollection = {

@@ -31,9 +31,13 @@ interface Agent extends AsyncDisposable {
   use(name: string, input: object): Promise<{ text: string; failed: boolean }>;
 }
 
-/** Connects an agent. Without a token it is an anonymous caller. */
-async function agent(path: string, token?: string): Promise<Agent> {
-  const client = new Client({ name: "test", version: "1.0.0" });
+/**
+ * Connects an agent. Without a token it is an anonymous caller.
+ * @param pin the only version of the protocol to use; otherwise the client sends `initialize`
+ */
+async function agent(path: string, token?: string, pin?: string): Promise<Agent> {
+  const versionNegotiation = pin === undefined ? {} : { versionNegotiation: { mode: { pin } } };
+  const client = new Client({ name: "test", version: "1.0.0" }, versionNegotiation);
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   await client.connect(
     new StreamableHTTPClientTransport(new URL(`${platform.origin}${path}`), { requestInit: { headers } }),
@@ -189,6 +193,83 @@ test("answers other methods with 405, and an invalid message with an error of th
   expect(response.body).toMatchObject({ jsonrpc: "2.0", error: { code: -32601 } });
   const faulty = await call(platform, "POST", "/api/shop/mcp", { body: { jsonrpc: "1.0" } });
   expect(faulty).toMatchObject({ status: 422, body: { code: "validation_failed" } });
+});
+
+describe("speaks the version without `initialize`", () => {
+  const version = "2026-07-28";
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": version,
+    "io.modelcontextprotocol/clientInfo": { name: "test", version: "1.0.0" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const send = async (method: string, params: object, headers: Record<string, string>) => {
+    const response = await fetch(`${platform.origin}/api/shop/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 7, method, params }),
+    });
+    return { status: response.status, body: (await response.json()) as object };
+  };
+  const headersOf = (method: string, name?: string) => ({
+    "mcp-protocol-version": version,
+    "mcp-method": method,
+    ...(name === undefined ? {} : { "mcp-name": name }),
+  });
+
+  test("with the protocol's client", async () => {
+    await using reader = await agent("/api/shop/mcp", undefined, version);
+    const { tools } = await reader.client.listTools();
+    expect(tools.map(({ name }) => name)).toContain("query_entries");
+    expect(parsed(await reader.use("describe", {}))).toMatchObject({ id: "shop" });
+    expect(await reader.use("query_entries", { collection: 5 })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining("/collection"),
+    });
+  });
+
+  test("refuses headers that disagree with the message, other versions and incomplete requests", async () => {
+    const call = { name: "describe", arguments: {}, _meta: meta };
+    const method = "tools/call";
+    expect(await send(method, call, headersOf(method, "describe"))).toMatchObject({
+      status: 200,
+      body: { id: 7, result: { resultType: "complete" } },
+    });
+    for (const headers of [
+      {},
+      headersOf(method),
+      headersOf(method, "other"),
+      headersOf("tools/list", "describe"),
+    ])
+      expect(await send(method, call, headers)).toMatchObject({
+        status: 400,
+        body: { error: { code: -32020 } },
+      });
+    const next = { ...meta, "io.modelcontextprotocol/protocolVersion": "2027-01-01" };
+    expect(await send("tools/list", { _meta: next }, headersOf("tools/list"))).toMatchObject({
+      status: 400,
+      body: { error: { code: -32022, data: { supported: [version] } } },
+    });
+    expect(await send("tools/list", {}, headersOf("tools/list"))).toMatchObject({
+      status: 400,
+      body: { error: { code: -32602 } },
+    });
+    expect(await send("nothing", { _meta: meta }, headersOf("nothing"))).toMatchObject({
+      status: 404,
+      body: { error: { code: -32601 } },
+    });
+  });
+});
+
+test("answers a notification with 202, and negotiates the newest version that both know", async () => {
+  const send = (body: object) => call(platform, "POST", "/api/mcp", { body });
+  const hello = (protocolVersion: string) =>
+    send({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion, capabilities: {} } });
+  expect((await hello("2025-06-18")).body.result.protocolVersion).toBe("2025-06-18");
+  expect((await hello("1999-01-01")).body.result.protocolVersion).toBe("2025-11-25");
+  expect(await send({ jsonrpc: "2.0", id: 1, method: "ping" })).toMatchObject({ body: { result: {} } });
+  expect((await send({ jsonrpc: "2.0", method: "notifications/initialized" })).status).toBe(202);
+  const unknown = await send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "nothing" } });
+  expect(unknown.body).toMatchObject({ error: { code: -32602 } });
 });
 
 /** Installed by npx, because it would add 87 packages to the project's own. */

@@ -1,0 +1,202 @@
+/**
+ * The server side of the Model Context Protocol over HTTP without sessions: tools only, one message per request. The
+ * library of the protocol also has streams, sessions and other features, and would add 60 KiB to the bundle.
+ */
+import { z } from "zod";
+import { faultsOf } from "../http/problem.ts";
+
+/** Versions in which a client first sends `initialize`. The newest one comes first. */
+const HANDSHAKE_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
+/** The version in which each request says its version, and repeats parts of the message in headers. */
+const STATELESS_VERSION = "2026-07-28";
+const META = "io.modelcontextprotocol/";
+
+const Code = {
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  headerMismatch: -32020,
+  unsupportedVersion: -32022,
+} as const;
+
+const params = z.looseObject({
+  _meta: z.record(z.string(), z.unknown()).optional(),
+  protocolVersion: z.unknown().optional(),
+  name: z.unknown().optional(),
+  arguments: z.record(z.string(), z.unknown()).optional(),
+});
+
+type Params = z.infer<typeof params>;
+
+export interface Message {
+  method: string;
+  /** Missing for a notification. */
+  id?: string | number | undefined;
+  params?: Record<string, unknown> | undefined;
+}
+
+export interface ToolResult {
+  content: { type: "text"; text: string }[];
+  isError?: true;
+}
+
+/** What a client may tell its user about a tool. */
+interface Hints {
+  readOnlyHint?: boolean;
+  destructiveHint?: boolean;
+  idempotentHint?: boolean;
+  openWorldHint?: boolean;
+}
+
+interface Tool {
+  described: object;
+  call(given: unknown): Promise<ToolResult>;
+}
+
+export interface Reply {
+  status: number;
+  /** Missing for notifications, which have no response. */
+  body?: object;
+}
+
+class Refusal extends Error {
+  readonly code: number;
+  readonly status: number;
+  readonly data: object | undefined;
+
+  constructor(code: number, message: string, status = 200, data?: object) {
+    super(message);
+    this.code = code;
+    this.status = status;
+    this.data = data;
+  }
+}
+
+function mismatch(detail: string): Refusal {
+  return new Refusal(Code.headerMismatch, `The headers and the body disagree: ${detail}`, 400);
+}
+
+/** Checks what a request must contain in the version without `initialize`. */
+function requireEnvelope(method: string, { _meta: meta = {}, name }: Params, headers: Headers): void {
+  const version = meta[`${META}protocolVersion`];
+  const missing = ["protocolVersion", "clientCapabilities"].filter((key) => meta[META + key] === undefined);
+  if (version !== undefined && version !== STATELESS_VERSION)
+    throw new Refusal(Code.unsupportedVersion, `Unsupported protocol version: ${String(version)}`, 400, {
+      supported: [STATELESS_VERSION],
+      requested: version,
+    });
+  if (missing.length > 0) {
+    const keys = missing.map((key) => META + key);
+    const detail = `params._meta must contain ${keys.join(" and ")}`;
+    throw new Refusal(Code.invalidParams, detail, 400, { envelope: { missing: keys } });
+  }
+  const expected = { "mcp-protocol-version": version, "mcp-method": method };
+  for (const [header, value] of Object.entries({
+    ...expected,
+    ...(method === "tools/call" ? { "mcp-name": name } : {}),
+  })) {
+    const sent = headers.get(header);
+    if (sent !== value) throw mismatch(`${header} must be ${String(value)} (is ${sent ?? "missing"})`);
+  }
+}
+
+/** Returns whether a request belongs to the version without `initialize`. */
+function isStateless(method: string, { _meta: meta }: Params, headers: Headers): boolean {
+  if (meta?.[`${META}protocolVersion`] !== undefined) return true;
+  const version = headers.get("mcp-protocol-version");
+  const known: readonly string[] = HANDSHAKE_VERSIONS;
+  return method !== "initialize" && version !== null && !known.includes(version);
+}
+
+function refusedInput(fault: z.ZodError, input: unknown): ToolResult {
+  const lines = faultsOf(fault, input).map(({ path, message }) => `${path} ${message}`);
+  return {
+    content: [{ type: "text", text: ["The arguments are invalid", ...lines].join("\n") }],
+    isError: true,
+  };
+}
+
+export class ToolServer {
+  readonly #info: { name: string; version: string };
+  readonly #instructions: string;
+  readonly #tools = new Map<string, Tool>();
+
+  constructor(info: { name: string; version: string }, instructions: string) {
+    this.#info = info;
+    this.#instructions = instructions;
+  }
+
+  registerTool<T extends z.ZodType>(
+    name: string,
+    { inputSchema, ...about }: { description: string; inputSchema: T; annotations?: Hints },
+    use: (input: z.output<T>) => Promise<ToolResult>,
+  ): void {
+    this.#tools.set(name, {
+      // Convert the schema only when it is listed, because each request creates a server.
+      get described() {
+        return { name, ...about, inputSchema: z.toJSONSchema(inputSchema, { io: "input" }) };
+      },
+      async call(given) {
+        const input = inputSchema.safeParse(given);
+        return input.success ? use(input.data) : refusedInput(input.error, given);
+      },
+    });
+  }
+
+  /** @param failed is told about errors that the client learns nothing about */
+  async respond(message: Message, headers: Headers, failed: (error: unknown) => void): Promise<Reply> {
+    const { id } = message;
+    if (id === undefined) return { status: 202 };
+    const body = { jsonrpc: "2.0", id };
+    try {
+      return { status: 200, body: { ...body, result: await this.#result(message, headers) } };
+    } catch (error) {
+      if (!(error instanceof Refusal)) failed(error);
+      const { code, message, data, status } =
+        error instanceof Refusal ? error : new Refusal(Code.internal, "Internal error");
+      return { status, body: { ...body, error: { code, message, ...(data === undefined ? {} : { data }) } } };
+    }
+  }
+
+  async #result(message: Message, headers: Headers): Promise<object> {
+    const { method } = message;
+    const given = params.safeParse(message.params ?? {});
+    if (!given.success)
+      throw new Refusal(Code.invalidParams, "params._meta and params.arguments must be objects");
+    if (!isStateless(method, given.data, headers)) {
+      if (method === "initialize") return this.#introduction(given.data.protocolVersion);
+      if (method === "ping") return {};
+      return this.#use(method, given.data, 200);
+    }
+    requireEnvelope(method, given.data, headers);
+    const result =
+      method === "server/discover"
+        ? { supportedVersions: [STATELESS_VERSION], ...this.#about() }
+        : await this.#use(method, given.data, 404);
+    // Tools and instructions depend on the caller and on the orb's definition, so nothing may be cached.
+    const caching = method === "tools/call" ? {} : { ttlMs: 0, cacheScope: "private" };
+    return { ...result, resultType: "complete", ...caching, _meta: { [`${META}serverInfo`]: this.#info } };
+  }
+
+  #about(): object {
+    return { capabilities: { tools: {} }, instructions: this.#instructions };
+  }
+
+  #introduction(asked: unknown): object {
+    const protocolVersion = HANDSHAKE_VERSIONS.find((version) => version === asked) ?? HANDSHAKE_VERSIONS[0];
+    return { protocolVersion, serverInfo: this.#info, ...this.#about() };
+  }
+
+  async #use(
+    method: string,
+    { name, arguments: input = {} }: Params,
+    unknownStatus: number,
+  ): Promise<object> {
+    if (method === "tools/list")
+      return { tools: [...this.#tools.values()].map(({ described }) => described) };
+    if (method !== "tools/call") throw new Refusal(Code.methodNotFound, "Method not found", unknownStatus);
+    const tool = this.#tools.get(String(name));
+    if (tool === undefined) throw new Refusal(Code.invalidParams, `Tool ${String(name)} not found`);
+    return tool.call(input);
+  }
+}
