@@ -220,5 +220,6 @@ export async function activate(
   const { work } = plan;
   const closed = before === null ? undefined : await close(deps, orb, { document, revision }, before, plan);
   const judged = { closed, basis: revision, retired: plan.retired.length === 0 ? undefined : plan.retired };
-  return work.claims.length === 0 && work.moves.length === 0 ? judged : { ...judged, work };
+  const isIdle = Object.values(work).every((list: unknown[]) => list.length === 0);
+  return isIdle ? judged : { ...judged, work };
 }

@@ -175,6 +175,8 @@ export const subjects = {
   /** A page of an ordered index. It never changes, and a later page has another name. */
   orderedPage: (a: Omit<EntryAddress, "id">, field: string, page: string) =>
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(page, "page")}`,
+  orderedPages: (a: Omit<EntryAddress, "id">, field: string) =>
+    `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
   /** Each new reference to `target` writes this subject. A concurrent deletion of `target` then gets a conflict. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
   /**

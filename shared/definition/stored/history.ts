@@ -46,11 +46,20 @@ export interface OrbRecord {
   work?: EntryWork | undefined;
 }
 
+/** An ordered index, or the word index of a schema. */
+export interface IndexPlace extends Home {
+  field: string;
+}
+
 export interface EntryWork {
   /** Schemas whose entries need new index keys. */
   claims: Home[];
   /** Published copies that move from one audience to another. Null means no audience. */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
+  /** New indexes. Entries may name keys of an earlier index that was erased. */
+  added?: IndexPlace[];
+  /** Indexes to erase, unless the live definition has them again. */
+  removed?: IndexPlace[];
 }
 
 export interface OrbHead extends OrbRecord {

@@ -164,7 +164,16 @@ export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: O
 
 function joined(before: EntryWork | undefined, after: EntryWork | undefined): EntryWork | undefined {
   if (before === undefined || after === undefined) return before ?? after;
-  return { claims: [...before.claims, ...after.claims], moves: [...before.moves, ...after.moves] };
+  const both = <T>(list: (work: EntryWork) => T[] | undefined) => [
+    ...(list(before) ?? []),
+    ...(list(after) ?? []),
+  ];
+  return {
+    claims: both(({ claims }) => claims),
+    moves: both(({ moves }) => moves),
+    added: both(({ added }) => added),
+    removed: both(({ removed }) => removed),
+  };
 }
 
 /** Lifetime of the message in seconds, longer than any publication takes. */

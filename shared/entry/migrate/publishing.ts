@@ -60,12 +60,13 @@ const NAMED = 50;
  * afterwards for entries that were written in between.
  * @param options.dryRun only searches for duplicates of unique values
  * @param options.since only reads entries that were written after this sequence
+ * @param options.fresh indexes that are written as if no entry had keys of them
  */
 export async function backfillExisting(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
-  options: { dryRun?: boolean; since?: number } = {},
+  options: { dryRun?: boolean; since?: number; fresh?: ReadonlySet<string> } = {},
 ): Promise<Claimed> {
   const { home } = schema;
   const { orb } = context;
@@ -89,14 +90,15 @@ export async function backfillExisting(
         if (ids === undefined) holders.set(key, new Set([entry.head.id]));
         else ids.add(entry.head.id);
       }
-      for (const one of missingKeys(entry, keys)) (isWordKey(one.key) ? missingWords : missing).push(one);
+      for (const one of missingKeys(entry, keys, options.fresh))
+        (isWordKey(one.key) ? missingWords : missing).push(one);
     }
     // Entries have many words, so do not collect those of all entries. If the definition is refused, they do no harm.
     if (options.dryRun !== true) words += await backfillWords(deps, context, missingWords);
   }
   const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.size > 1));
   if (duplicates.length > 0 || options.dryRun === true) return { entries, written: words, duplicates };
-  const { written, shared } = await backfillKeys(deps, context, schema, missing);
+  const { written, shared } = await backfillKeys(deps, context, schema, missing, options.fresh);
   return { entries, written: words + written, duplicates: duplicatesIn([...shared]) };
 }
 

@@ -10,7 +10,7 @@ import type { Append, Store, StoredMessage } from "../../store/types.ts";
 import { GONE_SECONDS } from "../model/messages.ts";
 import { changeIn } from "../model/ordered-value.ts";
 import { lost } from "./lost.ts";
-import { type OrderedField, type Pair, pairKey } from "./pages.ts";
+import { type OrderedField, type Pair, pairKey, REMOVED } from "./pages.ts";
 
 /**
  * Returns the pairs that changes in a log added to an index, and the outdated pairs of the same entries.
@@ -47,12 +47,6 @@ export function writeRoot(
   root: { upTo: number; body: string },
 ): Promise<number> {
   const { orb } = index;
-  const guard: Append = {
-    subject: subjects.guard(orb, "order", 0),
-    data: "",
-    ttl: GONE_SECONDS,
-    expect: fenceGuard(orb, fence),
-  };
   const next: Append = {
     subject: subjects.orderedRoot(index, index.field),
     data: root.body,
@@ -60,7 +54,35 @@ export function writeRoot(
     expect: { seq },
     headers: { [LOG_START]: String(root.upTo) },
   };
-  return deps.store.batch(streams.orb(orb), [guard, ...messages, next]);
+  return deps.store.batch(streams.orb(orb), [guardOf(orb, fence), ...messages, next]);
+}
+
+function guardOf(orb: string, fence: Fence | undefined): Append {
+  return {
+    subject: subjects.guard(orb, "order", 0),
+    data: "",
+    ttl: GONE_SECONDS,
+    expect: fenceGuard(orb, fence),
+  };
+}
+
+/**
+ * Replaces the root of an index, so that no reader uses the index until it has another root.
+ * @param end sequence before which the log will be erased
+ * @throws Conflict if the definition changed
+ */
+export function writeRemovedRoot(
+  { deps, index, fence }: { deps: Pick<Deps, "store">; index: OrderedField; fence: Fence | undefined },
+  end: number,
+): Promise<number> {
+  const { orb } = index;
+  const root: Append = {
+    subject: subjects.orderedRoot(index, index.field),
+    data: REMOVED,
+    rollup: true,
+    headers: { [LOG_START]: String(end) },
+  };
+  return deps.store.batch(streams.orb(orb), [guardOf(orb, fence), root]);
 }
 
 /** Returns messages that remove the pages which a new root no longer lists. */

@@ -6,7 +6,7 @@ import type { Consistency, Page, Store, StoredMessage } from "../../store/types.
 import { readPage } from "../index/scan.ts";
 import { changeIn } from "../model/ordered-value.ts";
 import { nullIfMissing } from "../model/resolve.ts";
-import { EMPTY, type OrderedField, type Pair, type Root, rootOf, type StoredRoot } from "./pages.ts";
+import { EMPTY, type OrderedField, type Pair, REMOVED, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
 /**
  * Maximum changes that a reader takes from the log. If the log has more, the index cannot be used until a compaction
@@ -16,6 +16,8 @@ const LONGEST_LOG = 4_000;
 /** Maximum changes per read of the log. More would count as a large read, and large reads wait for each other. */
 const LOG_READ = 500;
 const ATTEMPTS = 8;
+/** Longer than the message that stands in for the root of an erased index. */
+const LONGEST_REMOVED = 500;
 
 export interface OpenedIndex {
   root: Root;
@@ -44,7 +46,7 @@ export class RootParser<R extends { upTo: number }> {
   }
 
   parsed(message: StoredMessage | null): R {
-    if (message === null || message.size === 0) return this.#empty;
+    if (message === null || message.size === 0 || isRemoved(message)) return this.#empty;
     const { subject, seq, time } = message;
     const known = this.#known.get(subject);
     if (known?.seq === seq && known.time === time) return known.root;
@@ -60,15 +62,19 @@ export function parsedRoot(message: StoredMessage | null): Root {
   return roots.parsed(message);
 }
 
+function isRemoved(message: StoredMessage | null): boolean {
+  return message !== null && message.size < LONGEST_REMOVED && message.text() === REMOVED;
+}
+
 async function readRoot<R extends { upTo: number }>(
   store: Store,
   index: OrderedField,
   parser: RootParser<R>,
   consistency: Consistency,
-): Promise<{ root: R }> {
+): Promise<{ root: R; removed: boolean }> {
   const subject = subjects.orderedRoot(index, index.field);
   const message = await nullIfMissing(store.get(streams.orb(index.orb), subject, { consistency }));
-  return { root: parser.parsed(message) };
+  return { root: parser.parsed(message), removed: isRemoved(message) };
 }
 
 function readLog(store: Store, index: OrderedField, fromSeq: number): Promise<Page> {
@@ -96,11 +102,12 @@ export async function openLog<R extends { upTo: number }>(
       start === undefined ? undefined : readLog(store, index, start),
       readRoot(store, index, parser, consistency),
     ]);
-    let { root } = found;
+    let { root, removed } = found;
     const reached = start !== undefined && start <= Math.max(1, root.upTo);
     let page = reached && ahead !== undefined ? ahead : await readLog(store, index, Math.max(1, root.upTo));
     // No root was found. Another process may have just written the first one, so ask the leader.
-    if (root.upTo === 0) ({ root } = await readRoot(store, index, parser, "leader"));
+    if (root.upTo === 0) ({ root, removed } = await readRoot(store, index, parser, "leader"));
+    if (removed) return undefined;
     const changes = page.messages.filter(({ seq }) => seq >= root.upTo);
     while (page.pending > 0 && page.messages.length > 0) {
       if (changes.length + page.pending > LONGEST_LOG) return undefined;

@@ -62,6 +62,9 @@ export interface StoredRoot {
   gone: Pairs;
 }
 
+/** Body of the root of an index that was erased, whether it is an ordered index or a word index. */
+export const REMOVED = JSON.stringify({ v: 1, removed: true });
+
 export const EMPTY: Root = { upTo: 0, dead: 0, pages: [], recent: [], gone: [] };
 
 export function rootOf(stored: StoredRoot): Root {

@@ -6,7 +6,7 @@ import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { inBatches } from "../index/batches.ts";
 import { entryKeys, readReservations } from "../index/entry-keys.ts";
-import { isUniqueKey } from "../model/index-keys.ts";
+import { isOrderedKey, isUniqueKey, parseKey } from "../model/index-keys.ts";
 import { keyMessages, lateMarks } from "../model/key-messages.ts";
 import { guard } from "../model/messages.ts";
 import { type LoadedEntry, type OrbContext, parseEntry } from "../model/resolve.ts";
@@ -37,9 +37,15 @@ export async function keysOf(
   return new Set([...claims, ...((isLive ? liveClaims : null) ?? [])]);
 }
 
-export function missingKeys({ address, head, seq }: LoadedEntry, keys: ReadonlySet<string>): MissingKey[] {
+/** @param fresh indexes whose keys are all missing, because an earlier index of that name was erased */
+export function missingKeys(
+  { address, head, seq }: LoadedEntry,
+  keys: ReadonlySet<string>,
+  fresh?: ReadonlySet<string>,
+): MissingKey[] {
   const stored = new Set([...head.claims, ...(head.liveClaims ?? [])]);
-  return [...keys].filter((key) => !stored.has(key)).map((key) => ({ address, seq, key }));
+  const isFresh = (key: string) => fresh !== undefined && isOrderedKey(key) && fresh.has(parseKey(key).field);
+  return [...keys].filter((key) => !stored.has(key) || isFresh(key)).map((key) => ({ address, seq, key }));
 }
 
 export interface BackfillResult {
@@ -56,6 +62,7 @@ interface Run {
   deps: Deps;
   context: OrbContext;
   schema: CompiledSchema;
+  fresh: ReadonlySet<string> | undefined;
   result: BackfillResult;
   doubts: Map<string, number>;
 }
@@ -69,8 +76,10 @@ export async function backfillKeys(
   context: OrbContext,
   schema: CompiledSchema,
   missing: readonly MissingKey[],
+  fresh?: ReadonlySet<string>,
 ): Promise<BackfillResult> {
-  const run: Run = { deps, context, schema, result: { written: 0, shared: new Map() }, doubts: new Map() };
+  const result: BackfillResult = { written: 0, shared: new Map() };
+  const run: Run = { deps, context, schema, fresh, result, doubts: new Map() };
   for (let i = 0; i < missing.length; i += GROUP) {
     await retryByHalves(run, await backfillEach(run, missing.slice(i, i + GROUP)));
   }
@@ -140,7 +149,7 @@ function retryAlone(run: Run, missing: readonly MissingKey[]): Promise<void> {
 }
 
 async function readMissing(
-  { deps, context, schema }: Run,
+  { deps, context, schema, fresh }: Run,
   missing: readonly MissingKey[],
 ): Promise<MissingKey[]> {
   const logs = [...new Set(missing.map(({ address }) => subjects.entryLog(address)))];
@@ -153,7 +162,7 @@ async function readMissing(
     for (const message of result.values()) {
       const entry = parseEntry(message);
       if (entry === null || entry.head.status === "DELETED") continue;
-      missingNow.push(...missingKeys(entry, await keysOf(deps, context, schema, entry)));
+      missingNow.push(...missingKeys(entry, await keysOf(deps, context, schema, entry), fresh));
     }
   }
   return missingNow;

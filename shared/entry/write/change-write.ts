@@ -9,11 +9,12 @@ import { type EntryAddress, type LiveRole, streams } from "../../store/subjects.
 import type { Append } from "../../store/types.ts";
 import { type EntryKeys, lookUpReservations } from "../index/entry-keys.ts";
 import { cancelMessages, liveTombstone } from "../index/schedules.ts";
-import { isUniqueKey, keySubject } from "../model/index-keys.ts";
+import { isOrderedKey, isUniqueKey, keySubject, parseKey } from "../model/index-keys.ts";
 import { keyChange } from "../model/key-messages.ts";
 import type { EntryWrite, Guard } from "../model/messages.ts";
 import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
+import { indexesOf } from "../ordered/remove.ts";
 
 export interface State {
   context: OrbContext;
@@ -133,6 +134,11 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
   };
 }
 
+/** Returns whether a key belongs to an index that the schema no longer has, so that its log must not grow again. */
+function isOfErasedIndex(schema: CompiledSchema | undefined, key: string): boolean {
+  return isOrderedKey(key) && (schema === undefined || !indexesOf(schema).includes(parseKey(key).field));
+}
+
 export async function writeOf(
   deps: Deps,
   state: State,
@@ -159,6 +165,7 @@ export async function writeOf(
     claims.frees = own.frees;
     for (const [key, seq] of own.known) known.set(key, seq);
   }
+  claims.frees = claims.frees.filter((key) => !isOfErasedIndex(schema, key));
   let made = next;
   if (schema !== undefined && (attempt > 0 || !sure)) {
     const keeping = change.upkeep === true ? undefined : { entry, next };

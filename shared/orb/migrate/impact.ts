@@ -4,7 +4,7 @@ import { type CompiledOrb, type CompiledSchema, compileOrb } from "../../definit
 import type { OrbDocument } from "../../definition/document/document.ts";
 import { type HomeKey, homeKey, homeOf } from "../../definition/document/home.ts";
 import { compareRetired, type Retired, retiredAfter } from "../../definition/retired.ts";
-import type { EntryWork } from "../../definition/stored/history.ts";
+import type { EntryWork, IndexPlace } from "../../definition/stored/history.ts";
 import type { Deps } from "../../deps.ts";
 import {
   backfillExisting,
@@ -14,6 +14,7 @@ import {
   invalidEntries,
   valuesStored,
 } from "../../entry/migrate/publishing.ts";
+import { indexesOf } from "../../entry/ordered/remove.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Home } from "../../store/subjects.ts";
 
@@ -95,7 +96,12 @@ export async function planChange(
       }
     }
   }
-  const work: EntryWork = { claims: claims.map(({ home }) => home), moves: movesOf(before, after, changes) };
+  const work: EntryWork = {
+    claims: claims.map(({ home }) => home),
+    moves: movesOf(before, after, changes),
+    added: indexesOnlyIn(after, before),
+    removed: indexesOnlyIn(before, after),
+  };
   return { impact, work, claims, retired: retiredAfter(from, retired, to, counts) };
 }
 
@@ -232,6 +238,17 @@ function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
       );
     });
     return changed;
+  });
+}
+
+/** Returns the ordered indexes and word indexes that one definition has and the other lacks. */
+function indexesOnlyIn(one: CompiledOrb, other: CompiledOrb): IndexPlace[] {
+  return [...one.byHome].flatMap(([key, schema]) => {
+    const same = other.byHome.get(key);
+    const known = new Set(same === undefined ? [] : indexesOf(same));
+    return indexesOf(schema)
+      .filter((field) => !known.has(field))
+      .map((field) => ({ ...schema.home, field }));
   });
 }
 

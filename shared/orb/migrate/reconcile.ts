@@ -32,6 +32,7 @@ import {
 import type { Deps } from "../../deps.ts";
 import { inBatches } from "../../entry/index/batches.ts";
 import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate/publishing.ts";
+import { indexesOf, removeIndex } from "../../entry/ordered/remove.ts";
 import { compactSchemas } from "../../entry/ordered/upkeep.ts";
 import { warnOfShared } from "../../entry/write/backfill.ts";
 import { orbStreamConfig } from "../../store/broker/provision.ts";
@@ -77,11 +78,18 @@ async function doWork(
     if (to !== null) await moveLive(deps, orb, home, { from, to, fence: current.record.fence });
     else if (from !== null) {
       await cancelScheduled(deps, orb, home, current.record.fence);
-      await eraseLive(deps, current, subjects.schemaLive({ orb, ...home }, from));
+      await erase(deps, current, subjects.schemaLive({ orb, ...home }, from));
     }
   }
-  if (definition.document === null || work.claims.length === 0) return;
-  const compiled = compileOrb(definition.document);
+  const compiled = definition.document === null ? undefined : compileOrb(definition.document);
+  for (const { field, ...home } of work.removed ?? []) {
+    const schema = compiled?.byHome.get(homeKey(home));
+    if (schema !== undefined && indexesOf(schema).includes(field)) continue;
+    await removeIndex(deps, { orb, ...home, field }, current.record.fence, (filter) =>
+      erase(deps, current, filter),
+    );
+  }
+  if (compiled === undefined) return;
   for (const home of work.claims) {
     const schema = compiled.byHome.get(homeKey(home));
     if (schema === undefined) continue;
@@ -89,6 +97,7 @@ async function doWork(
       deps,
       { orb, revision: definition.revision, compiled },
       schema,
+      { fresh: new Set(work.added?.filter((one) => homeKey(one) === homeKey(home)).map((one) => one.field)) },
     );
     if (duplicates.length > 0) warnOfShared(deps, schema);
     await compactSchemas(deps, current.record, [schema]);
@@ -96,10 +105,10 @@ async function doWork(
 }
 
 /**
- * Erases the published copies of a removed schema. If the stored definition has changed, stops: a new schema may have
- * the same name.
+ * Erases the published copies of a removed schema, or a removed index. If the stored definition has changed, does
+ * nothing: a new schema or index may have the same name.
  */
-async function eraseLive(deps: Deps, { record, revision }: StoredLiveRecord, filter: string): Promise<void> {
+async function erase(deps: Deps, { record, revision }: StoredLiveRecord, filter: string): Promise<void> {
   const stream = streams.orb(record.orb);
   const info = await deps.store.streamInfo(stream);
   if (info === null || (await liveRecord(deps, record.orb))?.revision !== revision) return;

@@ -1,0 +1,32 @@
+/** Erases indexes that a definition no longer has. */
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Fence } from "../../definition/live-orb.ts";
+import type { Deps } from "../../deps.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import { WORDS } from "../model/word-keys.ts";
+import { writeRemovedRoot } from "./changes.ts";
+import type { OrderedField } from "./pages.ts";
+
+/** Returns the names of a schema's indexes that have a log and pages. */
+export function indexesOf({ ordered, searched }: Pick<CompiledSchema, "ordered" | "searched">): string[] {
+  return [...ordered.map(({ name }) => name), ...(searched.length === 0 ? [] : [WORDS])];
+}
+
+/**
+ * Erases an index. Marks its root first, so that readers with the definition before read the entries instead.
+ * @param erase erases a subject, unless another definition is active by now
+ * @throws Conflict if another definition is active; nothing was changed
+ */
+export async function removeIndex(
+  deps: Pick<Deps, "store">,
+  index: OrderedField,
+  fence: Fence | undefined,
+  erase: (filter: string) => Promise<void>,
+): Promise<void> {
+  const log = subjects.orderedLog(index, index.field);
+  const info = await deps.store.streamInfo(streams.orb(index.orb));
+  if (info === null) return;
+  await writeRemovedRoot({ deps, index, fence }, info.state.last_seq + 1);
+  await erase(log);
+  await erase(subjects.orderedPages(index, index.field));
+}
