@@ -111,18 +111,27 @@ export function onlyHints(write: EntryWrite): boolean {
   );
 }
 
-/**
- * Returns whether a write of an existing entry changes only its log and ordered indexes, and not its published copy.
- */
-export function onlyOrdered(write: EntryWrite): boolean {
+/** Returns whether a write appends one revision, and apart from that at most index keys. */
+function isOneRevision(write: EntryWrite): boolean {
   return (
-    write.headSeq > 0 &&
     write.snapshots.length === 1 &&
     write.idempotency === undefined &&
     write.index === undefined &&
     (write.guards ?? []).length === 0 &&
     (write.live ?? []).length === 0 &&
-    (write.hints ?? []).length === 0 &&
-    [...write.claims.adds, ...write.claims.frees].every(isOrderedKey)
+    (write.hints ?? []).length === 0
   );
+}
+
+/** Returns whether {@link messagesOf} returns a single message: the new revision. */
+export function isOneMessage(write: EntryWrite): boolean {
+  return isOneRevision(write) && write.claims.adds.length + write.claims.frees.length === 0;
+}
+
+/**
+ * Returns whether a write of an existing entry changes only its log and ordered indexes, and not its published copy.
+ */
+export function onlyOrdered(write: EntryWrite): boolean {
+  const { adds, frees } = write.claims;
+  return write.headSeq > 0 && isOneRevision(write) && [...adds, ...frees].every(isOrderedKey);
 }

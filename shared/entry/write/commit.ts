@@ -4,7 +4,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
 import { isUniqueKey } from "../model/index-keys.ts";
 import { keyMessages, lateMarks } from "../model/key-messages.ts";
-import { type EntryWrite, messagesOf, onlyHints, onlyOrdered } from "../model/messages.ts";
+import { type EntryWrite, isOneMessage, messagesOf, onlyHints, onlyOrdered } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { tendIndexes } from "../ordered/upkeep.ts";
 import { appendFenced } from "./fenced.ts";
@@ -36,18 +36,16 @@ async function send(
 ): Promise<number> {
   const stream = streams.orb(write.address.orb);
   const fence = fenceGuard(by.orb, by.fence);
-  const alone = messagesOf(write);
-  const [only] = alone;
-  if (alone.length === 1 && only !== undefined) return appendFenced(deps, by, write, [only]);
+  const separate = options.atomic !== true && deps.config.replicas === 1;
   // Readers of ordered indexes check every change, so the changes may precede the revision without being atomic.
-  if (options.atomic !== true && deps.config.replicas === 1 && onlyOrdered(write))
-    return appendFenced(deps, by, write, alone);
+  if (isOneMessage(write) || (separate && onlyOrdered(write)))
+    return appendFenced(deps, by, write, messagesOf(write));
   // With replicas, an atomic batch costs little more than separate messages, and leaves no messages behind if it fails.
-  if (options.atomic !== true && deps.config.replicas === 1 && onlyHints(write)) {
+  if (separate && onlyHints(write)) {
+    const messages = messagesOf(write);
+    const revision = messages.pop();
     // The entry is new, so no other process writes to its log. Expect an unchanged definition instead of an empty log.
-    const messages = alone.map((message, at) =>
-      at === alone.length - 1 ? { ...message, expect: fence } : message,
-    );
+    if (revision !== undefined) messages.push({ ...revision, expect: fence });
     return (await deps.store.pipeline(stream, messages)).at(-1) ?? 0;
   }
   const fenced = { ...write, guards: [...(write.guards ?? []), fence] };
