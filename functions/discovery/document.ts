@@ -212,7 +212,10 @@ const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSche
     errors: [{ path: "/values/title", code: "required", message: "is required" }],
   },
   429: { code: "too_many_requests", detail: "Too many attempts. Try again in a minute." },
-  502: { code: "handler_failed", detail: "The handler failed. Its service has the error in its log." },
+  502: {
+    code: "handler_failed",
+    detail: "The handler failed. Look for the error in the log of its service.",
+  },
   503: {
     code: "broker_unavailable",
     detail: "The platform's storage cannot be reached. Try again in a few seconds.",

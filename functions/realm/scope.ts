@@ -124,7 +124,8 @@ export function realmRoute(
       else requireInRealm(actor, realm, operation);
     }
     if (handler !== undefined && !realm.handlers.has(handler)) {
-      const detail = "No route matches this address. The orb does not use this handler of access.";
+      const detail =
+        "The orb does not use the handler of this address. Add it to uses in the orb's document, and publish.";
       throw notFound("route", detail);
     }
     await next();

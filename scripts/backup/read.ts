@@ -35,10 +35,11 @@ function readOwn(folder: string, file: string): Buffer | undefined {
   } catch (error) {
     if (systemCode(error) === "ENOENT") return undefined;
     const words = error instanceof Error ? error.message : String(error);
-    throw new Failure(`${file} in ${folder} cannot be read (${words}).`);
+    throw new Failure(`${file} in ${folder} cannot be read (${words}). Use another copy of the backup.`);
   }
   try {
-    if (fstatSync(opened).size > MANIFEST_LIMIT) throw new Failure(`${file} in ${folder} is too large.`);
+    if (fstatSync(opened).size > MANIFEST_LIMIT)
+      throw new Failure(`${file} in ${folder} is too large for a backup. Use another copy.`);
     return readFileSync(opened);
   } finally {
     closeSync(opened);
@@ -69,7 +70,7 @@ export function readManifest(folder: string): Read {
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new Failure(
-      `${MANIFEST} in ${folder} is damaged: /${issue?.path.join("/") ?? ""}: ${issue?.message ?? ""}`,
+      `${MANIFEST} in ${folder} is damaged: /${issue?.path.join("/") ?? ""}: ${issue?.message ?? ""}. Use another copy of the backup.`,
     );
   }
   for (const stream of parsed.data.streams) closeSync(openSnapshot(folder, stream));
@@ -89,7 +90,9 @@ export function requireAuthentic(
   const signature = readOwn(folder, SIGNATURE)?.toString("utf8");
   const judged = signature === undefined ? "missing" : verify(encryptionKeys, bytes, signature);
   if (judged === "forged")
-    throw new Failure(`${MANIFEST} in ${folder} was changed after the backup: its signature does not match.`);
+    throw new Failure(
+      `${MANIFEST} in ${folder} was changed after the backup: its signature does not match. Use another copy.`,
+    );
   if (judged === "valid" || unsigned) return;
   const reason =
     judged === "missing"
@@ -105,7 +108,9 @@ function openSnapshot(folder: string, { file }: SavedStream): number {
     return openOwn(folder, file);
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);
-    throw new Failure(`The backup in ${folder} is incomplete: ${file} cannot be read (${words}).`);
+    throw new Failure(
+      `The backup in ${folder} is incomplete: ${file} cannot be read (${words}). Use another copy of the backup.`,
+    );
   }
 }
 

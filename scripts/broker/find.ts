@@ -29,10 +29,12 @@ export function findBroker({ explicit, path, caches, say }: Places): string {
   if (explicit !== undefined && explicit !== "") {
     const version = versionOf(explicit);
     if (version === undefined)
-      throw new Failure(`NATS_SERVER_BIN=${explicit} is not a nats-server that runs on this system.`);
+      throw new Failure(
+        `NATS_SERVER_BIN=${explicit} is not a nats-server that runs on this system. Correct or unset it.`,
+      );
     if (!isRecentEnough(version)) {
       throw new Failure(
-        `NATS_SERVER_BIN=${explicit} is nats-server ${version}: ${MINIMUM} or newer is needed.`,
+        `NATS_SERVER_BIN=${explicit} is nats-server ${version}: ${MINIMUM} or newer is needed. Update it, or unset NATS_SERVER_BIN.`,
       );
     }
     return explicit;

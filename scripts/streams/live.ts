@@ -48,7 +48,7 @@ export async function liveAnswer(lists: LiveLists, deps: Deps, request: LiveRequ
     throw new AppError(
       "not_found",
       "route_not_found",
-      "Only lists of entries can be followed with live=sse.",
+      "Only lists of entries can be followed with live=sse. Request the path of a collection.",
     );
   const reader = { live, schema: address.schema, actor };
   const list = listInputOf(reader, params, header("accept-language"));

@@ -13,7 +13,8 @@ const MAC = [
 export function findChromium(): string | undefined {
   const explicit = process.env.CHROMIUM_BIN;
   if (explicit !== undefined && explicit !== "") {
-    if (!existsSync(explicit)) throw new Failure(`CHROMIUM_BIN=${explicit} does not exist.`);
+    if (!existsSync(explicit))
+      throw new Failure(`CHROMIUM_BIN=${explicit} does not exist. Correct or unset it.`);
     return explicit;
   }
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");

@@ -210,7 +210,7 @@ function refusalOf(
     return new AppError(
       "bad_gateway",
       "handler_failed",
-      "The handler failed. Its service has the error in its log.",
+      "The handler failed. Look for the error in the log of its service.",
       { cause: handler.name },
     );
   }

@@ -138,7 +138,7 @@ function failed({ id }: HookDefinition, { absent, message }: NoAnswer): AppError
     const detail = `The hook "${id}" must agree to this write, but its handler does not answer. Try again later.`;
     return new AppError("unavailable", "hook_unavailable", detail, { retryAfter: 1, data, cause });
   }
-  const detail = `The hook "${id}" must agree to this write, but its handler failed. Its service has the error in its log.`;
+  const detail = `The hook "${id}" must agree to this write, but its handler failed. Look for the error in the log of its service.`;
   return new AppError("bad_gateway", "hook_failed", detail, { data, cause });
 }
 

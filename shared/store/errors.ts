@@ -8,7 +8,12 @@ export function storeFailure(error: unknown, onMissing: (stream: string) => void
   if (error instanceof TooMuch) return tooManyBytes(REQUEST_BYTES);
   if (!(error instanceof StreamMissing)) return undefined;
   onMissing(error.stream);
-  return new AppError("unavailable", "storage_not_ready", "The platform's storage is not ready yet.", {
-    retryAfter: 1,
-  });
+  return new AppError(
+    "unavailable",
+    "storage_not_ready",
+    "The platform's storage is not ready yet. Try again in a second.",
+    {
+      retryAfter: 1,
+    },
+  );
 }

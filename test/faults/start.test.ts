@@ -176,10 +176,10 @@ test("reports in one line that another instance uses the data folder", async () 
 
 test("reports in one line that the nats-server binary is too old or missing", async () => {
   expect(await failure(await settings({ NATS_SERVER_BIN: impostor("2.9.25") }))).toMatch(
-    /is nats-server 2\.9\.25: 2\.14\.0 or newer is needed\.$/,
+    /is nats-server 2\.9\.25: 2\.14\.0 or newer is needed\. Update it, or unset NATS_SERVER_BIN\.$/,
   );
   expect(await failure(await settings({ NATS_SERVER_BIN: "/nowhere/nats-server" }))).toBe(
-    "NATS_SERVER_BIN=/nowhere/nats-server is not a nats-server that runs on this system.",
+    "NATS_SERVER_BIN=/nowhere/nats-server is not a nats-server that runs on this system. Correct or unset it.",
   );
 });
 

@@ -287,5 +287,9 @@ function sealedChanges(
 
 export function revisionNumber(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new AppError("not_found", "revision_not_found", "There is no such revision.");
+  throw new AppError(
+    "not_found",
+    "revision_not_found",
+    "There is no such revision. List the revisions of the entry.",
+  );
 }

@@ -69,7 +69,7 @@ export function requireSchema(state: State): CompiledSchema {
 
 export function statusOf(snapshot: EntrySnapshot): Exclude<EntrySnapshot["status"], "DELETED"> {
   if (snapshot.status === "DELETED")
-    throw new AppError("not_found", "entry_not_found", "The entry has been deleted.");
+    throw new AppError("not_found", "entry_not_found", "The entry has been deleted. Create a new one.");
   return snapshot.status;
 }
 
