@@ -9,6 +9,7 @@ import { parse } from "csv-parse";
 import { stringify } from "csv-stringify";
 import type { OrbView } from "../../functions/discovery/overview-schemas.ts";
 import { CommandError, type Context, manage } from "./command/context.ts";
+import { progress } from "./progress.ts";
 import { columnsOf, rowOf, valuesIn } from "./rows.ts";
 
 export const FORMATS = ["ndjson", "csv"] as const;
@@ -61,23 +62,6 @@ async function placeOf(context: Context, id: string, collection: string): Promis
     throw new CommandError(`The orb ${id} has no collection ${collection}. It has ${known.join(", ")}.`);
   }
   return { orb, module: module.id, schema };
-}
-
-/** Shows progress on a terminal. */
-function progress(context: Context, noun: string) {
-  const shown = !context.json && process.stderr.isTTY === true;
-  let last = 0;
-  return {
-    at(count: number): void {
-      const now = Date.now();
-      if (!shown || now - last < 100) return;
-      last = now;
-      process.stderr.write(`\r${count.toLocaleString("en")} ${noun}`);
-    },
-    end(): void {
-      if (shown) process.stderr.write("\r\u001b[K");
-    },
-  };
 }
 
 async function* stored(context: Context, { orb, module, schema }: Place): AsyncGenerator<StoredEntry> {

@@ -10,6 +10,7 @@ import { exportEntries, FORMATS, type Format, importEntries } from "./entries.ts
 import { dev, types } from "./generate.ts";
 import { callHandler, tail } from "./run.ts";
 import { diff, init, pull, push } from "./schemas.ts";
+import { downloadFile, linkFile, uploadFile } from "./stored-files.ts";
 
 const FAILED = 1;
 
@@ -76,6 +77,11 @@ const collectionOf = (y: Argv<Globals>) =>
     .positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" })
     .positional("collection", { type: "string", demandOption: true, describe: "module/schema" })
     .option("format", { choices: FORMATS, describe: "By the name of the file if missing" });
+
+const orbOf = (y: Argv<Globals>) =>
+  y.positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" });
+const fileOf = (y: Argv<Globals>) =>
+  orbOf(y).positional("id", { type: "string", demandOption: true, describe: "Id of the file" });
 
 function formatOf({ format }: { format?: Format | undefined }, file: string | undefined): Format {
   return format ?? (file?.endsWith(".csv") === true ? "csv" : "ndjson");
@@ -173,6 +179,38 @@ await accountCommands(cli, run, stopped.signal)
           run(args, (context) => importEntries(context, { ...args, format: formatOf(args, args.file) })),
       )
       .demandCommand(1, "Name a command: export or import."),
+  )
+  .command("files", "Upload, download and share files of entries", (y) =>
+    y
+      .command(
+        "upload <orb> <file>",
+        'Upload a file, and print its id. An entry refers to it as {"file": "<id>"}',
+        (each) =>
+          orbOf(each).positional("file", {
+            type: "string",
+            demandOption: true,
+            describe: "Path of the file",
+          }),
+        (args) =>
+          run(args, (context) =>
+            uploadFile(context, { orb: args.orb, path: args.file, signal: stopped.signal }),
+          ),
+      )
+      .command(
+        "download <orb> <id>",
+        "Download a file",
+        (each) =>
+          fileOf(each).option("out", { type: "string", describe: "File; standard output if missing" }),
+        (args) => run(args, (context) => downloadFile(context, { ...args, signal: stopped.signal })),
+      )
+      .command(
+        "link <orb> <id>",
+        "Print a link with which anyone can download a file until it expires",
+        (each) =>
+          fileOf(each).option("seconds", { type: "number", describe: "Lifetime; an hour if missing" }),
+        (args) => run(args, (context) => linkFile(context, args)),
+      )
+      .demandCommand(1, "Name a command: upload, download or link."),
   )
   .command(
     "call <orb> <handler> [input]",

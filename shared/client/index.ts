@@ -1,5 +1,6 @@
 /** The platform's client for browsers, workers, Node and Deno. It has no dependencies. */
 import { collection } from "./collection.ts";
+import { type Files, filesOf } from "./files.ts";
 import type { Collection } from "./methods.ts";
 import type { Wish } from "./options.ts";
 import { ceremony, type RegisterOptions, type SignInOptions } from "./passkey.ts";
@@ -13,6 +14,7 @@ import {
 } from "./transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 
+export type { DownloadOptions, Files, UploadedFile, UploadOptions } from "./files.ts";
 export type { LiveHandlers, LiveOptions } from "./live.ts";
 export type { Collection, RevisionPage } from "./methods.ts";
 export type { AggregateOptions, GetOptions, ListOptions, RevisionListOptions } from "./options.ts";
@@ -49,6 +51,8 @@ export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
 
 export interface Client<All, D extends Mode> {
   orb<N extends keyof All & string>(id: N): All[N] extends OrbTypes ? OrbClient<All, All[N], D> : never;
+  /** Uploads, downloads and shares the files of an orb. */
+  files<N extends keyof All & string>(orb: N): Files;
   /** Yields the messages of a stream in batches. Never ends by itself: leave the loop or abort the signal. */
   stream<T = unknown>(name: string, options?: StreamOptions): AsyncGenerator<StreamBatch<T>, void, undefined>;
   /**
@@ -118,6 +122,7 @@ export function createClient(options: ClientOptions = {}): unknown {
   };
   return {
     orb: (id: string) => orbClient(transport, id, defaults),
+    files: (id: string) => filesOf(transport, id),
     stream: <T>(name: string, input: StreamOptions = {}) => readStream<T>(transport, name, input),
     signIn: (input: SignInOptions = {}) => enter("signIn", input),
     register: (input: RegisterOptions = {}) => enter("register", input),

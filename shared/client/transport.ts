@@ -22,14 +22,15 @@ export interface CallOptions {
 }
 
 export interface Request {
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;
   query?: URLSearchParams;
   body?: unknown;
   /**
-   * A body that is streamed as it is produced. Used instead of `body`. Requests with a streamed body are never retried.
+   * A body that is not JSON. Used instead of `body`. Requests with a stream are never retried, because it can be read
+   * only once.
    */
-  upload?: { body: ReadableStream<Uint8Array>; type: string };
+  upload?: { body: ReadableStream<Uint8Array> | Blob; type: string };
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal | undefined;
   /**
@@ -126,7 +127,8 @@ export function createTransport(options: ClientOptions): Transport {
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(upload === undefined ? {} : { body: upload.body, duplex: "half" }),
+      ...(upload === undefined ? {} : { body: upload.body }),
+      ...(upload?.body instanceof ReadableStream ? { duplex: "half" } : {}),
       ...(signal === undefined ? {} : { signal }),
       credentials: "same-origin",
     });
@@ -134,6 +136,7 @@ export function createTransport(options: ClientOptions): Transport {
 
   return {
     async send(request) {
+      const isStream = request.upload?.body instanceof ReadableStream;
       for (let attempt = 0; ; attempt++) {
         let wait = backoff(attempt);
         let failure: unknown;
@@ -144,13 +147,12 @@ export function createTransport(options: ClientOptions): Transport {
           const seconds = Number(response.headers.get("retry-after") ?? 0);
           const refused = problem.status === 429 || REFUSED.has(problem.code);
           const passes = isPassing(problem.status) && seconds <= LONGEST_WAIT;
-          if (!passes || request.upload !== undefined || !(request.repeat === "safe" || refused))
-            throw problem;
+          if (!passes || isStream || !(request.repeat === "safe" || refused)) throw problem;
           wait = Math.max(wait, seconds * 1_000);
           failure = problem;
         } catch (error) {
           request.signal?.throwIfAborted();
-          if (error instanceof Problem || request.repeat !== "safe") throw error;
+          if (error instanceof Problem || isStream || request.repeat !== "safe") throw error;
           failure = error;
         }
         if (attempt >= retries) throw failure;
