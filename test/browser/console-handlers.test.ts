@@ -1,4 +1,5 @@
 /** Handlers, deliveries, streams and requests as code in the console, with a real service on the broker. */
+import { spawn } from "node:child_process";
 import { connect, type NatsConnection } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { inspect, PHONE, useConsole } from "../support/console.ts";
@@ -192,7 +193,7 @@ test("shows the request of a list as code that runs", async () => {
   const headers = { authorization: `Bearer ${console.token}` };
   const answer = (await (await fetch(address, { headers })).json()) as { items: { values: object }[] };
   expect(answer.items.map(({ values }) => values)).toMatchObject([{ sku: "a-1" }]);
-  await page.getByRole("tab", { name: "TypeScript client" }).click();
+  await page.getByRole("tab", { name: "TypeScript" }).click();
   expect(await code.textContent()).toContain(
     '.catalog.product.list({ filter: { price: { gte: 10 } }, sort: "-price" })',
   );
@@ -200,6 +201,45 @@ test("shows the request of a list as code that runs", async () => {
   await page.getByRole("tab", { name: "Python" }).click();
   expect(await code.textContent()).toContain('json={"values": {"sku": "text", "title": {"en": "text"}}}');
   await inspect(page, "api-code");
+});
+
+test("shows the requests of accounts, handlers, streams and the schema as code that runs", async () => {
+  const page = await console.open("/orbs/store/people");
+  const dialog = page.getByRole("dialog", { name: "Code of these requests" });
+  const code = dialog.locator("pre");
+  /** Runs the shown command for at most 3 seconds, because a stream does not end. */
+  const output = async (): Promise<string> => {
+    const command = (await code.textContent()) ?? "";
+    const env = { ...process.env, ORB_TOKEN: console.token };
+    const child = spawn("bash", ["-c", command.replace("curl ", "curl -sS -m 3 ")], { env });
+    let text = "";
+    for await (const chunk of child.stdout) text += String(chunk);
+    return text;
+  };
+  await page.getByRole("button", { name: "Code" }).click();
+  await dialog.getByLabel("Operation").selectOption("Invite");
+  expect(JSON.parse(await output())).toMatchObject({ role: "user", status: "active" });
+  await inspect(page, "people-code");
+  await page.keyboard.press("Escape");
+  await page.goto(`${console.platform.origin}/console/orbs/store/handlers`);
+  const card = page.getByRole("listitem").filter({ hasText: "pricing.quote" });
+  await card.getByRole("button", { name: "Try it" }).click();
+  await card.getByRole("button", { name: "Code" }).click();
+  await dialog.getByRole("tab", { name: "TypeScript" }).click();
+  expect(await code.textContent()).toContain('client.orb("store").call("pricing.quote", {');
+  await page.keyboard.press("Escape");
+  await page.goto(`${console.platform.origin}/console/streams/store-live`);
+  await page.getByLabel("Start from").selectOption("-1");
+  await page.getByRole("button", { name: "Code" }).click();
+  expect(await output()).toContain("a-1");
+  await dialog.getByRole("tab", { name: "Python" }).click();
+  expect(await code.textContent()).toContain('params={"offset": "-1", "live": "sse"}');
+  await page.goto(`${console.platform.origin}/console/orbs/store/schema`);
+  await page.getByRole("button", { name: "More actions", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Code" }).click();
+  expect(await code.textContent()).toContain("-d @store.json");
+  await dialog.getByLabel("Operation").selectOption("Read the document");
+  expect(JSON.parse(await output())).toMatchObject({ id: "store", status: "PUBLISHED" });
 });
 
 test("lets users of an orb call its handlers, and hides what platform admins manage", async () => {

@@ -48,6 +48,8 @@ async function path(console: Console, size: { width: number; height: number }): 
   };
 
   const page = await console.open("", { size });
+  await page.getByRole("link", { name: /^Blank/ }).waitFor();
+  await inspect(page, `path-empty-${size.width}`);
   await click(page.getByRole("link", { name: /^Blank/ }));
   await page.getByLabel("Name").fill("Garden");
   await page.getByLabel("Languages").fill("en, de");

@@ -1,25 +1,23 @@
 /** Shows sample code for requests to an orb's API. Other pages link here with the query that they show. */
-import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { discoverOrb } from "../api/orbs.ts";
+import { codeOf } from "../model/code.ts";
 import { titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
-import { CopyButton } from "../ui/button.tsx";
+import { Code } from "../ui/code.tsx";
 import { SelectField } from "../ui/form.tsx";
 import { LinkButton } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
-import { Tabs } from "../ui/tabs.tsx";
-import { type CodeLanguage, codeOf, LANGUAGES, OPERATIONS, type Operation } from "./request.ts";
+import { OPERATIONS, type Operation, sampleOf } from "./request.ts";
 
 const isOperation = (text: string | null): text is Operation => OPERATIONS.some((one) => one === text);
 
 export default function Api({ params: { orb: id = "" } }: { params: PageParams }) {
   const found = useLoad(`discovery/${id}`, async (signal) => ({ orb: await discoverOrb(id, signal) }));
   const [given, setGiven] = useSearchParams();
-  const [language, setLanguage] = useState<CodeLanguage>("curl");
   const title = found.data?.orb === undefined ? id : titleOf(found.data.orb);
   const set = (name: string, value: string) =>
     setGiven(
@@ -54,19 +52,16 @@ export default function Api({ params: { orb: id = "" } }: { params: PageParams }
           }
           const named = given.get("operation");
           const operation = isOperation(named) ? named : "list";
-          const code = codeOf(
-            {
-              origin: location.origin,
-              orb,
-              module: chosen.module.id,
-              schema: chosen.schema,
-              href,
-              operation,
-              query: new URLSearchParams(given.get("query") ?? "limit=10"),
-              entry: given.get("entry") ?? undefined,
-            },
-            language,
-          );
+          const sample = sampleOf({
+            origin: location.origin,
+            orb,
+            module: chosen.module.id,
+            schema: chosen.schema,
+            href,
+            operation,
+            query: new URLSearchParams(given.get("query") ?? "limit=10"),
+            entry: given.get("entry") ?? undefined,
+          });
           return (
             <>
               <div class="filters">
@@ -86,18 +81,7 @@ export default function Api({ params: { orb: id = "" } }: { params: PageParams }
                   onChange={(value) => set("operation", value)}
                 />
               </div>
-              <Tabs
-                label={t("api.language")}
-                tabs={LANGUAGES.map((one) => ({ id: one, label: t(`api.${one}`) }))}
-                current={language}
-                onChange={setLanguage}
-              >
-                <div class="code">
-                  <CopyButton text={code} label={t("api.copy")} />
-                  <pre>{code}</pre>
-                </div>
-              </Tabs>
-              <p class="hint code-note">{t("api.token")}</p>
+              <Code codeIn={(language) => codeOf(sample, language)} />
               <p class="actions">
                 <a class="button plain" href={`/api/docs?orb=${encodeURIComponent(id)}`}>
                   {t("api.docs")}

@@ -1,11 +1,9 @@
-/** Generates the sample code of a request: for curl, the TypeScript client and Python. */
+/** Requests to the API of entries as samples of code. */
+import { literal, member, type Sample } from "../model/code.ts";
 import type { FieldModel, OrbModel, SchemaModel } from "../model/orb.ts";
 
 export const OPERATIONS = ["list", "get", "create", "update", "publish", "delete"] as const;
 export type Operation = (typeof OPERATIONS)[number];
-
-export const LANGUAGES = ["curl", "typescript", "python"] as const;
-export type CodeLanguage = (typeof LANGUAGES)[number];
 
 export interface CodeRequest {
   /** Origin of the platform. */
@@ -66,19 +64,6 @@ export function exampleValues({ languages, markets }: OrbModel, { fields }: Sche
   );
 }
 
-const isName = (text: string) => /^[A-Za-z_$][\w$]*$/.test(text);
-const member = (name: string) => (isName(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
-
-/** Writes a value as TypeScript, on one line. */
-function literal(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).map(
-    ([name, one]) => `${isName(name) ? name : JSON.stringify(name)}: ${literal(one)}`,
-  );
-  return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
-}
-
 const isNumber = (text: string) => /^-?\d+(\.\d+)?$/.test(text);
 const asValue = (text: string) => (isNumber(text) ? Number(text) : text);
 
@@ -105,33 +90,12 @@ function listOptions(query: URLSearchParams): Record<string, unknown> {
   return Object.keys(filter).length === 0 ? options : { filter, ...options };
 }
 
-const pathOf = ({ href, operation, query, entry = ID }: CodeRequest): string => {
-  if (operation === "create") return href;
-  if (operation === "list") return query.size === 0 ? href : `${href}?${decodeURIComponent(String(query))}`;
+const pathOf = ({ href, operation, entry = ID }: CodeRequest): string => {
+  if (operation === "create" || operation === "list") return href;
   return `${href}/${entry}${operation === "publish" ? "/publish" : ""}`;
 };
 
-const bodyOf = ({ operation, orb, schema }: CodeRequest): object | undefined =>
-  operation === "create" || operation === "update" ? { values: exampleValues(orb, schema) } : undefined;
-
-const needsRevision = ({ operation }: CodeRequest) =>
-  operation === "update" || operation === "publish" || operation === "delete";
-
-function curl(request: CodeRequest): string {
-  const body = bodyOf(request);
-  const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-  return [
-    `curl -g -X ${METHODS[request.operation]} ${quoted(`${request.origin}${pathOf(request)}`)}`,
-    '-H "Authorization: Bearer $ORB_TOKEN"',
-    ...(needsRevision(request) ? [`-H 'If-Match: "${REVISION}"'`] : []),
-    ...(body === undefined
-      ? []
-      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`]),
-  ].join(" \\\n  ");
-}
-
-function typescript(request: CodeRequest): string {
-  const { origin, orb, module, schema, operation, query, entry = ID } = request;
+function callOf({ orb, module, schema, operation, query, entry = ID }: CodeRequest): string {
   const values = literal(exampleValues(orb, schema));
   const options = listOptions(query);
   const calls = {
@@ -142,49 +106,22 @@ function typescript(request: CodeRequest): string {
     publish: `publish({ id: "${entry}", revision: ${REVISION} })`,
     delete: `delete({ id: "${entry}", revision: ${REVISION} })`,
   };
-  return [
-    'import { createClient } from "composable-platform/client";',
-    'import type { Orbs } from "./orbs.d.ts"; // made by: orb types',
-    "",
-    `const orb = createClient<Orbs>({ url: "${origin}", token: process.env.ORB_TOKEN }).orb("${orb.id}");`,
-    `const result = await orb${member(module)}${member(schema.id)}.${calls[operation]};`,
-  ].join("\n");
+  return `client.orb("${orb.id}")${member(module)}${member(schema.id)}.${calls[operation]}`;
 }
 
-/** Writes a value as Python. */
-function python(value: unknown): string {
-  if (value === true) return "True";
-  if (value === false) return "False";
-  if (value === null) return "None";
-  if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
-  if (typeof value !== "object") return JSON.stringify(value);
-  return `{${Object.entries(value)
-    .map(([name, one]) => `${JSON.stringify(name)}: ${python(one)}`)
-    .join(", ")}}`;
-}
-
-function pythonCode(request: CodeRequest): string {
-  const { origin, operation, query } = request;
-  const body = bodyOf(request);
-  const path = pathOf({ ...request, query: new URLSearchParams() });
-  const revision = needsRevision(request) ? `, "If-Match": '"${REVISION}"'` : "";
-  const lines = [
-    "import os",
-    "import requests",
-    "",
-    `response = requests.${METHODS[operation].toLowerCase()}(`,
-    `    "${origin}${path}",`,
-    `    headers={"Authorization": f"Bearer {os.environ['ORB_TOKEN']}"${revision}},`,
-    ...(operation === "list" && query.size > 0 ? [`    params=${python(Object.fromEntries(query))},`] : []),
-    ...(body === undefined ? [] : [`    json=${python(body)},`]),
-    ")",
-    "response.raise_for_status()",
-    ...(operation === "delete" ? [] : ["print(response.json())"]),
-  ];
-  return lines.join("\n");
-}
-
-export function codeOf(request: CodeRequest, language: CodeLanguage): string {
-  if (language === "curl") return curl(request);
-  return language === "typescript" ? typescript(request) : pythonCode(request);
+/** Returns the sample code of an operation on entries. */
+export function sampleOf(request: CodeRequest): Sample {
+  const { origin, orb, schema, operation, query } = request;
+  const changes = operation === "update" || operation === "publish" || operation === "delete";
+  const sends = operation === "create" || operation === "update";
+  return {
+    method: METHODS[operation],
+    url: origin + pathOf(request),
+    call: callOf(request),
+    typed: true,
+    ...(operation === "list" ? { query } : {}),
+    ...(sends ? { body: { values: exampleValues(orb, schema) } } : {}),
+    ...(changes ? { revision: REVISION } : {}),
+    ...(operation === "delete" ? { silent: true } : {}),
+  };
 }

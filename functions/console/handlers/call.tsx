@@ -2,8 +2,10 @@
 import { useState } from "preact/hooks";
 import { callHandler } from "../api/handlers.ts";
 import type { OrbHandler } from "../api/orbs.ts";
+import { literal, type Sample } from "../model/code.ts";
 import { formatNumber, t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
+import { CodeButton } from "../ui/code.tsx";
 import { Checkbox, SelectField, TextArea, TextField } from "../ui/form.tsx";
 import { faultAt, faultsOf, otherFaults, ProblemBox } from "../ui/problem.tsx";
 import { type InputField, inputFields, inputOf } from "./input.ts";
@@ -50,14 +52,29 @@ export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const [answer, setAnswer] = useState<{ text: string; ms: number }>();
+  const given = (): unknown => (asJson || fields === undefined ? JSON.parse(json) : inputOf(fields, texts));
+  const sample = (): Sample => {
+    let body: unknown = {};
+    try {
+      body = given();
+    } catch {
+      // The input is not complete. The code shows the request without it.
+    }
+    const [, , orb = ""] = href.split("/");
+    return {
+      method: "POST",
+      url: location.origin + href,
+      body,
+      call: `client.orb(${literal(decodeURIComponent(orb))}).call(${literal(handler.name)}, ${literal(body)})`,
+    };
+  };
   const call = async () => {
     setBusy(true);
     setError(undefined);
     setAnswer(undefined);
     const began = performance.now();
     try {
-      const input = asJson || fields === undefined ? JSON.parse(json) : inputOf(fields, texts);
-      const output = await callHandler(href, input);
+      const output = await callHandler(href, given());
       setAnswer({ text: shown(output), ms: Math.round(performance.now() - began) });
     } catch (reason) {
       setError(reason);
@@ -107,6 +124,7 @@ export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
         <Button kind="primary" type="submit" icon="zap" busy={busy}>
           {t("handlers.call")}
         </Button>
+        <CodeButton samples={() => [{ name: handler.name, sample: sample() }]} />
         {fields === undefined ? null : (
           <Checkbox label={t("handlers.asJson")} checked={asJson} onChange={toJson} />
         )}

@@ -6,6 +6,7 @@ import { refresh } from "../state/cache.ts";
 import { useCommands } from "../state/commands.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
+import { CodeButton } from "../ui/code.tsx";
 import type { Option } from "../ui/form.tsx";
 import { type Crumb, Page } from "../ui/page.tsx";
 import { Tabs } from "../ui/tabs.tsx";
@@ -14,6 +15,7 @@ import { Invitations } from "./invitations.tsx";
 import { InviteDialog, ServiceDialog } from "./invite.tsx";
 import { LinkDialog } from "./link.tsx";
 import { PersonDialog } from "./person.tsx";
+import { peopleSamples } from "./samples.ts";
 import { TokensDialog } from "./tokens.tsx";
 
 type Shown =
@@ -70,6 +72,13 @@ export function People(props: PeopleProps) {
       path={path}
       actions={
         <>
+          <CodeButton
+            samples={() =>
+              peopleSamples(place, tokensFor)
+                .filter(({ name }) => name === "listPeople" || (editable && (services || name !== "service")))
+                .map(({ name, sample }) => ({ name: t(`people.${name}`), sample }))
+            }
+          />
           {services ? (
             <Button icon="keyRound" onClick={() => setShown({ what: "service" })}>
               {t("people.service")}

@@ -3,7 +3,8 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { isProblem } from "../../../shared/client/problem.ts";
 import { adminNames } from "../api/documents.ts";
-import { moveOrb, type OrbDocument, readOrb } from "../api/orbs.ts";
+import { moveOrb, type OrbDocument, orbPath, readOrb } from "../api/orbs.ts";
+import type { Sample } from "../model/code.ts";
 import { titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { isMac, shownKey, useCommands } from "../state/commands.ts";
@@ -12,6 +13,7 @@ import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Badge, StateBadge } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
+import { CodeDialog } from "../ui/code.tsx";
 import { confirm } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Menu } from "../ui/menu.tsx";
@@ -30,7 +32,7 @@ import { SaveTemplate } from "./save-template.tsx";
 import { Tree } from "./tree.tsx";
 import { WebhookSecret } from "./webhook-secret.tsx";
 
-type Opened = "review" | "conflict" | "module" | undefined;
+type Opened = "review" | "conflict" | "module" | "code" | undefined;
 
 /** Handles ⌘Z and ⇧⌘Z everywhere. Native undo in an input would not undo form and JSON together. */
 function useUndoKeys(editor: Editor): void {
@@ -197,6 +199,7 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
                 icon: "history",
                 run: () => navigate(orbLink(orb.id, "history")),
               },
+              { label: t("api.button"), icon: "code", run: () => setOpened("code") },
               { label: t("schema.discard"), icon: "undo", disabled: !dirty, run: discard },
               state.status === "ARCHIVED"
                 ? { label: t("schema.unarchive"), icon: "archive", run: () => void move("restore") }
@@ -247,12 +250,26 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
       {hook === undefined ? null : (
         <WebhookSecret orb={editor.orb} hook={hook} onClose={() => setHook(undefined)} />
       )}
+      {opened === "code" ? (
+        <CodeDialog samples={samplesOf(orb.id, state.revision)} onClose={() => setOpened(undefined)} />
+      ) : null}
       {opened === "review" ? <Review editor={editor} onClose={() => setOpened(undefined)} /> : null}
       {opened === "conflict" && theirs !== undefined ? (
         <ConflictDialog editor={editor} theirs={theirs} name={by} onClose={() => setOpened(undefined)} />
       ) : null}
     </Page>
   );
+}
+
+/** The requests of this page. */
+function samplesOf(id: string, revision: number): { name: string; sample: Sample }[] {
+  const url = `${location.origin}${orbPath(id)}`;
+  const query = new URLSearchParams({ publish: "true" });
+  return [
+    { name: t("schema.saveAndPublish"), sample: { method: "PUT", url, query, file: `${id}.json`, revision } },
+    { name: t("schema.publishDraft"), sample: { method: "POST", url: `${url}/publish`, revision } },
+    { name: t("schema.read"), sample: { method: "GET", url } },
+  ];
 }
 
 export default function SchemaPage({ params: { orb: id = "" } }: { params: PageParams }) {

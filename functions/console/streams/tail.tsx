@@ -1,10 +1,12 @@
 /** Shows the messages of a stream as they arrive. */
 import { useEffect, useState } from "preact/hooks";
 import { followStream } from "../api/handlers.ts";
+import { literal, type Sample } from "../model/code.ts";
 import type { PageParams } from "../shell/nav.ts";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
+import { CodeButton } from "../ui/code.tsx";
 import { SelectField } from "../ui/form.tsx";
 import { Page } from "../ui/page.tsx";
 import { ProblemBox } from "../ui/problem.tsx";
@@ -16,6 +18,14 @@ interface Line {
   id: number;
   text: string;
 }
+
+const sampleOf = (name: string, offset: string): Sample => ({
+  method: "GET",
+  url: `${location.origin}/api/streams/${encodeURIComponent(name)}`,
+  query: new URLSearchParams({ offset, live: "sse" }),
+  call: `client.stream(${literal(name)}, ${literal({ offset })})`,
+  stream: true,
+});
 
 export default function Tail({ params: { name = "" } }: { params: PageParams }) {
   const [from, setFrom] = useState<"-1" | "now">("now");
@@ -47,9 +57,12 @@ export default function Tail({ params: { name = "" } }: { params: PageParams }) 
       wide
       lead={<Badge tone={paused ? "neutral" : "good"}>{t(paused ? "streams.paused" : "streams.live")}</Badge>}
       actions={
-        <Button icon={paused ? "radio" : "x"} onClick={() => setPaused(!paused)}>
-          {t(paused ? "streams.follow" : "streams.pause")}
-        </Button>
+        <>
+          <CodeButton samples={() => [{ name, sample: sampleOf(name, from) }]} />
+          <Button icon={paused ? "radio" : "x"} onClick={() => setPaused(!paused)}>
+            {t(paused ? "streams.follow" : "streams.pause")}
+          </Button>
+        </>
       }
     >
       {error === undefined ? null : <ProblemBox error={error} />}

@@ -140,7 +140,9 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
                   )}
                 </div>
                 {from === to ? (
-                  <p class="card hint">{t("history.pickTwo")}</p>
+                  <p class="card hint">
+                    {t(items.length === 1 && next === null ? "history.only" : "history.pickTwo")}
+                  </p>
                 ) : (
                   <Comparison
                     place={place}
