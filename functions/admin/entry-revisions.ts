@@ -17,7 +17,7 @@ import { answer, definition, EntryParams, entryAnswer, targetOf, ValuesSchema } 
 
 const moment = z.iso.datetime().nullable();
 
-export const RevisionItemSchema = z
+const RevisionItemSchema = z
   .object({
     revision: z.int(),
     operation: z.enum([
@@ -48,7 +48,7 @@ export const RevisionItemSchema = z
   })
   .openapi("EntryRevisionItem");
 
-export const RevisionSchema = RevisionItemSchema.extend({
+const RevisionSchema = RevisionItemSchema.extend({
   id: z.string(),
   orb: z.string(),
   module: z.string(),
@@ -56,7 +56,7 @@ export const RevisionSchema = RevisionItemSchema.extend({
   values: ValuesSchema,
 }).openapi("EntryRevision");
 
-export const ComparisonSchema = z
+const ComparisonSchema = z
   .object({
     from: z.int(),
     to: z.int(),
@@ -66,6 +66,22 @@ export const ComparisonSchema = z
     }),
   })
   .openapi("EntryComparison");
+
+/** The query and the response of the routes that list revisions. */
+export const listedRevisions = {
+  query: pageQuery(["revision", "-revision"]),
+  responses: { 200: json("A page", listOf(RevisionItemSchema), RevisionTag) },
+};
+
+/** The query and the response of the routes for one revision. */
+export const oneRevision = {
+  query: z.strictObject({
+    against: z.string().optional().openapi({ description: "Compare with this revision" }),
+  }),
+  responses: {
+    200: json("The revision; with `against`, the comparison", z.union([RevisionSchema, ComparisonSchema])),
+  },
+};
 
 const RevisionParams = EntryParams.extend({
   revision: z.string().openapi({ param: { name: "revision", in: "path" }, example: "3" }),
@@ -83,11 +99,8 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     summary: "List revisions of an entry",
     description:
       "Oldest first, or newest first with `sort=-revision`. Revisions of a deleted entry stay readable until it is purged.",
-    request: {
-      params: EntryParams,
-      query: pageQuery(["revision", "-revision"]),
-    },
-    responses: { 200: json("A page", listOf(RevisionItemSchema), RevisionTag) },
+    request: { params: EntryParams, query: listedRevisions.query },
+    responses: listedRevisions.responses,
     problems: [400, 401, 403, 404],
   });
   const one = defineRoute({
@@ -96,15 +109,8 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     path: `${path}/{revision}`,
     operationId: "getEntryRevision",
     summary: "Get a revision of an entry, or compare it with another one",
-    request: {
-      params: RevisionParams,
-      query: z.strictObject({
-        against: z.string().optional().openapi({ description: "Compare with this revision" }),
-      }),
-    },
-    responses: {
-      200: json("The revision; with `against`, the comparison", z.union([RevisionSchema, ComparisonSchema])),
-    },
+    request: { params: RevisionParams, query: oneRevision.query },
+    responses: oneRevision.responses,
     problems: [400, 401, 403, 404],
   });
   const revert = defineRoute({

@@ -1,9 +1,9 @@
 /** Defines the routes of the history of entries. */
 import { z } from "@hono/zod-openapi";
-import { ComparisonSchema, RevisionItemSchema, RevisionSchema } from "../admin/entry-revisions.ts";
+import { listedRevisions, oneRevision } from "../admin/entry-revisions.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute } from "../http/router.ts";
-import { json, listOf, pageQuery, Replayed, RevisionTag, WriteHeaders } from "../http/schemas.ts";
+import { Replayed, WriteHeaders } from "../http/schemas.ts";
 import { Answering, answer, common, EntryParams, one } from "./definition-parts.ts";
 
 const path = `${one}/revisions` as const;
@@ -18,8 +18,8 @@ export const revisionDefinitions = {
     description: "Oldest first, or newest first with `sort=-revision`.",
     ...common,
     ...scopesFor("readRevisions"),
-    request: { params: EntryParams, query: pageQuery(["revision", "-revision"]) },
-    responses: { 200: json("A page", listOf(RevisionItemSchema), RevisionTag) },
+    request: { params: EntryParams, query: listedRevisions.query },
+    responses: listedRevisions.responses,
     problems: [400, 401, 403, 404],
   }),
   revision: defineRoute({
@@ -31,15 +31,8 @@ export const revisionDefinitions = {
       "`values` has maps of all languages and markets, without the fields that the caller may not read.",
     ...common,
     ...scopesFor("readRevisions"),
-    request: {
-      params: RevisionParams,
-      query: z.strictObject({
-        against: z.string().optional().openapi({ description: "Compare with this revision" }),
-      }),
-    },
-    responses: {
-      200: json("The revision; with `against`, the comparison", z.union([RevisionSchema, ComparisonSchema])),
-    },
+    request: { params: RevisionParams, query: oneRevision.query },
+    responses: oneRevision.responses,
     problems: [400, 401, 403, 404],
   }),
   revert: defineRoute({
