@@ -65,7 +65,7 @@ test("a recovery link adds a passkey, keeps the others and signs in", async () =
   expect(errors).toEqual([]);
   await page.goto(url);
   await page.getByRole("heading", { name: "This link was already used" }).waitFor();
-  // Only a valid link tells whose account it is for.
+  // The page reveals the name of the account only if the link is valid.
   expect(await page.content()).not.toContain("Ada");
 });
 
@@ -101,7 +101,7 @@ test("a recovery link that ends while its page is open says so", async () => {
   const { page } = opened;
   await page.goto(url);
   await heading(page);
-  // A newer link replaces it.
+  // A newer link replaces the first one.
   await linkFor(`/api/auth/users/${lost.id}`);
   await createButton(page).click();
   await error(page).filter({ hasText: "This link was revoked. Ask for a new one." }).waitFor();
@@ -139,7 +139,7 @@ test("recovery codes are made, copied and printed, and one of them gives access 
   await page.evaluate("globalThis.print = () => { document.body.dataset.printed = 'yes'; }, 0");
   await codes.getByRole("button", { name: "Print codes" }).click();
   expect(await page.evaluate("document.body.dataset.printed")).toBe("yes");
-  // Only the codes and whose they are go to the printer.
+  // Only the codes and the name of their account are printed.
   await page.emulateMedia({ media: "print" });
   expect(await page.getByRole("button").count()).toBe(0);
   expect(await page.getByRole("heading", { level: 2 }).allTextContents()).toEqual(["Recovery codes"]);
@@ -147,7 +147,7 @@ test("recovery codes are made, copied and printed, and one of them gives access 
   await page.emulateMedia({ media: "screen" });
   expect(errors).toEqual([]);
 
-  // Every passkey is lost.
+  // All passkeys are lost.
   await using other = await open();
   await other.page.goto(signinUrl());
   await other.page.getByRole("link", { name: "Use a recovery code" }).click();
@@ -160,7 +160,7 @@ test("recovery codes are made, copied and printed, and one of them gives access 
   await error(other.page).filter({ hasText: "This code was not accepted." }).waitFor();
   await look(other.page, "code-refused");
   expect(await faults(other.page)).toEqual([]);
-  // Lower case and spaces do.
+  // The code may be entered in lower case and with spaces.
   await other.page
     .getByRole("textbox", { name: "Recovery code" })
     .fill(` ${shown[3]?.toLowerCase().replaceAll("-", " ")}`);

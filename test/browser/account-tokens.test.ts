@@ -31,7 +31,7 @@ test("a user creates a token for a program, copies it and deletes it", async () 
     ["30 days", "90 days", "1 year"],
   );
 
-  // Errors are next to the form, and the field has the focus.
+  // The error appears next to the form, and the field gets the focus.
   await create.click();
   await error(part).filter({ hasText: "Give the token a name" }).waitFor();
   expect(await page.evaluate("document.activeElement.id")).toBe("api-name");
@@ -63,7 +63,7 @@ test("a user creates a token for a program, copies it and deletes it", async () 
   await part.getByText("Copied. Keep the token secret.").waitFor();
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe(text);
   expect((await call(platform, "GET", "/api/auth/me", { token: text })).status).toBe(200);
-  // Sessions are not for tokens.
+  // An API token cannot manage sessions.
   for (const [method, path] of [
     ["GET", "sessions"],
     ["DELETE", "sessions"],

@@ -85,7 +85,7 @@ describe("sessions", () => {
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
     expect(await faults(page)).toEqual([]);
     await call(platform, "POST", "/api/auth/signout", { token: first });
-    // By keyboard.
+    // Use the keyboard.
     await end.focus();
     await page.keyboard.press("Enter");
     await page.keyboard.press("Enter");

@@ -131,7 +131,7 @@ test("shows entries with their state, and keeps the chosen columns", async () =>
   await page.goto(`${console.platform.origin}/console${LIST}?locale=de`);
   await page.getByRole("columnheader", { name: "Tags" }).waitFor();
   expect(await page.getByRole("columnheader", { name: "Author" }).count()).toBe(0);
-  // Even numbers have no German title: the English one stands in, and says so.
+  // Even numbers have no German title, so the list shows the English one and its language.
   await page.getByRole("link", { name: "Buch 29" }).waitFor();
   await page.getByTitle("No value in the chosen language. Showing en instead.").first().waitFor();
 });

@@ -1,7 +1,7 @@
 /**
- * The path of someone who has never seen the console: from the invitation of the first admin to a published orb with
- * three entries in two languages, an invited editor and a scheduled publication. Uses only what is on the screen.
- * Every run takes the path on both hosts, so that the console works on both.
+ * The path of a person who has never seen the console: from the invitation of the first admin to a published orb with
+ * three entries in two languages, an invited editor and a scheduled publication. The person uses only what is on the
+ * screen. Each run tests both hosts.
  */
 import type { Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
@@ -9,9 +9,9 @@ import { serveNode } from "../../scripts/host/node.ts";
 import { call } from "../support/auth.ts";
 import { type Console, DESKTOP, inspect, PHONE, useConsole } from "../support/console.ts";
 
-/** Most clicks that the whole path may take. Filling in an input does not count. */
+/** Maximum number of clicks for the whole path. Filling in an input does not count. */
 const MOST_CLICKS = 15;
-/** Milliseconds for a path, which is longer than other tests. */
+/** Timeout in milliseconds. Each path takes longer than other tests. */
 const TIMEOUT = 60_000;
 
 describe("on the chosen host, at desktop width", () => {
@@ -41,7 +41,7 @@ async function path(console: Console, size: { width: number; height: number }): 
   };
   const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
-  /** Chooses a page in the navigation, which opens on demand on a phone. */
+  /** Chooses a page in the navigation. On a phone, opens the navigation first. */
   const choose = async (where: Page, name: string) => {
     if (phone) await where.getByRole("button", { name: "Open navigation" }).click();
     await click(where.getByRole("navigation", { name: "Navigation" }).getByRole("link", { name }));

@@ -1,4 +1,4 @@
-/** The frame of the console: who sees what, navigation, keys, and the answers that serve it. */
+/** The frame of the console: which pages each user sees, navigation, keyboard shortcuts, and its HTTP responses. */
 import { expect, test } from "vitest";
 import { kvSubject } from "../../shared/store/subjects.ts";
 import { call } from "../support/auth.ts";
@@ -47,7 +47,7 @@ test("leads from an empty platform to a published orb", async () => {
   await page.getByRole("link", { name: /^Blank/ }).click();
   await page.getByLabel("Name").fill("My blog");
   expect(await page.getByLabel("Id").inputValue()).toBe("my-blog");
-  // A fault appears at its field.
+  // The error appears next to its field.
   await page.getByLabel("Languages").fill("en, de, xx_yy");
   await page.getByRole("button", { name: "Create orb" }).click();
   await page.getByText(/must be a BCP 47 language tag/).waitFor();
@@ -88,7 +88,7 @@ test("creates an orb from JSON, and leads to the place of each fault", async () 
   await page.getByRole("main").getByText("Draft", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Publish" }).click();
   await page.getByRole("main").getByText("Published", { exact: true }).waitFor();
-  // Deleting asks first.
+  // The console asks for confirmation before it deletes.
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Delete permanently" }).click();
   const dialog = page.getByRole("dialog", { name: "Delete pasted?" });
@@ -170,7 +170,7 @@ test("names what needs attention, and repairs a damaged definition", async () =>
   const store = platform.operatorStore();
   await store.append("KV_orbs", { subject: kvSubject("orbs", "my-blog"), data: "{" });
   const { body } = await call(platform, "GET", "/api/admin/orbs/shop", { token });
-  // The number of its entries cannot be read.
+  // The platform cannot count the entries.
   console.allow(/status of 503 /);
   const changed = { ...body, description: "Another shop." };
   expect((await call(platform, "PUT", "/api/admin/orbs/shop", { token, body: changed })).status).toBe(200);

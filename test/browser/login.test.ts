@@ -254,7 +254,7 @@ test("the command accepts no answer but that of its own sign-in", async () => {
   const start = new URL(await home.opened());
   await page.goto(start.href);
   await heading(page, "Allow orb to act as you?");
-  // Another program of this computer is too late.
+  // A second program on this computer cannot use the address again.
   expect(await answerOf(start.href)).toBe(410);
 
   const asked = new URL(page.url()).searchParams;
@@ -288,7 +288,7 @@ test("the command accepts no answer but that of its own sign-in", async () => {
     err: expect.stringContaining("sent your browser to the platform https://honest.example."),
   });
 
-  // A code of another sign-in has another challenge.
+  // The code belongs to another sign-in, so its challenge does not match.
   const third = newHome().orb(["login", "--orb", "auth", "--no-browser"]);
   await third.printed(/Paste the code: /);
   third.child.stdin?.write(`${"A".repeat(43)}\n`);

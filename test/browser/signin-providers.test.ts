@@ -50,7 +50,7 @@ test("a person signs up and in with a provider, and comes back to where they wer
   const me = JSON.parse((await page.locator("body").textContent()) ?? "");
   expect(me).toMatchObject({ name: "ann at home", email: "ann@example.com", role: "user", passkeys: 0 });
 
-  // The second time the provider knows the person, and the platform knows the account.
+  // The second time, the provider recognizes the user, and the platform finds the account.
   await page.context().clearCookies({ domain: "localhost", name: "session_club" });
   await page.goto(`${platform.origin}/api/club/signin`);
   await page.getByRole("link", link).click();
@@ -76,7 +76,7 @@ const part = (page: Page, name: string) => page.getByRole("region", { name });
 const said = (page: Page, place: string) => page.locator(`#said-${place}`);
 const signinPage = () => `${platform.origin}/api/club/signin`;
 
-/** Leaves the session at the provider, so that it asks for the person again. */
+/** Deletes the session at the provider, so that the provider asks for the user again. */
 const forget = (page: Page) => page.context().clearCookies({ name: /^_/ });
 
 test("an account without a passkey opens, and links, adds and unlinks ways to sign in", async () => {
@@ -101,7 +101,7 @@ test("an account without a passkey opens, and links, adds and unlinks ways to si
   expect(await items.getByRole("button").count()).toBe(1);
   await part(page, "Your passkeys").getByRole("button", { name: "Remove Passkey 1" }).waitFor();
 
-  // A second account of the same provider, by keyboard.
+  // Link a second account at the same provider, using the keyboard.
   await forget(page);
   await linked.getByRole("button", { name: "Link an account at Home & Co" }).focus();
   await page.keyboard.press("Enter");
@@ -150,7 +150,7 @@ test("another tab may have removed the other way to sign in meanwhile", async ()
   await part(page, "Your passkeys").getByRole("button", { name: "Remove Passkey 1" }).click();
   await part(page, "Your passkeys").getByRole("button", { name: "Remove for good?" }).click();
   await said(page, "passkeys").getByText("This is your last way to sign in.").waitFor();
-  // A person who cancels stays signed in, and comes back to the account.
+  // A user who cancels stays signed in and returns to the account page.
   await forget(page);
   await page.getByRole("button", { name: "Link an account at Home & Co" }).click();
   await page.getByRole("link", { name: /cancel/i }).click();
@@ -177,7 +177,7 @@ test("an orb without passkeys offers its providers only", async () => {
   await page.goto(`${platform.origin}/api/staff/signin`);
   await page.getByText("Your first sign-in creates an account.").waitFor();
   expect(await page.getByRole("button").count()).toBe(0);
-  // There is no passkey to replace with a recovery code.
+  // Recovery codes add a passkey, and this orb has none.
   await page.goto(`${platform.origin}/api/staff/signin?recover=true`);
   await page.getByText("Your first sign-in creates an account.").waitFor();
   expect(await page.getByRole("button").count()).toBe(0);

@@ -32,7 +32,7 @@ describe("first platform admin", () => {
     expect(await page.locator("#who").textContent()).toMatch(/^user-[0-9a-f]{8}$/);
     expect(await faults(page)).toEqual([]);
     await look(page, "platform-registered");
-    // The next step looks like one. The result of a button appears next to it.
+    // The button for the next step stands out. The result of a button appears next to it.
     const copy = page.getByRole("button", { name: "Copy access token" });
     const rest = page.getByRole("heading", { name: "Your passkeys" });
     const ground = (selector: string) =>

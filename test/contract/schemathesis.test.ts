@@ -80,7 +80,7 @@ beforeAll(async () => {
     known[`/api/everything/${path}`] = [...ids, made.body.id];
     return made.body.id as string;
   };
-  // Several of each, because requests delete them.
+  // Create several of each, because the requests delete some.
   for (let i = 10; i < 14; i++) {
     const author = await add("library/author", { name: "Ann" });
     const book = {

@@ -44,7 +44,7 @@ function valuesOf(random: Random) {
   return { name, color: random.pick(COLORS), price: random.below(100), cost: random.below(10) };
 }
 
-/** Writes at random. A write that is refused, or that meets the killed broker, is of no interest. */
+/** Writes at random. Ignores writes that the platform refuses, or that fail because the broker was killed. */
 async function write(random: Random, known: string[]): Promise<void> {
   const query = random.below(3) === 0 ? "locale=*" : "locale=*&publish=true";
   if (known.length < 10 || random.below(6) === 0) {

@@ -47,7 +47,9 @@ test("every tick is run once while the processes are killed between ticks, and t
     const { status, body } = await call(platform, "GET", path, { token });
     return status === 200 ? (body as { items: unknown[] }).items.length : -1;
   };
-  /** Waits until the call for a further tick is over and stored, about two seconds before the next one. */
+  /**
+   * Waits until the call of the last tick has ended and is recorded. That is about two seconds before the next tick.
+   */
   const betweenTicks = async () => {
     const count = called().length;
     await until("another call", () => called().length > count);
@@ -61,7 +63,7 @@ test("every tick is run once while the processes are killed between ticks, and t
     kill(victim);
   }
   await betweenTicks();
-  // A tick that was lost would keep the numbers apart for good.
+  // If a tick were lost, the two numbers would never become equal.
   await until("a call for each tick", async () => (await ticks()) === called().length);
   // Ticks do not wait for each other, so two of them can come in either order.
   const ordered = called().toSorted((a, b) => a - b);

@@ -85,7 +85,7 @@ async function content(id: string, actor: Actor = ann, range?: { start: number; 
   return Buffer.concat(got);
 }
 
-/** The time is two days later for the sweep. */
+/** Runs the sweep with a clock that is two days ahead. */
 const sweepLater = () => sweepFiles({ ...deps, clock: { now: () => Date.now() + 2 * DAY_MS } });
 
 const stored = async (filter: string) => {
@@ -184,7 +184,7 @@ it("attaches a file, and answers what it is", async () => {
     name: "sun set.png",
     sha256: createHash("sha256").update(PNG).digest("hex"),
   });
-  // A client may send back what it read.
+  // A client may send back the value that it read.
   const target = { orbId: live.orb, orb: live, id: made.snapshot.id };
   const again = await updateEntry(deps, ann, {
     ...target,
@@ -293,7 +293,7 @@ it("removes content that no file has, and keeps what an entry has", async () => 
   await sweepLater();
   expect(await stored(fileSubjects.info(live.orb, dropped.sha256))).toEqual([]);
   expect(await content(kept.id)).toHaveLength(100);
-  // The same content can come back.
+  // The same content can be uploaded again.
   expect(await content((await upload(same)).id)).toEqual(same);
 });
 
@@ -322,7 +322,7 @@ it("removes the chunks of marked content before the same content replaces the ma
   const before = await chunkSubjects();
   const marked = await readInfo(deps, live.orb, first.sha256);
   if (marked === null) throw new Error("no information");
-  // The process of the sweep dies after the mark.
+  // Stop the process of the sweep after it has written the mark.
   await expect(removeObject({ ...deps, store: stoppingStore(store, 1) }, live.orb, marked)).rejects.toThrow(
     Stopped,
   );

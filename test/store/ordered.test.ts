@@ -39,7 +39,7 @@ const { deps, broker } = await fileDeps();
 const host = openCachedStore({ ...broker.access("fn"), replicas: 1 });
 const hostDeps = testDeps(host);
 
-/** Small enough that few entries need many pages. */
+/** Limits so low that a few entries need many pages. */
 const SMALL: CompactionLimits = { changes: 25, recent: 6, page: 5, dead: 20 };
 
 const FEW_WORDS: WordLimits = { terms: 40, page: 6, dead: 20, level: 10, merges: 3, step: 6 };
@@ -188,7 +188,7 @@ interface Known {
   live: All | null;
 }
 
-/** Returns the points of an entry in a search, written a second time and in other words. */
+/** Returns the points of an entry in a search. A second implementation, to compare the platform with. */
 function points({ title = "", body = "", tags = [] }: All, words: readonly string[]): number {
   const wordsIn = (texts: readonly string[]) => texts.flatMap((text) => TEXTS[text] ?? []);
   const short = [...wordsIn(title.split(" ")), ...wordsIn(tags)];
@@ -306,7 +306,7 @@ async function listed(
 ): Promise<string[]> {
   const ids: string[] = [];
   const parameters = parametersOf(query, limit);
-  // A host sees its own write after all earlier ones.
+  // Once a host sees its own write, it also sees all earlier ones.
   const mark = { subject: subjects.guard(live.orb, "test", 0), data: "", ttl: 1 };
   if (deps === hostDeps) await host.append(streams.orb(live.orb), mark);
   for (let pages = 0; pages < 500; pages++) {

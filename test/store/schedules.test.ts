@@ -54,13 +54,13 @@ async function orbWith(...schedules: object[]): Promise<string> {
 
 const page = { fromSeq: 1, limit: 200, maxBytes: 1_000_000 };
 
-/** Sequences of the ticks that the broker has written. */
+/** Returns the sequences of the ticks that the broker has written. */
 async function ticks(orb: string): Promise<number[]> {
   const found = await deps.store.scan(streams.hooks, subjects.hookTicks(orb, "strike"), page);
   return found.messages.map(({ seq }) => seq);
 }
 
-/** The broker's schedules of an orb. */
+/** Returns the broker's schedules of an orb. */
 async function crons(orb: string): Promise<(string | undefined)[]> {
   const found = await deps.store.scan(streams.hooks, `_hooks.cron.${orb}.*`, page);
   return found.messages.filter(({ size }) => size > 0).map((message) => message.header("Nats-Schedule"));
@@ -83,7 +83,7 @@ describe("a schedule", () => {
       (all) => all.length === 0,
     );
     const all = await ticks(orb);
-    // Ticks after the withdrawal are not run.
+    // The handler is not called for ticks after the withdrawal.
     expect(called()).toEqual(all.slice(0, called().length));
     expect(service.calls[0]).toEqual({
       orbId: orb,
@@ -122,7 +122,7 @@ describe("a schedule", () => {
     const second = work();
     await until(called, (all) => all.length >= before + 3);
     await second.stop();
-    // The tick that the stop interrupted is delivered again, maybe after later ones.
+    // The tick that was interrupted by the stop is delivered again, possibly after later ones.
     const inOrder = called().toSorted((a, b) => a - b);
     expect(inOrder).toEqual((await ticks(orb)).slice(0, inOrder.length));
     const caughtUp = called().length;
@@ -172,11 +172,11 @@ describe("a schedule", () => {
       () => crons(orb),
       (all) => all.length === 0,
     );
-    // A call that was under way has ended when the broker's schedule is gone.
+    // Calls that were running have ended by the time the broker's schedule is removed.
     const calls = () => service.calls.filter(({ orbId }) => orbId === orb).length;
     const count = calls();
     await deps.store.append(streams.hooks, { subject: subjects.hookTicks(orb, "strike"), data: "{}" });
-    // A later tick of another orb is run, so the worker has passed over that one.
+    // A later tick of another orb is run, so the worker has already skipped that tick.
     const other = await orbWith({});
     await until(
       () => service.calls,

@@ -5,7 +5,7 @@ import { streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { fileDeps, testDeps } from "./entries.ts";
 
-/** Origin of the passkeys that {@link fileAccess} accepts. */
+/** Origin for which the passkeys of {@link fileAccess} are valid. */
 export const ORIGIN = "http://localhost:8787";
 
 /** Starts a broker for a file of tests that register and sign in. Each test starts with unused rate limits. */

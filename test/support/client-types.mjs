@@ -1,8 +1,7 @@
 /**
- * Prints TypeScript types of the OpenAPI document on standard input, made by openapi-typescript.
- *
- * That tool builds syntax trees with the compiler's JavaScript API, which the project's own compiler (TypeScript 7)
- * does not have: it is handed an older compiler that another package carries.
+ * Prints TypeScript types for the OpenAPI document on standard input, made with openapi-typescript. That package needs
+ * the compiler's JavaScript API, which TypeScript 7 does not have. So it gets an older compiler, which is a dependency
+ * of another package.
  */
 import { registerHooks } from "node:module";
 import { text } from "node:stream/consumers";

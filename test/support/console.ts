@@ -10,24 +10,27 @@ import { faults } from "./signin.ts";
 export const DESKTOP = { width: 1280, height: 860 } as const;
 export const PHONE = { width: 390, height: 844 } as const;
 
-/** Chromium reports every refused request. A refused input is part of the work; a refused caller is a fault. */
+/**
+ * Chromium reports each failed request as an error. Tests may send invalid input on purpose, but other errors fail the
+ * test.
+ */
 const REFUSED_INPUT = /^Failed to load resource: .* status of (409|412|422) /;
 
 export interface Console {
   readonly platform: TestPlatform;
-  /** A page of a signed-in admin, at a path below /console. Each has cookies of its own. */
+  /** Opens a page of a signed-in admin at a path below /console. Each page has its own cookies. */
   open(path?: string, options?: { size?: { width: number; height: number }; dark?: boolean }): Promise<Page>;
-  /** A page of a visitor who is not signed in. */
+  /** Opens a page of a visitor who is not signed in. */
   visit(path?: string, size?: { width: number; height: number }): Promise<Page>;
-  /** A page of a user of an orb with this role, who was signed in by an invitation. */
+  /** Opens a page of an orb's user with this role. The user registers with an invitation. */
   openAs(orb: string, role: string, path: string): Promise<Page>;
   /** Creates and publishes an orb. */
   seedOrb(document: object): Promise<void>;
-  /** Creates an entry by the management API, and returns its id. */
+  /** Creates an entry with the management API, and returns its id. */
   seedEntry(orb: string, body: object, publish?: boolean): Promise<string>;
   /** A bearer token of an admin, for requests of the test itself. */
   readonly token: string;
-  /** Accepts errors on the console in this test, such as those of a request that the platform refuses. */
+  /** Allows certain console errors in this test, such as those of a request that the platform refuses. */
   allow(pattern: RegExp): void;
 }
 

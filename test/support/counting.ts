@@ -26,12 +26,12 @@ interface Round {
 
 /**
  * Wraps a store and counts its calls.
- * @param before runs before each call, which waits for its promise; an error that it throws becomes the call's error,
- *   and the broker sees nothing
- * @param gather milliseconds for which the responses to parallel calls are held back until all of them can be given
- *   together. Parallel chains of calls then proceed in step, so `trips` is the length of the longest chain whatever
- *   each call takes. Code may sign or hash for so long before it makes its parallel call. With 0, each response is
- *   given at once, and `trips` counts the periods in which any call runs.
+ * @param before runs before each call, which waits for the returned promise. If it throws, the call fails with that
+ * error, and the broker receives nothing.
+ * @param gather milliseconds for which the responses to parallel calls are held back, so that all of them arrive
+ * together. Parallel chains of calls then proceed in step, and `trips` is the length of the longest chain. Must be
+ * longer than the code needs between two calls, for example to sign or hash. With 0, each response arrives at once, and
+ * `trips` counts the periods in which at least one call runs.
  */
 export function countingStore(
   inner: Store,

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 
-/** A small disk of this many megabytes, if this user may mount one; undefined otherwise. */
+/** Mounts a small disk of this many megabytes. Returns undefined if the user may not mount disks. */
 export function smallDisk(
   dir: string,
   megabytes: number,

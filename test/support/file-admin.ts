@@ -15,7 +15,7 @@ export async function fileAdmin(options?: TestPlatformOptions) {
     platform,
     token,
     store: platform.operatorStore(),
-    /** Sends a request, as the admin unless another token is given. */
+    /** Sends a request, by default with the admin's token. */
     as: (method: string, path: string, body?: unknown, by = token) =>
       call(platform, method, path, { token: by, ...(body === undefined ? {} : { body }) }),
   };

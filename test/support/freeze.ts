@@ -14,8 +14,8 @@ function stands(pid: number): boolean {
 }
 
 /**
- * Stops a process with SIGSTOP and waits until its threads have stopped; they may respond for a moment after the
- * signal.
+ * Stops a process with SIGSTOP. Waits until its threads have stopped, because they may still respond for a moment after
+ * the signal.
  */
 export async function freeze(pid: number): Promise<void> {
   process.kill(pid, "SIGSTOP");

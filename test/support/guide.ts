@@ -1,6 +1,6 @@
 /**
- * Runs the fenced code blocks of a Markdown page, in order, as a reader would: in a fresh folder, against a running
- * platform. How a page steers this: `test/docs/README.md`.
+ * Runs the code blocks of a Markdown page in order, as a reader would: in an empty folder, against a running platform.
+ * `test/docs/README.md` says how a page controls this.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -21,18 +21,21 @@ export interface Stage {
   env?: Record<string, string>;
   /** Values of `NAME=…` lines by name. */
   values?: Record<string, string>;
-  /** Instructions that stand alone, by their first word. */
+  /** Functions for instructions that stand alone, by their first word. */
   actions?: Record<string, (argument: string, runner: Runner) => Promise<unknown>>;
   /** Runs a script in a browser, on a page of the platform. */
   browser?: (script: string, path: string) => Promise<void>;
 }
 
-/** How long a platform may take to stop, on a busy machine. */
+/** Maximum milliseconds until a platform has stopped on a busy machine. */
 const STOP_LIMIT_MS = 20_000;
-/** How long orphans of a command may still run: `go run` passes no signal on to its program. */
+/**
+ * Milliseconds for which child processes of a stopped command may continue. `go run` does not forward signals to its
+ * program.
+ */
 const ORPHAN_LIMIT_MS = 500;
 
-/** Instructions that stand above a block. */
+/** Instructions that apply to the block below them. */
 const INSTRUCTIONS = new Set([
   "file",
   "set",
