@@ -5,7 +5,7 @@
 import { writeAssets } from "./host/assets.ts";
 
 /** Maximum compressed bytes: of the functions, of the console's first page (`first`), and of all its pages (`all`). */
-const LIMITS = { functions: 445 * 1024, first: 80 * 1024, all: 150 * 1024 } as const;
+const LIMITS = { functions: 440 * 1024, first: 80 * 1024, all: 150 * 1024 } as const;
 const NAMES = { functions: "Functions", first: "Console, first page", all: "Console, all files" } as const;
 
 const sizes = await writeAssets();

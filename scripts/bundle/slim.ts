@@ -47,6 +47,9 @@ const broker: Plugin = {
       `,
       resolveDir: join(root, "node_modules/nats.ws/lib"),
     }));
+    builder.onResolve({ filter: /^tweetnacl$/ }, () => ({
+      path: join(root, "scripts/bundle/ed25519.ts"),
+    }));
     const unused =
       /[\\/]nats\.ws[\\/]lib[\\/](?:jetstream[\\/].*|nats-base-client[\\/](?:bench|service|serviceclient|typedsub))\.js$/;
     builder.onLoad({ filter: unused }, () => ({ contents: "module.exports = {};" }));
