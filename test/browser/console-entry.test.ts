@@ -392,6 +392,8 @@ test.each([
   async (place, handler, values, reason, label) => {
     await seed();
     const { token } = console;
+    const empty = await console.open(`/orbs/mag/entries/${place}`);
+    await empty.getByText("Handlers write these entries.").waitFor();
     const written = await call(console.platform, "POST", `/api/mag/call/${handler}`, {
       token,
       body: { values },

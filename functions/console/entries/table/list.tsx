@@ -213,8 +213,7 @@ export function List({
       )}
       {empty ? (
         <Nothing
-          {...{ filtered, base }}
-          create={rights.create}
+          {...{ filtered, base, rights, orb: orb.id }}
           clear={() => change({ filters: [], search: undefined, status: undefined })}
         />
       ) : rows.known === 0 && rows.error !== undefined ? null : (

@@ -23,6 +23,7 @@ function rightsOf(caller: Caller | undefined, orb: OrbModel, module: string, sch
   const can = (action: "create" | "update" | "publish" | "delete") =>
     !fixed && may(caller, action, place, action !== "create");
   return {
+    fixed,
     create: can("create"),
     publish: can("publish"),
     remove: can("delete"),

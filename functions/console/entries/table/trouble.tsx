@@ -1,20 +1,25 @@
 /** Shown instead of an empty table: no entry exists, no entry matches, or the platform rejected the query. */
 import { isProblem } from "../../../../shared/client/problem.ts";
+import { orbLink } from "../../shell/nav.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { ProblemBox } from "../../ui/problem.tsx";
 import { Empty } from "../../ui/states.tsx";
+import type { Rights } from "./bulk/bulk.ts";
 import { NEWEST, type View } from "./data/view.ts";
 
 export function Nothing({
   filtered,
-  create,
+  rights,
+  orb,
   base,
   clear,
 }: {
   filtered: boolean;
-  create: boolean;
+  rights: Rights;
+  /** Id of the orb. */
+  orb: string;
   base: string;
   clear: () => void;
 }) {
@@ -27,7 +32,14 @@ export function Nothing({
     );
   return (
     <Empty icon="fileText" title={t("table.none")}>
-      {create ? (
+      {rights.fixed ? (
+        <>
+          <p>{t("table.noneFixed")}</p>
+          <LinkButton to={orbLink(orb, "handlers")} icon="zap">
+            {t("table.toHandlers")}
+          </LinkButton>
+        </>
+      ) : rights.create ? (
         <>
           <p>{t("table.noneText")}</p>
           <LinkButton to={`${base}/new`} icon="plus" kind="primary">

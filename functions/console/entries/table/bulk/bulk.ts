@@ -7,6 +7,8 @@ export type Act = "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 /** Actions that the caller may use in this list. The platform checks access again for each entry. */
 export interface Rights {
+  /** Whether only handlers write the entries. */
+  fixed: boolean;
   create: boolean;
   publish: boolean;
   remove: boolean;
