@@ -17,6 +17,7 @@ import {
   served,
   type Target,
 } from "./bench/measure.ts";
+import { files } from "./bench/peers/files.ts";
 import { peers } from "./bench/peers/peers.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { SCALE_SIZES, scale } from "./bench/scale.ts";
@@ -25,9 +26,9 @@ import { type Stand, startStand } from "./bench/stand.ts";
 import { floorTargets, hostFloorTargets, orbTargets, type Seeded, targetsOf } from "./bench/targets.ts";
 import { exitWith } from "./process/failure.ts";
 
-const PARTS = ["edge", "host", "growth", "orbs", "memory", "scale", "peers"] as const;
+const PARTS = ["edge", "host", "growth", "orbs", "memory", "scale", "peers", "files"] as const;
 /** Parts that take long, and run only if they are named. */
-const NAMED: readonly string[] = ["scale", "peers"];
+const NAMED: readonly string[] = ["scale", "peers", "files"];
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];
 const CONNECTIONS = 8;
@@ -228,6 +229,8 @@ async function run(): Promise<void> {
   // The first part, because the others would add to the memory that it measures.
   if (wants("scale")) report.scale = await scale(stand, client, token, scaleSizes());
   if (asked.join() === "scale") return writeReport(join(DATA, "bench.json"), report);
+  if (wants("files")) report.files = await files(join(DATA, "peers"), stand, token);
+  if (asked.join() === "files") return writeReport(join(DATA, "bench.json"), report);
   console.error("Seeding …");
   const all: Seeded[] = [];
   for (const size of sizes()) {

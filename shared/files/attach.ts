@@ -62,7 +62,7 @@ function placesOf(fields: readonly CompiledField[], values: Readonly<Values>): P
   );
 }
 
-function storedFiles(fields: readonly CompiledField[], stored: Readonly<Record<string, unknown>>) {
+export function storedFiles(fields: readonly CompiledField[], stored: Readonly<Record<string, unknown>>) {
   const known = new Map<string, FileValue>();
   for (const field of fields) {
     for (const { value } of leavesOf(field, stored as Values)) {
@@ -85,7 +85,7 @@ function faultOf({ field, path }: Place, file: Pick<FileValue, "type" | "size">)
 }
 
 /** Replaces each value `{ file }` by the file's public properties, such as its name and size. */
-function completed(value: Json, files: ReadonlyMap<string, FileValue>): Json {
+export function completed(value: Json, files: ReadonlyMap<string, FileValue>): Json {
   if (Array.isArray(value)) return value.map((each) => completed(each, files));
   if (!isObject(value)) return value;
   const file = typeof value.file === "string" ? files.get(value.file) : undefined;

@@ -69,7 +69,7 @@ export interface Upload {
 export type UploadedFile = Pick<FileRecord, "id" | "size" | "type" | "sha256" | "name">;
 
 /** Yields the bytes in chunks of {@link CHUNK_BYTES}; the last one may be shorter. */
-async function* chunked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* chunked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let chunk = new Uint8Array(CHUNK_BYTES);
   let filled = 0;
   for await (const part of body) {

@@ -277,3 +277,57 @@ test("refuses revision numbers and times that would block later revisions, with 
   expect(await write("stale", 2 ** 31)).toBe(412);
   expect(await write("second", 2 ** 31 + 1)).toBe(200);
 });
+
+test("moves files with their content, and refuses content that was damaged", async () => {
+  const orb = "moved-files";
+  const fields = [
+    { name: "title", type: "string" },
+    { name: "paper", type: "file", public: true },
+    { name: "more", type: "file", list: true },
+  ];
+  const schemas = [{ id: "paper", access: { read: "public" }, fields }];
+  const modules = [{ id: "papers", type: "CONTENT", schemas }];
+  const made = await call("POST", "/api/admin/orbs?publish=true", { id: orb, modules });
+  expect(made.status).toBe(201);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/octet-stream" };
+  const upload = async (content: Uint8Array<ArrayBuffer>) => {
+    const body = { method: "POST", headers, body: content };
+    const sent = await fetch(`${platform.origin}/api/${orb}/files?name=a%20b.bin`, body);
+    return ((await sent.json()) as { id: string }).id;
+  };
+  const large = new Uint8Array(300_000).map((_, i) => (i * 7919) % 251);
+  const [one, two] = [await upload(large), await upload(new Uint8Array([0, 1, 2]))];
+  const create = (values: unknown) => call("POST", `/api/${orb}/papers?publish=true`, { values });
+  const first = await create({ title: "first", paper: { file: one }, more: [{ file: two }, { file: one }] });
+  await create({ title: "second", paper: { file: one } });
+  await create({ title: "third" });
+  const before = await call("GET", `/api/${orb}/papers/${first.body.id}`);
+  const lines = await exported(orb);
+  expect(lines.filter(({ kind }) => kind === "file")).toHaveLength(2);
+
+  expect((await call("DELETE", `/api/admin/orbs/${orb}`)).status).toBe(204);
+  const damaged = lines.map((line) => (line.kind === "content" ? { ...line, data: "AAEC" } : line));
+  for (const wrong of [damaged.filter(({ kind }) => kind !== "content"), lines.slice(0, 3)])
+    expect((await imported(wrong)).status).toBe(422);
+  const short = lines.map((line) =>
+    line.kind === "file" ? { ...line, file: Object.assign({}, line.file, { sha256: "0".repeat(64) }) } : line,
+  );
+  expect((await imported(short)).body.errors?.[0]).toMatchObject({
+    path: "/lines/2/file/sha256",
+    code: "digest_mismatch",
+  });
+  const back = await imported(lines);
+  expect(back.status, JSON.stringify(back.body)).toBe(201);
+  const after = await call("GET", `/api/${orb}/papers/${first.body.id}`);
+  expect(after.body.values).toEqual(before.body.values);
+  const { url } = after.body.values.paper;
+  const got = await fetch(platform.origin + url);
+  expect(new Uint8Array(await got.arrayBuffer())).toEqual(large);
+  // The second entry keeps the file when the first one is erased.
+  await call("DELETE", `/api/admin/orbs/${orb}/entries/${first.body.id}?purge=true`);
+  expect((await fetch(platform.origin + url)).status).toBe(200);
+  const without = await call("GET", `/api/${orb}/papers?filter[paper][null]=true`);
+  expect(without.body.items.map((item: { values: { title: string } }) => item.values.title)).toEqual([
+    "third",
+  ]);
+});

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
-import { existsSync, writeFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CATEGORIES, values } from "../seed.ts";
 import {
@@ -13,6 +13,7 @@ import {
   type PeerDirectory,
   run,
   serve,
+  start,
   TABLES,
 } from "./setup.ts";
 
@@ -51,11 +52,48 @@ const RECORDS = "/api/collections/{table}/records";
 const PAGE = `perPage=${LIST_SIZE}&skipTotal=1`;
 const OF_CATEGORY = encodeURIComponent(`category='${CATEGORY}'`);
 
-const program = (dir: string) => join(dir, `pocketbase-${VERSION}`);
+const program = (dir: string, version = VERSION) => join(dir, `pocketbase-${version}`);
 
 async function signIn(url: string, users: string, password: string): Promise<string> {
   const path = `${url}/api/collections/${users}/auth-with-password`;
   return ((await api(path, { identity: USER, password })) as { token: string }).token;
+}
+
+async function build(dir: string, version: string, go: string): Promise<void> {
+  if (existsSync(program(dir, version))) return;
+  writeFileSync(join(dir, "main.go"), MAIN);
+  const module = "github.com/pocketbase/pocketbase";
+  writeFileSync(join(dir, "go.mod"), `module peer\n\ngo ${go}\n\nrequire ${module} v${version}\n`);
+  await run(dir, "tidy", "go", ["mod", "tidy"]);
+  await run(dir, "build", "go", ["build", "-o", program(dir, version), "."], { CGO_ENABLED: "0" });
+}
+
+const FILES_VERSION = "0.39.4";
+
+/** Starts a PocketBase with a collection of files. Anyone can upload and download them. */
+export async function startFiles(dir: string) {
+  const at = { dir, data: join(dir, "files-data"), secret: randomBytes(12).toString("hex") };
+  rmSync(at.data, { recursive: true, force: true });
+  mkdirSync(dir, { recursive: true });
+  await build(dir, FILES_VERSION, "1.25");
+  const binary = program(dir, FILES_VERSION);
+  await run(dir, "admin", binary, ["superuser", "upsert", USER, at.secret, `--dir=${at.data}`]);
+  const running = await start(pocketbase, at, (port) =>
+    serve(at, binary, ["serve", `--http=127.0.0.1:${port}`, `--dir=${at.data}`]),
+  );
+  const token = await signIn(running.url, "_superusers", at.secret);
+  await api(`${running.url}/api/settings`, { logs: { maxDays: 0 } }, token, "PATCH");
+  const fields = [{ name: "content", type: "file", maxSelect: 1, maxSize: 2 ** 30 }];
+  const rules = { listRule: "", viewRule: "", createRule: "" };
+  await api(`${running.url}/api/collections`, { name: "papers", type: "base", fields, ...rules }, token);
+  return {
+    ...running,
+    version: FILES_VERSION,
+    async stop() {
+      await running.stop();
+      rmSync(at.data, { recursive: true, force: true });
+    },
+  };
 }
 
 const admin = (at: PeerDirectory) =>
@@ -69,14 +107,7 @@ export const pocketbase: Peer = {
   ready: "/api/health",
   created: "created",
 
-  async install(dir) {
-    if (existsSync(program(dir))) return;
-    writeFileSync(join(dir, "main.go"), MAIN);
-    const module = "github.com/pocketbase/pocketbase";
-    writeFileSync(join(dir, "go.mod"), `module peer\n\ngo 1.23\n\nrequire ${module} v${VERSION}\n`);
-    await run(dir, "tidy", "go", ["mod", "tidy"]);
-    await run(dir, "build", "go", ["build", "-o", program(dir), "."], { CGO_ENABLED: "0" });
-  },
+  install: (dir) => build(dir, VERSION, "1.23"),
 
   async serve(at, port) {
     await admin(at);

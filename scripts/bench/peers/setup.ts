@@ -151,13 +151,14 @@ export async function api(url: string, body?: unknown, token?: string, method?: 
   return text === "" ? null : JSON.parse(text);
 }
 
-async function start(
+export async function start(
   peer: Peer,
   at: PeerDirectory,
+  serve = (port: number): ChildProcess | Promise<ChildProcess> => peer.serve(at, port),
 ): Promise<{ url: string; pid: number | undefined; stop(): Promise<void> }> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const child = await peer.serve(at, port);
+  const child = await serve(port);
   const ended = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => resolve());

@@ -15,6 +15,7 @@ import { publishedOf } from "../../entry/index/entry-keys.ts";
 import { scanEntries } from "../../entry/index/scan-entries.ts";
 import { schemaOf } from "../../entry/model/resolve.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
+import { type ContentLine, type FileLine, fileLines } from "../../files/transfer.ts";
 import { equal } from "../../kernel/json.ts";
 import { readOrb } from "../change.ts";
 
@@ -45,6 +46,9 @@ export interface EndLine {
   entries: number;
 }
 
+/** The lines of a file come before the first entry that has the file. */
+export type ExportLine = OrbLine | FileLine | ContentLine | EntryLine | EndLine;
+
 /** An entry without the properties that depend on the stream that stores it. */
 export type ExportedEntry = Omit<
   EntrySnapshot,
@@ -56,18 +60,14 @@ export async function exportOrb(
   deps: Deps,
   actor: Actor,
   input: { orb: string },
-): Promise<AsyncGenerator<OrbLine | EntryLine | EndLine>> {
+): Promise<AsyncGenerator<ExportLine>> {
   requireOperator(actor, "entries.export", input.orb);
   const head = await readOrb(deps, input.orb);
   await audit(deps, { realm: "platform", action: "orb", actor, target: input.orb, detail: "export" });
   return lines(deps, input.orb, head);
 }
 
-async function* lines(
-  deps: Deps,
-  orb: string,
-  head: ExistingOrb,
-): AsyncGenerator<OrbLine | EntryLine | EndLine> {
+async function* lines(deps: Deps, orb: string, head: ExistingOrb): AsyncGenerator<ExportLine> {
   const { document, status, revision, publishedRevision } = head;
   const live = publishedRevision === null ? null : await findRevision(deps, orb, head, publishedRevision);
   const basis = live ?? (await entryDefinitionOf(deps, orb, head));
@@ -85,12 +85,15 @@ async function* lines(
     exportedAt: new Date(deps.clock.now()).toISOString(),
   };
   let entries = 0;
+  const files = new Set<string>();
   for await (const page of scanEntries(deps, orb)) {
     for (const entry of page) {
       // Skip entries whose schema was removed by force.
       const schema = schemaOf(compiled, entry.address);
       if (schema === undefined) continue;
       const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
+      const values = [entry.head.values, ...(published === null ? [] : [published.values])];
+      yield* fileLines(deps, orb, schema, values, files);
       entries++;
       yield {
         kind: "entry",

@@ -11,6 +11,9 @@ import { type EntryWrite, messagesOf } from "../../entry/model/messages.ts";
 import { addressOf, type OrbContext } from "../../entry/model/resolve.ts";
 import { sealValues } from "../../entry/model/sealing.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
+import { fileFields } from "../../files/access.ts";
+import type { FileRecord } from "../../files/record.ts";
+import { importedFiles, importMessages, withFiles } from "../../files/transfer.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { ownHints } from "../../modules/transactions/schema.ts";
 import { subjects } from "../../store/subjects.ts";
@@ -63,6 +66,8 @@ export async function importEntries(
     size = { messages: 0, bytes: 0 };
   };
   for await (const entry of entries) {
+    // An earlier entry of the group may have the same file, whose record both change.
+    if (hasFiles(context, entry)) await flush();
     const planned = await plan(deps, context, entry);
     const bytes = planned.messages.reduce((sum, message) => sum + message.data.length, 0);
     if (size.messages + planned.messages.length > GROUP.messages || size.bytes + bytes > GROUP.bytes)
@@ -76,18 +81,29 @@ export async function importEntries(
   return count;
 }
 
+function schemaFor(context: OrbContext, { path, head }: ImportedEntry): CompiledSchema {
+  const schema = context.compiled.schemaNamed(head.module, head.schema);
+  if (schema !== undefined) return schema;
+  const message = `must be a schema of the orb's document (${head.module}/${head.schema} is not)`;
+  throw invalid([{ path: `${path}/head/schema`, code: "unknown_schema", message }]);
+}
+
+function hasFiles(context: OrbContext, entry: ImportedEntry): boolean {
+  return fileFields(schemaFor(context, entry)).length > 0;
+}
+
 async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Promise<Planned> {
   const { path, head, published } = entry;
-  const schema = context.compiled.schemaNamed(head.module, head.schema);
-  if (schema === undefined) {
-    const message = `must be a schema of the orb's document (${head.module}/${head.schema} is not)`;
-    throw invalid([{ path: `${path}/head/schema`, code: "unknown_schema", message }]);
-  }
+  const schema = schemaFor(context, entry);
+  const given = [head.values, ...(published === null ? [] : [published.values])];
+  const files = await importedFiles(deps, context.orb, schema, given);
   const address = addressOf(schema, head.id);
   const now = deps.clock.now();
-  const newest = await restored(deps, context, schema, head, `${path}/head`);
+  const newest = await restored(deps, context, { schema, files }, head, `${path}/head`);
   const live =
-    published === null ? null : await restored(deps, context, schema, published, `${path}/published`);
+    published === null
+      ? null
+      : await restored(deps, context, { schema, files }, published, `${path}/published`);
   const shown = live ?? (newest.publishedRevision === null ? null : newest);
   const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
   // An expired published revision reserves no unique values, because other entries may have taken them.
@@ -106,7 +122,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
     path,
     first,
     head: live === null ? null : { ...newest, liveClaims },
-    messages: messagesOf(first),
+    messages: [...messagesOf(first), ...importMessages(context.orb, schema.home, head.id, files)],
   };
 }
 
@@ -114,7 +130,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
 async function restored(
   deps: Deps,
   context: OrbContext,
-  schema: CompiledSchema,
+  { schema, files }: { schema: CompiledSchema; files: readonly FileRecord[] },
   snapshot: ExportedEntry,
   path: string,
 ): Promise<EntrySnapshot> {
@@ -135,7 +151,7 @@ async function restored(
       claims: await indexKeysOf(deps.config, schema, plain),
       liveClaims: null,
       defRevision: context.revision,
-      values: { ...Object.fromEntries(unknown), ...stored },
+      values: { ...Object.fromEntries(unknown), ...withFiles(context.orb, schema, stored as Values, files) },
     };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== "sealed_value_lost") throw error;

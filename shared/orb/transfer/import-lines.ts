@@ -5,8 +5,11 @@ import { ENTRY_ID } from "../../definition/document/ids.ts";
 import { STATUSES } from "../../definition/document/lifecycle.ts";
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { Config } from "../../deps.ts";
+import type { ExportedFile } from "../../files/transfer.ts";
+import { fromBase64 } from "../../kernel/base64.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
+import { isObject } from "../../kernel/json.ts";
 import { withSealedSecrets } from "../secrets.ts";
 import type { ExportedEntry } from "./export.ts";
 import type { ImportedEntry } from "./import-entries.ts";
@@ -87,6 +90,21 @@ const entryLine = z.strictObject({
   published: snapshot.nullable(),
 });
 
+const fileLine = z.strictObject({
+  kind: z.literal("file"),
+  file: z.strictObject({
+    id: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "must be the id of a file"),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256, hexadecimal"),
+    size: z.int().min(0),
+    type: z.string().max(200),
+    name: z.string().max(200),
+    by: z.string().max(200),
+    at: instant,
+  }),
+});
+
+const contentLine = z.strictObject({ kind: z.literal("content"), data: z.base64().min(1) });
+
 const endLine = z.strictObject({ kind: z.literal("end"), entries: z.int().min(0) });
 
 export interface ImportInput {
@@ -125,6 +143,49 @@ function beyond(snapshot: ExportedEntry, now: number): Fault[] {
     });
   }
   return faults;
+}
+
+/** Yields the content of a file. */
+async function* contentIn(lines: AsyncGenerator<Line>, size: number): AsyncGenerator<Uint8Array> {
+  for (let left = size; left > 0; ) {
+    const next = await lines.next();
+    if (next.done === true) throw cutOff();
+    const path = `/lines/${next.value.number}`;
+    const data = fromBase64(shaped(contentLine, next.value.value, path).data);
+    left -= data.length;
+    if (left < 0) {
+      const message = `must not have more bytes than the file, whose size is ${size}`;
+      throw invalid([{ path: `${path}/data`, code: "too_big", message }]);
+    }
+    yield data;
+  }
+}
+
+/**
+ * Stores the files of an export, and yields the other lines.
+ * @param store returns whether the content has the hash of the description
+ */
+export async function* withoutFiles(
+  lines: AsyncGenerator<Line>,
+  store: (file: ExportedFile, body: AsyncIterable<Uint8Array>) => Promise<boolean>,
+): AsyncGenerator<Line> {
+  for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
+    const { number, value } = next.value;
+    if (!isObject(value) || value.kind !== "file") {
+      yield next.value;
+      continue;
+    }
+    const path = `/lines/${number}`;
+    const { file } = shaped(fileLine, value, path);
+    if (await store(file, contentIn(lines, file.size))) continue;
+    const message = "is not the hash of the content that follows. Export the orb again.";
+    throw invalid([{ path: `${path}/file/sha256`, code: "digest_mismatch", message }]);
+  }
+}
+
+function cutOff(): AppError {
+  const message = "must end with an end line. The file was cut off: export the orb again.";
+  return invalid([{ path: "/lines", code: "cut_off", message }]);
 }
 
 /**
@@ -184,13 +245,7 @@ export async function* entriesOf(
     count++;
     yield { path, head, published };
   }
-  throw invalid([
-    {
-      path: "/lines",
-      code: "cut_off",
-      message: "must end with an end line. The file was cut off: export the orb again.",
-    },
-  ]);
+  throw cutOff();
 }
 
 export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T {

@@ -11,6 +11,7 @@ import { startHeartbeat } from "../../definition/stored/importing.ts";
 import { definitionFor } from "../../definition/stored/live.ts";
 import type { Deps } from "../../deps.ts";
 import { compactSchemas } from "../../entry/ordered/upkeep.ts";
+import { importFile } from "../../files/transfer.ts";
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { Conflict } from "../../store/types.ts";
@@ -20,7 +21,15 @@ import { requireHandlers } from "../handlers.ts";
 import { archiveOrb, eraseOrb, publishOrb, restoreOrb } from "../operate.ts";
 import { writeDraft } from "../update.ts";
 import { importEntries } from "./import-entries.ts";
-import { entriesOf, type ImportInput, numbered, orbLine, shaped, soundDocument } from "./import-lines.ts";
+import {
+  entriesOf,
+  type ImportInput,
+  numbered,
+  orbLine,
+  shaped,
+  soundDocument,
+  withoutFiles,
+} from "./import-lines.ts";
 
 export interface Imported {
   orb: ExistingOrb;
@@ -59,7 +68,8 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
-    const timed = entriesOf(lines, orb, deps.clock.now());
+    const stored = withoutFiles(lines, (file, body) => importFile(deps, orb, file, body));
+    const timed = entriesOf(stored, orb, deps.clock.now());
     const entries = await importEntries(deps, context, begun, timed, input.authority);
     await input.authority?.();
     own = await finishImport(deps, begun, published ?? document, line.retired);

@@ -1,0 +1,179 @@
+/** Uploads and downloads of files: the host beside PocketBase, with the same client, in turns. */
+import { randomBytes } from "node:crypto";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { memoryMiB } from "../measure.ts";
+import { printPairs } from "../report.ts";
+import type { Stand } from "../stand.ts";
+import { startFiles } from "./pocketbase.ts";
+
+const CONNECTIONS = 8;
+/** Bytes, and the milliseconds of a round. A round ends after the requests that are under way. */
+const SIZES = [
+  { name: "10 KB", bytes: 10_000, roundMs: 1_500, rounds: 3 },
+  { name: "1 MB", bytes: 1_000_000, roundMs: 2_500, rounds: 3 },
+  { name: "100 MB", bytes: 100_000_000, roundMs: 1_000, rounds: 2 },
+] as const;
+
+interface Answer {
+  status: number;
+  bytes: number;
+  text: string;
+}
+
+class Http implements Disposable {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+
+  send(
+    url: string,
+    options: { method?: string; headers?: Record<string, string>; body?: readonly Uint8Array[] } = {},
+  ): Promise<Answer> {
+    const { body = [], headers = {}, method = "GET" } = options;
+    const length = body.reduce((sum, part) => sum + part.length, 0);
+    return new Promise((resolve, reject) => {
+      const all = method === "GET" ? headers : { ...headers, "content-length": String(length) };
+      const sent = request(url, { agent: this.#agent, method, headers: all }, (answer) => {
+        let bytes = 0;
+        let text = "";
+        answer.on("data", (part: Buffer) => {
+          bytes += part.length;
+          if (method !== "GET") text += part.toString();
+        });
+        answer.once("end", () => resolve({ status: answer.statusCode ?? 0, bytes, text }));
+        answer.once("error", reject);
+      });
+      sent.once("error", reject);
+      for (const part of body) sent.write(part);
+      sent.end();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+}
+
+interface Place {
+  name: string;
+  /** Uploads the content, and returns the address to download it from. */
+  upload(http: Http, content: Buffer): Promise<string>;
+  pids: Record<string, number | undefined>;
+}
+
+function answered<T>({ status, text }: Answer): T {
+  if (status < 200 || status > 299) throw new Error(`status ${status}: ${text.slice(0, 300)}`);
+  return JSON.parse(text) as T;
+}
+
+async function ourPlace(stand: Stand, token: string): Promise<Place> {
+  const fields = [{ name: "content", type: "file", public: true }];
+  const schemas = [{ id: "paper", access: { read: "public", write: "user" }, fields }];
+  const document = { id: "papers", modules: [{ id: "papers", type: "CONTENT", schemas }] };
+  const headers = { authorization: `Bearer ${token}` };
+  const json = { ...headers, "content-type": "application/json" };
+  const { url } = stand.host;
+  using http = new Http();
+  const body = [Buffer.from(JSON.stringify(document))];
+  answered(await http.send(`${url}/api/admin/orbs?publish=true`, { method: "POST", headers: json, body }));
+  return {
+    name: "host",
+    pids: { host: stand.host.pid, broker: stand.brokerPid },
+    async upload(own, content) {
+      const to = `${url}/api/papers/files`;
+      const sent = await own.send(to, { method: "POST", headers, body: [content] });
+      const { id } = answered<{ id: string }>(sent);
+      const values = [Buffer.from(JSON.stringify({ values: { content: { file: id } } }))];
+      const entries = `${url}/api/papers/papers?publish=true`;
+      answered(await own.send(entries, { method: "POST", headers: json, body: values }));
+      return `${to}/${id}`;
+    },
+  };
+}
+
+function pocketbasePlace({ url, pid, version }: Awaited<ReturnType<typeof startFiles>>): Place {
+  const edge = "----------------------bench";
+  const headers = { "content-type": `multipart/form-data; boundary=${edge}` };
+  const head = `--${edge}\r\nContent-Disposition: form-data; name="content"; filename="paper.bin"\r\nContent-Type: application/octet-stream\r\n\r\n`;
+  return {
+    name: `PocketBase ${version}`,
+    pids: { PocketBase: pid },
+    async upload(http, content) {
+      const body = [Buffer.from(head), content, Buffer.from(`\r\n--${edge}--\r\n`)];
+      const to = `${url}/api/collections/papers/records`;
+      const { id, content: name } = answered<{ id: string; content: string }>(
+        await http.send(to, { method: "POST", headers, body }),
+      );
+      return `${url}/api/files/papers/${id}/${name}`;
+    },
+  };
+}
+
+/** Runs requests on all connections. @returns requests a second */
+async function load(roundMs: number, act: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  let count = 0;
+  await Promise.all(
+    Array.from({ length: CONNECTIONS }, async () => {
+      do {
+        await act();
+        count++;
+      } while (performance.now() - began < roundMs);
+    }),
+  );
+  return (count / (performance.now() - began)) * 1_000;
+}
+
+const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
+
+/** Measures uploads (with the entry that refers to the file) and downloads. */
+export async function files(dir: string, stand: Stand, token: string): Promise<Record<string, string>> {
+  const peer = await startFiles(join(dir, "pocketbase"));
+  const rows: Record<string, string> = {};
+  try {
+    const places = [await ourPlace(stand, token), pocketbasePlace(peer)];
+    const told = () =>
+      places
+        .flatMap(({ pids }) => Object.entries(pids))
+        .map(([name, pid]) => `${name} ${memoryMiB(pid).toFixed(0)}`)
+        .join(", ");
+    rows["memory before, MiB"] = told();
+    for (const { name, bytes, roundMs, rounds } of SIZES) {
+      const base = randomBytes(bytes);
+      const figures = new Map<string, number[]>();
+      const note = (what: string, value: number) => figures.set(what, [...(figures.get(what) ?? []), value]);
+      const addresses = new Map<Place, string>();
+      for (let round = 0; round < rounds; round++) {
+        for (const place of places) {
+          using http = new Http();
+          const upload = async () => {
+            const content = bytes < 50_000_000 ? Buffer.from(base) : base;
+            // Each upload has another content, so that none is stored already.
+            randomBytes(16).copy(content);
+            addresses.set(place, await place.upload(http, content));
+          };
+          note(`${place.name} up`, await load(roundMs, upload));
+          const address = addresses.get(place) ?? "";
+          const download = async () => {
+            const answer = await http.send(address);
+            if (answer.bytes !== bytes)
+              throw new Error(`${place.name}: ${answer.status}, ${answer.bytes} bytes`);
+          };
+          await download();
+          note(`${place.name} down`, await load(roundMs, download));
+        }
+      }
+      for (const way of ["up", "down"]) {
+        const [ours = 0, theirs = 0] = places.map((place) =>
+          median(figures.get(`${place.name} ${way}`) ?? []),
+        );
+        rows[`${name} ${way}`] =
+          `host ${ours.toFixed(1)}/s, PocketBase ${theirs.toFixed(1)}/s: ${(ours / theirs).toFixed(2)}`;
+      }
+      rows[`${name}: memory, MiB`] = told();
+    }
+  } finally {
+    await peer.stop();
+  }
+  printPairs(`Files: requests a second at ${CONNECTIONS} connections; host : PocketBase`, rows);
+  return rows;
+}

@@ -1,0 +1,147 @@
+/** Files of exported and imported orbs: a line that describes the file, and lines with its content. */
+import type { CompiledSchema } from "../definition/compile.ts";
+import type { Values } from "../definition/validate.ts";
+import type { Deps } from "../deps.ts";
+import { toBase64 } from "../kernel/base64.ts";
+import { fileStreamConfig } from "../store/broker/provision.ts";
+import { SMALL_BYTES } from "../store/budget.ts";
+import { fileSubjects } from "../store/file-subjects.ts";
+import { type Home, streams } from "../store/subjects.ts";
+import type { Append } from "../store/types.ts";
+import { fileFields } from "./access.ts";
+import { completed, storedFiles } from "./attach.ts";
+import { contentOf } from "./download.ts";
+import { newRecord, storeCheck } from "./keep.ts";
+import { CHUNK_BYTES, infoOf, keepContent, removeChunks, sendChunks } from "./object.ts";
+import {
+  type FileRecord,
+  type FileValue,
+  fileValue,
+  ID_BYTES,
+  readRecord,
+  recordIn,
+  recordMessages,
+  UNUSED_SECONDS,
+} from "./record.ts";
+import { Sha256 } from "./sha256.ts";
+import { chunked } from "./upload.ts";
+
+export type ExportedFile = Pick<FileRecord, "id" | "sha256" | "size" | "type" | "name" | "by" | "at">;
+
+export interface FileLine {
+  kind: "file";
+  file: ExportedFile;
+}
+
+/** The next bytes of the file that was described last, in base64. */
+export interface ContentLine {
+  kind: "content";
+  data: string;
+}
+
+/** Ids of files that an export remembers. A file that several entries have may be exported again beyond that. */
+const REMEMBERED = 100_000;
+
+/** Yields the files of an entry that the export does not have yet. */
+export async function* fileLines(
+  deps: Deps,
+  orb: string,
+  schema: CompiledSchema,
+  values: readonly Readonly<Record<string, unknown>>[],
+  seen: Set<string>,
+): AsyncGenerator<FileLine | ContentLine> {
+  for (const id of idsIn(schema, values)) {
+    if (seen.has(id)) continue;
+    if (seen.size < REMEMBERED) seen.add(id);
+    const found = await readRecord(deps, orb, id);
+    if (found === null) continue;
+    const { sha256, size, type, name, by, at } = found.record;
+    yield { kind: "file", file: { id, sha256, size, type, name, by, at } };
+    for await (const data of contentOf(deps, orb, found.record, { start: 0, end: size }))
+      yield { kind: "content", data: toBase64(data) };
+  }
+}
+
+function idsIn(schema: CompiledSchema, values: readonly Readonly<Record<string, unknown>>[]): string[] {
+  const fields = fileFields(schema);
+  return [...new Set(values.flatMap((each) => [...storedFiles(fields, each).keys()]))];
+}
+
+/**
+ * Stores a file of an import. It expires after a day unless an entry of the import has it.
+ * @returns whether the content has the hash of the description
+ */
+export async function importFile(
+  deps: Deps,
+  orb: string,
+  file: ExportedFile,
+  body: AsyncIterable<Uint8Array>,
+): Promise<boolean> {
+  const nuid = deps.randomToken(ID_BYTES);
+  await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
+  await storeCheck(deps, orb, nuid, { nuid, sha256: undefined });
+  const hash = new Sha256();
+  let tail: Uint8Array = new Uint8Array(0);
+  let head: Uint8Array | undefined;
+  async function* hashed() {
+    for await (const chunk of chunked(body)) {
+      head ??= chunk;
+      if (chunk.length === CHUNK_BYTES) hash.update(chunk);
+      else tail = chunk;
+      yield chunk;
+    }
+  }
+  const runs = await sendChunks(deps, orb, nuid, hashed());
+  const { sha256, size } = file;
+  if (hash.digest(tail, size) !== sha256) return false;
+  await storeCheck(deps, orb, nuid, { nuid, sha256 });
+  const mine = infoOf(orb, sha256, { nuid, size, runs });
+  const object = (await keepContent(deps, orb, sha256, mine)) ?? mine;
+  if (object.nuid !== nuid) await removeChunks(deps, orb, nuid);
+  const record = { ...newRecord(deps, file, object, head), at: file.at };
+  await deps.store.pipeline(streams.orb(orb), recordMessages(orb, record, UNUSED_SECONDS));
+  return true;
+}
+
+/** Reads the files of an imported entry. */
+export async function importedFiles(
+  deps: Deps,
+  orb: string,
+  schema: CompiledSchema,
+  values: readonly Readonly<Record<string, unknown>>[],
+): Promise<FileRecord[]> {
+  const subjects = idsIn(schema, values).map((id) => fileSubjects.record(orb, id));
+  if (subjects.length === 0) return [];
+  const found = await deps.store.getMany(streams.orb(orb), subjects, { maxBytes: SMALL_BYTES * 4 });
+  return [...found.values()].flatMap((message) => recordIn(message)?.record ?? []);
+}
+
+/** Returns the messages that give the files to an imported entry. */
+export function importMessages(
+  orb: string,
+  home: Home,
+  entry: string,
+  files: readonly FileRecord[],
+): Append[] {
+  return files.flatMap((file) => {
+    const entries = [...file.entries, { ...home, id: entry }];
+    const link = { subject: fileSubjects.use(orb, entry, file.id), data: "1", rollup: true };
+    return [...recordMessages(orb, { ...file, entries }), link];
+  });
+}
+
+/** Completes the values of imported fields. The descriptions in the import are not trusted. */
+export function withFiles(
+  orb: string,
+  schema: CompiledSchema,
+  values: Values,
+  files: readonly FileRecord[],
+): Values {
+  const known = new Map<string, FileValue>(files.map((file) => [file.id, fileValue(orb, file)]));
+  const all = { ...values };
+  for (const { name } of fileFields(schema)) {
+    const value = all[name];
+    if (value !== undefined) all[name] = completed(value, known);
+  }
+  return all;
+}
