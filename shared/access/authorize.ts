@@ -142,7 +142,7 @@ export function may(
   on: { access: SchemaAccess; own: boolean },
 ): boolean {
   const { role, acting, scope } = caller;
-  if (!covered(scope, operation)) return false;
+  if (scope !== undefined && !covered(scope, operation)) return false;
   if (acting !== undefined && !acting.acts.includes(ACT_OF[operation])) return false;
   const granted = (action: Action) => permits(on.access[action], caller, on.own);
   if (operation === "reveal") return (role === "owner" || acting !== undefined) && granted("read");
@@ -208,9 +208,8 @@ function operates(actor: Actor, operation: PlatformOperation): boolean {
  * @param orb id of the affected application; omit it for operations on the platform itself
  */
 export function mayOperate(actor: Actor, operation: PlatformOperation, orb: string = EVERY_ORB): boolean {
-  const token = scopesOf(actor);
-  const scope = token === undefined ? undefined : scopeIn(token, orb);
-  return operates(actor, operation) && covered(scope, operation);
+  const scopes = scopesOf(actor);
+  return operates(actor, operation) && (scopes === undefined || covered(scopeIn(scopes, orb), operation));
 }
 
 /**

@@ -201,12 +201,9 @@ function missingIn(scope: Scope, operation: Operation): readonly Can[] | null {
   return need === "session" ? null : need.filter((can) => !scope.can.includes(can));
 }
 
-/**
- * Returns whether a scope allows an operation. An undefined scope means that the caller sent no API token, so every
- * operation is allowed.
- */
-export function covered(scope: Scope | undefined, operation: Operation): boolean {
-  return scope === undefined || missingIn(scope, operation)?.length === 0;
+/** Returns whether the scope of an API token allows an operation. */
+export function covered(scope: Scope, operation: Operation): boolean {
+  return missingIn(scope, operation)?.length === 0;
 }
 
 /** Throws 403 if a scope does not allow an operation. */
