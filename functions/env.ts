@@ -92,6 +92,7 @@ const Environment = z.object({
   STREAMS_LONG_POLL_MS: count(25_000, 10, 60_000),
   METRICS_TOKEN: optional,
   FILE_MIB: count(1_024, 1, 1_048_576),
+  IMAGE_MEGAPIXELS: count(20, 1, 1_000),
   LOG_LEVEL: optional
     .transform((value) => value ?? "info")
     .pipe(oneOf(["debug", "info", "warn", "error", "silent"])),
@@ -148,6 +149,7 @@ export function readSettings(env: Record<string, unknown>): Settings {
       longPollMs: e.STREAMS_LONG_POLL_MS,
       metricsToken: e.METRICS_TOKEN,
       fileBytes: e.FILE_MIB * MIB,
+      imagePixels: e.IMAGE_MEGAPIXELS * 1_000_000,
       clientAddress: e.CLIENT_ADDRESS,
       quotas: {
         windowSeconds: e.QUOTA_WINDOW_SECONDS,

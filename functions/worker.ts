@@ -5,6 +5,7 @@ import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { linkOf } from "./link.ts";
 import type { Host } from "./request/context.ts";
+import { imagesOf } from "./request/images.ts";
 import { consoleLog } from "./request/log.ts";
 
 let inFlight = 0;
@@ -43,6 +44,7 @@ function hostOf(env: Record<string, unknown>): Host {
     const link = linkOf(env, settings.link);
     host = {
       ...assetsOf(env),
+      images: imagesOf(env),
       config: settings.config,
       log: (base) => consoleLog(settings.logLevel, base),
       lend: () => {

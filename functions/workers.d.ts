@@ -6,3 +6,8 @@ declare module "cloudflare:workers" {
   }
   export abstract class RpcTarget {}
 }
+
+declare module "*.wasm" {
+  const module: WebAssembly.Module;
+  export default module;
+}

@@ -1,5 +1,34 @@
-/** `npm run deploy [-- wrangler arguments]` deploys to the Workers runtime with wrangler.toml. */
+/**
+ * `npm run deploy [-- wrangler arguments]` deploys to the Workers runtime with wrangler.toml. If that binds the image
+ * worker, deploys it first, because a deployment cannot bind a Worker that does not exist.
+ */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { runTool } from "./tools/tool.ts";
 
 const quiet = { WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false", DO_NOT_TRACK: "1" };
-process.exit(runTool("wrangler/bin/wrangler.js", ["deploy", ...process.argv.slice(2)], quiet));
+const IMAGES = "functions/images/wrangler.toml";
+
+function deploy(args: readonly string[]): void {
+  const status = runTool("wrangler/bin/wrangler.js", ["deploy", ...args], quiet);
+  if (status !== 0) process.exit(status);
+}
+
+/** Returns the arguments for the image worker: its own configuration, and a folder of its own for the bundle. */
+function forImages(args: readonly string[]): string[] {
+  const others = args.filter((arg, at) => !isConfig(arg) && !/^(-c|--config)$/.test(args[at - 1] ?? ""));
+  const kept = others.map((arg, at) =>
+    others[at - 1] === "--outdir" || arg.startsWith("--outdir=") ? `${arg}/images` : arg,
+  );
+  return [...kept, "--config", IMAGES];
+}
+
+const isConfig = (arg: string) => /^(-c|--config)(=|$)/.test(arg);
+
+const args = process.argv.slice(2);
+const at = args.findIndex(isConfig);
+const config = at < 0 ? "wrangler.toml" : (args[at]?.split("=")[1] ?? args[at + 1] ?? "");
+const settings = readFileSync(resolve(fileURLToPath(new URL("..", import.meta.url)), config), "utf8");
+if (/^binding\s*=\s*"IMAGES"/m.test(settings)) deploy(forImages(args));
+deploy(args);

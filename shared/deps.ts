@@ -1,4 +1,5 @@
 /** Dependencies that the host passes to all functions in shared/, so that tests can replace them. */
+import type { MakeImage } from "./images/job.ts";
 import type { Store } from "./store/types.ts";
 
 /** The current time. Deployed Workers advance the clock only with I/O, so read it after a broker response. */
@@ -62,6 +63,8 @@ export interface Config {
   metricsToken: string | undefined;
   /** Maximum bytes of one file. */
   fileBytes: number;
+  /** Maximum pixels of an image that variants are made of. */
+  imagePixels: number;
   quotas: Quotas;
   /** Network address of all clients, if the host knows that every client has the same one. */
   clientAddress: string | undefined;
@@ -87,6 +90,8 @@ export interface Deps {
   randomToken: (bytes: number) => string;
   /** Lets work continue after the response. The request's broker connection stays open until the work ends. */
   afterwards: (work: Promise<unknown>) => void;
+  /** Makes variants of images. Undefined if this process cannot. */
+  images?: MakeImage | undefined;
   /** Whether this process must not write to the broker. */
   readOnly?: boolean;
   /** Tells caches when the response expires even if no data changes, in milliseconds since 1970. */

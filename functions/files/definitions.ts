@@ -1,6 +1,7 @@
 /** Describes the routes for files, and the form of their responses. */
 import { z } from "@hono/zod-openapi";
 import { LINK_SECONDS } from "../../shared/files/links.ts";
+import { FITS, FORMATS } from "../../shared/images/variant.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute } from "../http/router.ts";
 import { ANY_SESSION, header, IfNoneMatch, json, jsonRequest, Location } from "../http/schemas.ts";
@@ -12,6 +13,12 @@ const FileSchema = z
     type: z.string().openapi({ description: "Media type, found in the content", example: "image/png" }),
     sha256: z.string().openapi({ description: "Hexadecimal" }),
     name: z.string(),
+    width: z.int().optional().openapi({ description: "Of an image, as shown" }),
+    height: z.int().optional().openapi({ description: "Of an image, as shown" }),
+    color: z.string().optional().openapi({
+      description: "Main colour of an image, if the orb has variants",
+      example: "#1f2a30",
+    }),
   })
   .openapi("File");
 
@@ -31,6 +38,10 @@ const DownloadQuery = z.strictObject({
   }),
   expires: z.string().optional().openapi({ description: "Of a signed link" }),
   signature: z.string().optional().openapi({ description: "Of a signed link" }),
+  w: z.string().optional().openapi({ description: "Width of a variant that the field lists" }),
+  h: z.string().optional().openapi({ description: "Height of a variant" }),
+  fit: z.enum(FITS).optional().openapi({ description: "Of a variant; default `contain`" }),
+  format: z.enum(FORMATS).optional().openapi({ description: "Of a variant; default `webp`" }),
 });
 const DownloadHeaders = IfNoneMatch.extend({
   range: z.string().optional().openapi({ description: "One range, such as `bytes=0-1023`" }),
@@ -86,7 +97,7 @@ export const fileDefinitions = {
     ...scopesFor("read"),
     request: { params: FileParams, query: DownloadQuery, headers: DownloadHeaders },
     responses,
-    problems: [400, 401, 403, 404],
+    problems: [400, 401, 403, 404, 422, 503],
   }),
   downloadNamed: defineRoute({
     method: "get",
@@ -101,7 +112,7 @@ export const fileDefinitions = {
       headers: DownloadHeaders,
     },
     responses,
-    problems: [400, 401, 403, 404],
+    problems: [400, 401, 403, 404, 422, 503],
   }),
   link: defineRoute({
     method: "post",

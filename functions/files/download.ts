@@ -5,6 +5,7 @@ import { isShown } from "../../shared/files/content-type.ts";
 import { contentOf, type FoundFile, findFile } from "../../shared/files/download.ts";
 import { isSigned, LINK_SECONDS, signLink } from "../../shared/files/links.ts";
 import { fileUrl } from "../../shared/files/record.ts";
+import { variantFile } from "../../shared/files/variants.ts";
 import { AppError, invalid, invalidParameters } from "../../shared/kernel/errors.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 import { matchesTag } from "../http/etag.ts";
@@ -13,7 +14,7 @@ import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 import { disposition, type Range, RangeMissing, rangeOf } from "./headers.ts";
-import { parametersOf } from "./parameters.ts";
+import { parametersOf, VARIANT_PARAMETERS, variantIn } from "./parameters.ts";
 
 /** Browsers that display a file run no scripts in it, and give it no access to data of this origin. */
 const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
@@ -97,14 +98,19 @@ export async function download(
   const { deps } = c.var;
   // Do not cache the content: the cache of a process is only for small responses.
   deps.expires?.(0);
-  const query = parametersOf(c, ["download", "expires", "signature"]);
+  const query = parametersOf(c, ["download", "expires", "signature", ...VARIANT_PARAMETERS]);
   if (query.download !== undefined && query.download !== "true" && query.download !== "false") {
     const message = "must be true or false";
     throw invalidParameters([{ path: "/download", code: "invalid_value", message }]);
   }
   const signed = await hasLink(c, live.orb, id, query);
   const actor = signed ? anonymous : await caller(live.compiled.usesAccess);
-  const found = await findFile(deps, actor, live, id, signed);
+  const original = await findFile(deps, actor, live, id, signed);
+  const variant = variantIn(query, live, original.record);
+  const found =
+    variant === undefined
+      ? original
+      : { ...original, record: await variantFile(deps, live.orb, original.record, variant) };
   const headers = headersFor(found, signed, query.download === "true");
   const { etag = "" } = headers;
   const { size } = found.record;

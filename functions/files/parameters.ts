@@ -1,4 +1,8 @@
 import type { Context } from "hono";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { variantsIn } from "../../shared/files/image-facts.ts";
+import type { FileRecord } from "../../shared/files/record.ts";
+import { type Variant, variantOf, variantQuery } from "../../shared/images/variant.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { knownParameters } from "../../shared/kernel/faults.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -18,4 +22,33 @@ export function parametersOf<const N extends string>(
   });
   if (faults.length > 0) throw invalidParameters(faults);
   return Object.fromEntries(given) as Partial<Record<N, string>>;
+}
+
+export const VARIANT_PARAMETERS = ["w", "h", "fit", "format"] as const;
+
+/**
+ * Returns the variant that a request names. Undefined without parameters of variants.
+ * @throws AppError 400 if the schemas of the file's entries do not list it
+ */
+export function variantIn(
+  query: Partial<Record<(typeof VARIANT_PARAMETERS)[number], string>>,
+  { compiled }: LiveOrb,
+  record: FileRecord,
+): Variant | undefined {
+  const given = VARIANT_PARAMETERS.filter((name) => query[name] !== undefined);
+  const [first] = given;
+  if (first === undefined) return undefined;
+  const { w, h, fit, format } = { ...variantOf({}), ...query };
+  const wanted = JSON.stringify([w, h, fit, format].map(String));
+  const listed = variantsIn(compiled, record.entries);
+  const found = listed.find(
+    (each) => JSON.stringify([each.w, each.h, each.fit, each.format].map(String)) === wanted,
+  );
+  if (found !== undefined) return found;
+  const names = [...new Set(listed.map(variantQuery))];
+  const message =
+    names.length === 0
+      ? "must not be given, because the field of this file has no variants"
+      : `must be one of the field's variants: ${names.join(", ")}`;
+  throw invalidParameters([{ path: `/${first}`, code: "unknown_variant", message }]);
 }

@@ -3,6 +3,7 @@ import { type Actor, accountBehind, actorId, throughOf, tokenIdOf } from "../../
 import type { Realm } from "../../shared/access/realms.ts";
 import type { Config, Deps, Log } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
+import type { MakeImage } from "../../shared/images/job.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
 import type { Metric } from "../../shared/kernel/metrics.ts";
 import { actingFor } from "../../shared/modules/acting.ts";
@@ -46,6 +47,8 @@ export interface Host {
    */
   cut?: (c: Context<AppEnv>) => void;
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
+  /** Missing if the deployment has no image worker. */
+  images?: MakeImage | undefined;
   observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
   metrics?: () => Metric[];
 }
@@ -75,6 +78,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       clock: { now: Date.now },
       log,
       config: host.config,
+      images: host.images,
       request: { requestId, traceparent, client: host.client(c), agent: c.req.header("user-agent") },
       newId: () => newId(Date.now()),
       randomToken,

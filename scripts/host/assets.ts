@@ -60,10 +60,10 @@ export async function assetResponse(name: string, ifNoneMatch?: string | null): 
 }
 
 /**
- * Writes the bundle of the functions and all static files for a deployment to the Workers runtime. Returns the
- * compressed sizes of the functions, and of the console's first page and all its files.
+ * Writes the bundles of the functions and of the image worker, and all static files, for a deployment to the Workers
+ * runtime. Returns the compressed sizes of both bundles, and of the console's first page and all its files.
  */
-export async function writeAssets(): Promise<{ functions: number; first: number; all: number }> {
+export async function writeAssets(): Promise<Record<"functions" | "images" | "first" | "all", number>> {
   const { bundleFunctions } = await import("../bundle/bundle.ts");
   const { buildConsole } = await import("./console.ts");
   const { files, sizes } = await buildConsole();
@@ -81,5 +81,16 @@ export async function writeAssets(): Promise<{ functions: number; first: number;
   }
   const bundle = await bundleFunctions();
   writeFileSync(join(root, ".wrangler/worker.js"), bundle);
-  return { ...sizes, functions: gzipSync(bundle).length };
+  return { ...sizes, functions: gzipSync(bundle).length, images: await writeImageWorker() };
+}
+
+async function writeImageWorker(): Promise<number> {
+  const { bundleImages } = await import("../bundle/images.ts");
+  const { code, codecs } = await bundleImages();
+  const dir = join(root, ".wrangler/images");
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(dir, { recursive: true });
+  const files = [["worker.js", Buffer.from(code)] as const, ...codecs];
+  for (const [name, content] of files) writeFileSync(join(dir, name), content);
+  return files.reduce((sum, [, content]) => sum + gzipSync(content).length, 0);
 }

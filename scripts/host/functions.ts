@@ -9,6 +9,7 @@ import {
   Response as MiniflareResponse,
 } from "miniflare";
 import { bundleFunctions, compatibility } from "../bundle/bundle.ts";
+import { openImageWorker } from "../images/workerd.ts";
 import { Failure } from "../process/failure.ts";
 import { requirePort } from "../process/ports.ts";
 import { backoff } from "../process/supervise.ts";
@@ -48,6 +49,7 @@ function withoutSignals<T>(create: () => T): T {
 export async function serveFunctions(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
   const bundle = options.bundle ?? (await bundleFunctions());
+  const images = openImageWorker(new Log(LogLevel.ERROR), withoutSignals);
   const create = () =>
     new Miniflare({
       host,
@@ -62,6 +64,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
           const { status, headers, body } = await assetResponse(name, request.headers.get("if-none-match"));
           return new MiniflareResponse(body, { status, headers: [...headers] });
         },
+        IMAGES: images.fetch,
       },
       // Prevents miniflare from fetching request metadata from another host.
       cf: false,
@@ -133,7 +136,7 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
   const stop = async () => {
     wanted = false;
     await reviving;
-    await running?.dispose();
+    await Promise.all([running?.dispose(), images.stop()]);
     running = undefined;
   };
   return { url: `http://localhost:${port}`, stop, [Symbol.asyncDispose]: stop };

@@ -12,6 +12,7 @@ import { consoleLog } from "../../functions/request/log.ts";
 import { RequestCounts } from "../../functions/request/request-counts.ts";
 import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { ReadSemaphore } from "../../shared/store/read-semaphore.ts";
+import { openImages } from "../images/pool.ts";
 import { Failure, systemCode } from "../process/failure.ts";
 import { forwardedAddress } from "../process/forwarded.ts";
 import { processMetrics } from "../process/metrics.ts";
@@ -136,6 +137,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   const file = fileBytes === 0 ? undefined : new ResponseFile(fileBytes, noFile);
   const answers = new ResponseCache(() => host, memory * 0.25, file);
   const counts = new RequestCounts();
+  const images = openImages();
   const host: Host = {
     observe: (request) => counts.observe(request),
     metrics: () => [...counts.metrics(), ...processMetrics()],
@@ -143,6 +145,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     log: (base) => consoleLog(settings.logLevel, base, options.log),
     lend: lender(store, answers),
     assets: assetResponse,
+    images: images.make,
     body: (c, limit) => readBody(incomingOf(c.env), limit),
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
     // If reading a body fails, the server adapter would print the error's stack. Close the connection instead.
@@ -173,6 +176,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   );
   const shutdown = new Shutdown(server, drainMs(options.bindings.HOST_DRAIN_SECONDS));
   const letGo = async () => {
+    await images.stop();
     await store.close();
     file?.close();
   };

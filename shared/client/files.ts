@@ -13,6 +13,11 @@ export interface UploadedFile {
   /** Hexadecimal. */
   sha256: string;
   name: string;
+  /** Of an image, in pixels as shown. Missing after an upload in parts: read them in the entry. */
+  width?: number;
+  height?: number;
+  /** Main colour of an image: `#rrggbb`. */
+  color?: string;
 }
 
 export interface UploadOptions extends CallOptions {

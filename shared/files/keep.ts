@@ -8,7 +8,7 @@ import { type ObjectInfo, runsOf } from "./object.ts";
 import type { FileRecord } from "./record.ts";
 
 /** Maximum runs of chunks in a record. The metadata of the object always lists all runs. */
-const RECORD_RUNS = 8;
+export const RECORD_RUNS = 8;
 
 /**
  * Asks the sweep to look at the content of an upload later.

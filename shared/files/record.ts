@@ -30,8 +30,18 @@ export interface FileRecord {
   at: string;
   /** Location of the content. If `runs` is missing, the metadata of the object contains it. */
   object: { nuid: string; runs?: readonly Run[] };
+  /** Size and colour of an image. */
+  image?: ImageFacts;
   /** The entries of which at least one revision refers to the file. */
   entries: readonly FileUse[];
+}
+
+export interface ImageFacts {
+  /** As shown, after the orientation of EXIF is applied. */
+  width: number;
+  height: number;
+  /** `#rrggbb`. */
+  color?: string;
 }
 
 export interface FileUse extends Home {
@@ -39,7 +49,7 @@ export interface FileUse extends Home {
 }
 
 /** The value of a field of type file, in stored entries and in responses. */
-export interface FileValue {
+export interface FileValue extends Partial<ImageFacts> {
   file: string;
   url: string;
   type: string;
@@ -54,8 +64,8 @@ export function fileUrl(orb: string, { id, name }: Pick<FileRecord, "id" | "name
 }
 
 export function fileValue(orb: string, record: FileRecord): FileValue {
-  const { id, type, size, name, sha256 } = record;
-  return { file: id, url: fileUrl(orb, record), type, size, name, sha256 };
+  const { id, type, size, name, sha256, image } = record;
+  return { file: id, url: fileUrl(orb, record), type, size, name, sha256, ...image };
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import { accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
+import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
 import { fileStreamConfig } from "../store/broker/provision.ts";
@@ -11,6 +12,7 @@ import { fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { nullOnConflict } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
 import { requireUpload } from "./access.ts";
+import { addImageFacts } from "./image-facts.ts";
 import { newRecord, storeCheck, withoutOrb } from "./keep.ts";
 import { CHUNK_BYTES, infoOf, keepContent, removeChunks, runsOf, tooLargeFile } from "./object.ts";
 import { type FileRecord, ID_BYTES, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
@@ -58,7 +60,7 @@ async function allowed({ authority }: Resumable): Promise<Authority> {
 export async function beginUpload(deps: Deps, upload: NewUpload): Promise<UploadState> {
   const { orb, size, name, type, metadata } = upload;
   if (size > deps.config.fileBytes) throw tooLargeFile(deps.config.fileBytes);
-  const { actor } = await allowed(upload);
+  const { actor, live } = await allowed(upload);
   return countedFile(deps, actor, orb, async () => {
     const id = deps.randomToken(ID_BYTES);
     const state: UploadState = {
@@ -80,14 +82,14 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
     // The check comes first, so that the sweep finds the chunks of an upload that is never completed.
     await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256: undefined }));
     const seq = await deps.store.append(fileStream(orb), stateMessage(deps, orb, state, { seq: 0 }));
-    return completed(deps, orb, { state, seq, tail: new Uint8Array(0) });
+    return completed(deps, live, { state, seq, tail: new Uint8Array(0) });
   });
 }
 
 /** Returns the state of an upload. Completes it if a request stored all bytes, and then stopped. */
 export async function uploadState(deps: Deps, upload: Resumable, id: string): Promise<UploadState> {
-  const { actor } = await allowed(upload);
-  return completed(deps, upload.orb, await readUpload(deps, upload.orb, id, actor));
+  const { actor, live } = await allowed(upload);
+  return completed(deps, live, await readUpload(deps, upload.orb, id, actor));
 }
 
 /** Ends an upload. A file that is complete stays. */
@@ -139,7 +141,7 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
       received += next.value.length;
     }
   }
-  const { actor } = await allowed(part);
+  const { actor, live } = await allowed(part);
   const found = await readUpload(deps, orb, id, actor);
   if (found.state.offset !== offset) {
     const detail = `Upload-Offset must be ${found.state.offset}, the number of bytes that are stored.`;
@@ -156,7 +158,7 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
     if (!ended) await readUpload(deps, orb, id, (await allowed(part)).actor);
     const stored = await writer.end();
     if (cut.error !== undefined) throw cut.error;
-    return completed(deps, orb, stored);
+    return completed(deps, live, stored);
   });
 }
 
@@ -262,7 +264,8 @@ class Writer {
 }
 
 /** Makes a file of an upload whose bytes are all stored. Can be repeated, also by two requests at once. */
-async function completed(deps: Deps, orb: string, { state, seq }: StoredUpload): Promise<UploadState> {
+async function completed(deps: Deps, live: OrbContext, { state, seq }: StoredUpload): Promise<UploadState> {
+  const { orb } = live;
   const { id, sha256, size, runs } = state;
   if (sha256 === undefined || state.done === true) return state;
   await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256 }));
@@ -270,7 +273,9 @@ async function completed(deps: Deps, orb: string, { state, seq }: StoredUpload):
   const object = (await keepContent(deps, orb, sha256, mine)) ?? mine;
   const [first] = runsOf(object);
   const head = first === undefined ? null : await deps.store.getSeq(fileStream(orb), first[0]);
-  await storeRecord(deps, orb, newRecord(deps, state, object, head?.data));
+  const record = newRecord(deps, state, object, head?.data);
+  await addImageFacts(deps, live, record, { head: head === null ? [] : [head.data] });
+  await storeRecord(deps, orb, record);
   if (object.nuid !== id) await removeChunks(deps, orb, id);
   const done: UploadState = { ...state, done: true };
   await nullOnConflict(deps.store.append(fileStream(orb), stateMessage(deps, orb, done, { seq })));

@@ -11,10 +11,13 @@ import { scanPages } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
 import { readInfo, removeChunks, removeObject } from "./object.ts";
 import { UNUSED_SECONDS } from "./record.ts";
+import { removeVariants } from "./variants.ts";
 
 /** Milliseconds until a check is due. Must exceed the time limit of an upload and the lifetime of an unused record. */
 const CHECK_MS = UNUSED_SECONDS * 1000 + 3_600_000;
 const CHECKS_PER_READ = 200;
+/** An image can be a variant of another one that was uploaded again. Two could be variants of each other. */
+const MAX_DEPTH = 3;
 
 interface Check {
   v: 1;
@@ -64,11 +67,15 @@ function isDue(deps: Deps, time: number): boolean {
   return time + CHECK_MS <= deps.clock.now();
 }
 
-async function check(deps: Deps, orb: string, { nuid, sha256 }: Check): Promise<void> {
+/** @param depth variants of variants that led to this content */
+async function check(deps: Deps, orb: string, { nuid, sha256 }: Omit<Check, "v">, depth = 0): Promise<void> {
   const stored = sha256 === undefined ? null : await readInfo(deps, orb, sha256);
   if (stored?.info.nuid !== nuid) await removeChunks(deps, orb, nuid);
   // A newer upload of the same content has its own check.
   if (stored === null || sha256 === undefined || !isDue(deps, stored.time)) return;
   const used = await deps.store.get(streams.orb(orb), fileSubjects.contentOf(orb, sha256));
-  if (used === null) await removeObject(deps, orb, stored);
+  if (used !== null) return;
+  if (depth < MAX_DEPTH)
+    await removeVariants(deps, orb, sha256, (variant) => check(deps, orb, variant, depth + 1));
+  await removeObject(deps, orb, stored);
 }

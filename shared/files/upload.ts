@@ -16,6 +16,7 @@ import { fileStreamConfig } from "../store/broker/provision.ts";
 import { streams } from "../store/subjects.ts";
 import { StreamMissing } from "../store/types.ts";
 import { requireUpload } from "./access.ts";
+import { addImageFacts } from "./image-facts.ts";
 import { newRecord, storeCheck, withoutOrb } from "./keep.ts";
 import {
   CHUNK_BYTES,
@@ -27,7 +28,7 @@ import {
   sendChunks,
   tooLargeFile,
 } from "./object.ts";
-import { type FileRecord, ID_BYTES, recordMessages, UNUSED_SECONDS } from "./record.ts";
+import { type FileRecord, ID_BYTES, type ImageFacts, recordMessages, UNUSED_SECONDS } from "./record.ts";
 
 /** Number of chunks that are received before the caller is authenticated. Most files fit into them. */
 const AHEAD = 4;
@@ -66,7 +67,7 @@ export interface Upload {
   lifetime?: number;
 }
 
-export type UploadedFile = Pick<FileRecord, "id" | "size" | "type" | "sha256" | "name">;
+export type UploadedFile = Pick<FileRecord, "id" | "size" | "type" | "sha256" | "name"> & Partial<ImageFacts>;
 
 /** Yields the bytes in chunks of {@link CHUNK_BYTES}; the last one may be shorter. */
 export async function* chunked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -87,7 +88,8 @@ export async function* chunked(body: AsyncIterable<Uint8Array>): AsyncGenerator<
   if (filled > 0) yield chunk.subarray(0, filled);
 }
 
-const hex = (bytes: Uint8Array) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+export const hex = (bytes: Uint8Array) =>
+  [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** A file whose content is being received. */
 class Arriving {
@@ -142,12 +144,11 @@ export async function uploadFile(deps: Deps, upload: Upload): Promise<UploadedFi
   const { actor, live } = await upload.authority();
   requireUpload(actor, live);
   return countedFile(deps, actor, upload.orb, () =>
-    store(deps, upload, { actor, arriving, ahead, rest: ended ? undefined : chunks }),
+    store(deps, upload, { actor, live, arriving, ahead, rest: ended ? undefined : chunks }),
   );
 }
 
-interface Content {
-  actor: Actor;
+interface Content extends Authority {
   arriving: Arriving;
   ahead: readonly Uint8Array[];
   rest: AsyncIterable<Uint8Array> | undefined;
@@ -189,10 +190,14 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
     object,
     content.ahead[0],
   );
+  await addImageFacts(deps, content.live, record, {
+    head: content.ahead,
+    isWhole: content.rest === undefined,
+  });
   const messages = recordMessages(orb, record, upload.lifetime ?? UNUSED_SECONDS);
   await withoutOrb(deps, orb, deps.store.pipeline(streams.orb(orb), messages));
-  const { size, type, name } = record;
-  return { id, size, type, sha256: record.sha256, name };
+  const { size, type, name, image } = record;
+  return { id, size, type, sha256: record.sha256, name, ...image };
 }
 
 /**

@@ -42,6 +42,10 @@ export const fileSubjects = {
   /** A check: tells the sweep that the content of an upload may have to be removed later. */
   check: (orb: string, id: string) => `${inOrb(orb, "_sweep")}.${token(id, "file")}`,
   checks: (orb: string) => `${inOrb(orb, "_sweep")}.*`,
+  /** A variant of an image: its content, or who makes it. */
+  variant: (orb: string, sha256: string, key: string) =>
+    `${inOrb(orb, "_variant")}.${token(sha256, "file")}.${token(key, "variant")}`,
+  variantsOf: (orb: string, sha256: string) => `${inOrb(orb, "_variant")}.${token(sha256, "file")}.*`,
   chunks: (orb: string, nuid: string) => `$O.${fileBucket(orb)}.C.${token(nuid, "file")}`,
   info: (orb: string, sha256: string) => `$O.${fileBucket(orb)}.M.${encodedName(token(sha256, "file"))}`,
   /** A resumable upload that is not complete yet. Clients of object stores do not read these subjects. */

@@ -22,11 +22,14 @@ interface Turn {
  */
 export class ReadSemaphore {
   readonly #most: number;
+  readonly #readingMs: number;
   #waiting: Turn[] = [];
   #reading: Turn[] = [];
 
-  constructor(most: number) {
+  /** @param readingMs milliseconds until the place of a read expires, because a cancelled request cannot leave it */
+  constructor(most: number, readingMs = READING_MS) {
     this.#most = most;
+    this.#readingMs = readingMs;
   }
 
   /**
@@ -61,7 +64,7 @@ export class ReadSemaphore {
     const taken = this.#reading.reduce((sum, { bytes }) => sum + bytes, 0);
     if (this.#waiting[0] !== turn || taken + turn.bytes > this.#most) return false;
     this.#waiting.shift();
-    turn.until = now + READING_MS;
+    turn.until = now + this.#readingMs;
     this.#reading.push(turn);
     return true;
   }

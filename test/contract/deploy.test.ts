@@ -26,13 +26,17 @@ async function dryRun(toml: string): Promise<string> {
   }
 }
 
-test("the functions can be deployed, with and without the Durable Object link in wrangler.toml", async () => {
+test("the functions can be deployed, with and without the image worker and the Durable Object link", async () => {
   const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
   const plain = await dryRun(toml);
   expect(plain).toContain("env.ASSETS");
   expect(plain).not.toContain("BROKER_LINK");
+  expect(plain).toContain("env.IMAGES (composable-platform-images)");
+  expect(plain).toMatch(/webp_enc_simd\.wasm +│ compiled-wasm/);
 
   const [block = ""] = /# \[\[durable_objects(?:.*\n)+?(?=\n)/.exec(toml) ?? [];
-  const linked = await dryRun(toml.replace(block, block.replaceAll(/^# /gm, "")));
+  const [images = ""] = /\[\[services\]\]\n.+\n.+\n/.exec(toml) ?? [];
+  const linked = await dryRun(toml.replace(block, block.replaceAll(/^# /gm, "")).replace(images, ""));
+  expect(linked).not.toMatch(/IMAGES|wasm/);
   expect(linked).toMatch(/env\.BROKER_LINK \(BrokerLink\)\s+Durable Object/);
 }, 120_000);

@@ -68,6 +68,7 @@ describe("errors.md", () => {
     const computed = [
       ...["invitation_used", "invitation_expired"].map((code) => `${code} 410`),
       ...counted.map((what) => `too_many_${what} 429`),
+      ...["too_large", "unreadable", "unsupported"].map((why) => `image_${why} 422`),
     ];
     const answered = [...codes.problems].map(([code, statuses]) => `${code} ${[...statuses].join(" ")}`);
     const listed = rows("errors", "Codes of problems").map(([code, status]) => `${code} ${status}`);

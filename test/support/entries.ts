@@ -76,6 +76,7 @@ export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}
       longPollMs: 1000,
       metricsToken: undefined,
       fileBytes: 1024 ** 3,
+      imagePixels: 20_000_000,
       clientAddress: undefined,
       quotas: NO_QUOTAS,
       ...more,

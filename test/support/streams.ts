@@ -36,6 +36,7 @@ export function testDeps(store: Store, bindings: Record<string, string>): Deps {
       longPollMs: 1000,
       metricsToken: undefined,
       fileBytes: 1024 ** 3,
+      imagePixels: 20_000_000,
       clientAddress: undefined,
       quotas: NO_QUOTAS,
     },

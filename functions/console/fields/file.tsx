@@ -1,6 +1,7 @@
 /** The input for a file: shows a link to the stored file, or lets the user choose or drop a new one. */
 import { useState } from "preact/hooks";
 import { uploadFile } from "../api/files.ts";
+import { pathOf } from "../api/http.ts";
 import { labelOf } from "../model/orb.ts";
 import { t } from "../texts/t.ts";
 import { IconButton } from "../ui/button.tsx";
@@ -11,12 +12,14 @@ interface Shown {
   file: string;
   name: string;
   url: string;
+  /** Of an image. */
+  width?: number | undefined;
 }
 
 function shownFile(value: unknown): Shown | undefined {
-  const { file, name, url } = Object(value) as Partial<Shown>;
+  const { file, name, url, width } = Object(value) as Partial<Shown>;
   if (typeof file !== "string") return undefined;
-  return { file, name: name ?? file, url: url ?? "" };
+  return { file, name: name ?? file, url: url ?? "", width };
 }
 
 function FileLink({ value }: { value: unknown }) {
@@ -28,6 +31,14 @@ function FileLink({ value }: { value: unknown }) {
       {file.name}
     </a>
   );
+}
+
+/** Shows the first variant of an image. */
+function Preview({ field, value }: Pick<InputProps, "field" | "value">) {
+  const { url = "", width } = shownFile(value) ?? {};
+  const variant = Object.entries(field.variants?.[0] ?? {}).map(([key, option]) => `${key}=${option}`);
+  if (variant.length === 0 || width === undefined || !url.startsWith("/api/")) return null;
+  return <img src={`${url}?${variant.join("&")}`} alt="" height="48" />;
 }
 
 function FileInput({ field, value, onChange, attributes, disabled, orb, onFault }: InputProps) {
@@ -43,8 +54,8 @@ function FileInput({ field, value, onChange, attributes, disabled, orb, onFault 
     setSending({ name, share: 0 });
     tell(undefined);
     try {
-      const { id } = await uploadFile(orb, file, (share) => setSending({ name, share }));
-      onChange({ file: id, name });
+      const { id, width } = await uploadFile(orb, file, (share) => setSending({ name, share }));
+      onChange({ file: id, name, ...(width && { url: pathOf("api", orb, "files", id), width }) });
     } catch (error) {
       tell(wordsOf(error));
     } finally {
@@ -54,6 +65,7 @@ function FileInput({ field, value, onChange, attributes, disabled, orb, onFault 
   if (shownFile(value) !== undefined) {
     return (
       <div class="chosen-entry">
+        <Preview field={field} value={value} />
         <FileLink value={value} />
         {disabled === true ? null : (
           <IconButton

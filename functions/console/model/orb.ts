@@ -32,6 +32,8 @@ export interface FieldModel {
   ref?: string;
   /** File types that the field accepts. */
   accept?: readonly string[];
+  /** Smaller copies of an image. */
+  variants?: readonly Readonly<Record<string, string | number>>[];
   enum?: readonly Scalar[];
   default?: unknown;
   min?: number | string;

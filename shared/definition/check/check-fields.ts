@@ -90,7 +90,7 @@ function checkRef(document: LooseDocument, field: LooseField, faults: Faults): v
   }
 }
 
-const FILE_ATTRIBUTES = ["accept", "maxSize", "public"] as const;
+const FILE_ATTRIBUTES = ["accept", "maxSize", "public", "variants"] as const;
 
 function checkFile(document: LooseDocument, module: LooseModule, field: LooseField, faults: Faults): void {
   if (field.type === undefined) return;

@@ -21,6 +21,7 @@ import {
 import { providersSchema } from "./providers.ts";
 import { SCHEDULE_LIMITS, scheduleSchema } from "./schedules.ts";
 import { words } from "./text.ts";
+import { variantsSchema } from "./variants.ts";
 
 export const LIMITS = {
   uses: 100,
@@ -151,6 +152,7 @@ export const fieldSchema = z
       .meta({ description: "The types that a file may have.", example: ["image/*", "application/pdf"] }),
     maxSize: z.int().min(1).optional().meta({ description: "Maximum bytes of a file.", example: 5_000_000 }),
     public: flag("Everyone who knows the address of a file may download it, even from a draft."),
+    variants: variantsSchema.optional(),
     enum: z.array(scalar).min(1).max(LIMITS.enum).optional().meta({ description: "The allowed values." }),
     access: fieldAccessSchema.optional(),
     default: z.unknown().optional().meta({ description: "Value of entries that are written without one." }),

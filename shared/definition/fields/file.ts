@@ -5,7 +5,7 @@ import type { FieldType } from "./type.ts";
 const FILE_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** Properties that responses add to the value. Clients may send them back, but writes ignore them. */
-const SHOWN: readonly string[] = ["url", "type", "size", "name", "sha256"];
+const SHOWN: readonly string[] = ["url", "type", "size", "name", "sha256", "width", "height", "color"];
 
 /** The id of an uploaded file. Writes check that the caller may use the file, and add its public properties. */
 export const fileType: FieldType = {
@@ -52,6 +52,9 @@ export const fileType: FieldType = {
       size: { type: "integer", readOnly: true, description: "Bytes." },
       name: { type: "string", readOnly: true, description: "File name." },
       sha256: { type: "string", readOnly: true, description: "SHA-256 of the content, hexadecimal." },
+      width: { type: "integer", readOnly: true, description: "Width of an image in pixels, as shown." },
+      height: { type: "integer", readOnly: true, description: "Height of an image in pixels, as shown." },
+      color: { type: "string", readOnly: true, description: "Main colour of an image: #rrggbb." },
     },
   }),
 };

@@ -206,6 +206,7 @@ const ATTRIBUTES = {
     { name: "ref", control: "suggest", required: true, options: targets, when: isReference },
     { name: "accept", control: "lines", half: true, when: isFile },
     { name: "maxSize", control: "number", half: true, when: isFile },
+    { name: "variants", control: "json", half: true, when: isFile },
     { name: "public", control: "flag", half: true, when: isFile },
     { name: "required", control: "flag", half: true },
     { name: "list", control: "flag", half: true },

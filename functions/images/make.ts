@@ -1,0 +1,83 @@
+/** Makes a variant of an image, or finds its colour. The bytes come from users, so every step is limited. */
+import { headerOf, type ImageHeader, isDecodable, shownSize } from "../../shared/images/header.ts";
+import type { ImageJob, MadeImage } from "../../shared/images/job.ts";
+import { type Cut, cutOf, variantOf } from "../../shared/images/variant.ts";
+import { type Codecs, decodeJpeg, decodeWebp, encodeJpeg, encodeWebp } from "./codecs.ts";
+import { ImageFault, unreadable } from "./fault.ts";
+import { decodePng, encodePng } from "./png.ts";
+import { colorOf, onWhite, type Pixels, Shrinker, turned } from "./shrink.ts";
+
+/** Width and height of the image whose colours are counted. */
+const COLOR_SIDE = 32;
+/** Scans of a JPEG. Each makes the decoder go through the whole image. */
+const MAX_SCANS = 64;
+
+/** Throws if a JPEG has no end, or so many scans that decoding would take minutes. */
+function checkScans(bytes: Uint8Array): void {
+  let scans = 0;
+  let isComplete = false;
+  for (let at = bytes.indexOf(0xff); at >= 0; at = bytes.indexOf(0xff, at + 1)) {
+    const marker = bytes[at + 1];
+    if (marker === 0xda) scans++;
+    isComplete = marker === 0xd9;
+  }
+  if (!isComplete || scans > MAX_SCANS) throw unreadable();
+}
+
+async function shrink(
+  codecs: Codecs,
+  bytes: Uint8Array<ArrayBuffer>,
+  header: ImageHeader,
+  cut: Cut,
+): Promise<Pixels> {
+  const shrinker = new Shrinker(cut);
+  const take = (rgba: Uint8Array) => {
+    for (let y = cut.y; y < cut.y + cut.height; y++) shrinker.row(y, rgba, y * header.width * 4);
+  };
+  if (header.format === "png") {
+    await decodePng(bytes, (y, row, at) => shrinker.row(y, row, at));
+  } else {
+    if (header.format === "jpeg") checkScans(bytes);
+    const decode = header.format === "jpeg" ? decodeJpeg : decodeWebp;
+    await decode(codecs, bytes, header, take).catch((error: unknown) => {
+      // A codec throws errors of its own for damaged images.
+      throw error instanceof ImageFault ? error : unreadable();
+    });
+  }
+  return turned(shrinker.end(), header.orientation);
+}
+
+/** Returns what a variant shows, in the coordinates of the stored image. */
+function storedCut(header: ImageHeader, cut: Cut): Cut {
+  if (header.orientation <= 4) return cut;
+  const { x, y, width, height, to } = cut;
+  return { x: y, y: x, width: height, height: width, to: { width: to.height, height: to.width } };
+}
+
+/** @throws ImageFault if the image cannot be used */
+export async function makeImage(
+  codecs: Codecs,
+  bytes: Uint8Array<ArrayBuffer>,
+  job: ImageJob,
+): Promise<MadeImage> {
+  const header = headerOf(bytes);
+  if (header === null) throw unreadable();
+  if (header.unsupported !== undefined) throw new ImageFault("image_unsupported", header.unsupported);
+  if (!isDecodable(header, job.limit)) {
+    const detail = `The image has too many pixels (${header.width} × ${header.height}). Upload a smaller one.`;
+    throw new ImageFault("image_too_large", detail);
+  }
+  const shown = shownSize(header);
+  const { variant } = job;
+  const cut = cutOf(shown, variant ?? variantOf({ w: COLOR_SIDE, h: COLOR_SIDE }));
+  const pixels = await shrink(codecs, bytes, header, storedCut(header, cut));
+  if (variant === undefined) return { ...shown, color: colorOf(pixels) };
+  const { width, height } = pixels;
+  if (variant.format === "png") return { width, height, content: await encodePng(pixels) };
+  const encode = variant.format === "jpeg" ? encodeJpeg : encodeWebp;
+  return {
+    width,
+    height,
+    content: await encode(codecs, variant.format === "jpeg" ? onWhite(pixels) : pixels),
+  };
+}

@@ -1,0 +1,93 @@
+/** Makes variants of images in threads, so that the host goes on answering, and ends a thread that takes too long. */
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import { badImage, imagesFailed } from "../../shared/images/errors.ts";
+import { type ImageJob, MAKING_MS, type MadeImage, type MakeImage } from "../../shared/images/job.ts";
+import { ImageRoom } from "../../shared/images/room.ts";
+import type { Outcome, Task } from "./thread.ts";
+
+const MAX_THREADS = 4;
+/** Milliseconds until a thread without work ends, which frees its memory. */
+const IDLE_MS = 10_000;
+
+export interface Images {
+  make: MakeImage;
+  stop(): Promise<void>;
+}
+
+async function bytesOf(parts: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+  const kept: Uint8Array[] = [];
+  for await (const part of parts) kept.push(part);
+  return new Uint8Array(Buffer.concat(kept));
+}
+
+/** @param script the file of the threads. Its default is also found from the folder of the bundled host. */
+export function openImages(script = fileURLToPath(new URL("../images/thread.ts", import.meta.url))): Images {
+  const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
+  const room = new ImageRoom(threads);
+  const idle: { thread: Worker; timer: NodeJS.Timeout }[] = [];
+  const all = new Set<Worker>();
+
+  function start(): Worker {
+    const thread = new Worker(script);
+    thread.unref();
+    all.add(thread);
+    thread.on("error", () => undefined);
+    thread.once("exit", () => {
+      all.delete(thread);
+      forget(thread);
+    });
+    return thread;
+  }
+
+  function forget(thread: Worker): void {
+    const at = idle.findIndex((entry) => entry.thread === thread);
+    if (at >= 0) clearTimeout(idle.splice(at, 1)[0]?.timer);
+  }
+
+  function take(): Worker {
+    const free = idle.pop();
+    if (free === undefined) return start();
+    clearTimeout(free.timer);
+    return free.thread;
+  }
+
+  function keep(thread: Worker): void {
+    const end = () => {
+      forget(thread);
+      void thread.terminate();
+    };
+    idle.push({ thread, timer: setTimeout(end, IDLE_MS).unref() });
+  }
+
+  async function run(job: ImageJob, bytes: Uint8Array<ArrayBuffer>): Promise<MadeImage> {
+    const thread = take();
+    const outcome = await new Promise<Outcome | Error>((resolve) => {
+      const timer = setTimeout(() => done(new Error("it takes too long")), MAKING_MS);
+      const failed = () => done(new Error("the thread ended"));
+      function done(result: Outcome | Error) {
+        clearTimeout(timer);
+        thread.off("message", done).off("error", done).off("exit", failed);
+        resolve(result);
+      }
+      thread.on("message", done).on("error", done).on("exit", failed);
+      thread.postMessage({ job, bytes } satisfies Task, [bytes.buffer]);
+    });
+    if (outcome instanceof Error) {
+      void thread.terminate();
+      throw imagesFailed(outcome);
+    }
+    keep(thread);
+    if ("code" in outcome) throw badImage(outcome.code, outcome.detail);
+    return outcome.made;
+  }
+
+  return {
+    make: (job, image) => room.enter(async () => run(job, await bytesOf(image))),
+    stop: async () => {
+      for (const { timer } of idle.splice(0)) clearTimeout(timer);
+      await Promise.all([...all].map((thread) => thread.terminate()));
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** Runs the image worker in a workerd of its own, which starts with the first image. */
+import { type Log, Miniflare, type Request, Response } from "miniflare";
+import { MAKING_MS } from "../../shared/images/job.ts";
+import { compatibility } from "../bundle/bundle.ts";
+import { bundleImages } from "../bundle/images.ts";
+
+/** A deployed worker has a limit of its own, workerd has none. */
+const MOST_MS = MAKING_MS + 10_000;
+
+export interface ImageProcess {
+  fetch(request: Request): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+/** @param create calls its argument without leaving signal handlers behind */
+export function openImageWorker(log: Log, create: (start: () => Miniflare) => Miniflare): ImageProcess {
+  let running: Promise<Miniflare> | undefined;
+
+  async function start(): Promise<Miniflare> {
+    const { code, codecs } = await bundleImages();
+    const miniflare = create(
+      () =>
+        new Miniflare({
+          ...compatibility(),
+          modules: [
+            { type: "ESModule", path: "worker.js", contents: code },
+            ...[...codecs].map(([path, contents]) => ({ type: "CompiledWasm" as const, path, contents })),
+          ],
+          cf: false,
+          log,
+          logRequests: false,
+        }),
+    );
+    await miniflare.ready;
+    return miniflare;
+  }
+
+  async function stop(): Promise<void> {
+    const ended = running;
+    running = undefined;
+    await (await ended?.catch(() => undefined))?.dispose().catch(() => undefined);
+  }
+
+  return {
+    async fetch(request) {
+      running ??= start();
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error("it takes too long")), MOST_MS);
+      });
+      try {
+        const { status, headers, body } = await Promise.race([(await running).dispatchFetch(request), late]);
+        return new Response(body, { status, headers });
+      } catch {
+        // The next image starts another one.
+        await stop();
+        return new Response(null, { status: 503 });
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    stop,
+  };
+}

@@ -1,0 +1,84 @@
+/** Finds the size and the colour of an uploaded image. */
+import type { CompiledOrb } from "../definition/compile.ts";
+import type { Deps } from "../deps.ts";
+import type { OrbContext } from "../entry/model/resolve.ts";
+import { headerOf, isDecodable, shownSize } from "../images/header.ts";
+import { IMAGE_BYTES } from "../images/job.ts";
+import { type Variant, variantOf } from "../images/variant.ts";
+import { fileFields } from "./access.ts";
+import { contentOf } from "./download.ts";
+import type { FileRecord, FileUse } from "./record.ts";
+
+/** Bytes before the size of an image that are read. */
+const HEAD_BYTES = 512 * 1024;
+
+/** Returns the variants that schemas list for their files. @param uses only the schemas of these entries */
+export function variantsIn({ byHome }: CompiledOrb, uses: readonly FileUse[]): Variant[] {
+  const schemas = [...byHome.values()].filter(
+    ({ home }) =>
+      uses.length === 0 || uses.some(({ type, schema }) => type === home.type && schema === home.schema),
+  );
+  return schemas.flatMap((schema) =>
+    fileFields(schema).flatMap(({ definition }) => (definition.variants ?? []).map(variantOf)),
+  );
+}
+
+async function* each(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* parts;
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/** The first bytes of a file, in parts. */
+interface Head {
+  head: readonly Uint8Array[];
+  /** Whether the file has no more bytes. */
+  isWhole?: boolean;
+}
+
+/** Returns the header of an image. Reads more of the content if the metadata before the size is long. */
+async function headerIn(deps: Deps, orb: string, record: FileRecord, { head, isWhole = false }: Head) {
+  if (!record.type.startsWith("image/")) return null;
+  const bytes = joined(head);
+  const header = headerOf(bytes);
+  const end = Math.min(record.size, HEAD_BYTES);
+  if (header !== null || isWhole || bytes.length >= end) return header;
+  const more: Uint8Array[] = [];
+  for await (const part of contentOf(deps, orb, record, { start: 0, end })) more.push(part);
+  return headerOf(joined(more));
+}
+
+/**
+ * Adds the size of an image to its record, and its colour if the orb has variants of images. The whole image must be
+ * decoded for its colour, so orbs without variants do without.
+ */
+export async function addImageFacts(
+  deps: Deps,
+  { orb, compiled }: OrbContext,
+  record: FileRecord,
+  head: Head,
+): Promise<void> {
+  const header = await headerIn(deps, orb, record, head);
+  if (header === null) return;
+  record.image = shownSize(header);
+  const limit = deps.config.imagePixels;
+  const isMade = header.unsupported === undefined && record.size <= IMAGE_BYTES && isDecodable(header, limit);
+  if (deps.images === undefined || !isMade || variantsIn(compiled, []).length === 0) return;
+  const bytes =
+    head.isWhole === true ? each(head.head) : contentOf(deps, orb, record, { start: 0, end: record.size });
+  try {
+    const { width, height, color } = await deps.images({ limit }, bytes);
+    record.image = { width, height, ...(color === undefined ? {} : { color }) };
+  } catch (error) {
+    // The upload is complete. Only its colour is missing.
+    deps.log.warn("the colour of an image was not found", { orb, error: String(error) });
+  }
+}

@@ -1,0 +1,23 @@
+import { AppError } from "../kernel/errors.ts";
+import { ReadSemaphore } from "../store/read-semaphore.ts";
+import { imagesBusy } from "./errors.ts";
+import { IMAGE_BYTES, MAKING_MS } from "./job.ts";
+
+/** Limits the number of images that are decoded at the same time, in order of arrival. */
+export class ImageRoom {
+  readonly #room: ReadSemaphore;
+
+  constructor(most: number) {
+    // A place expires after the longest time that an image may take, with the time for its bytes to arrive.
+    this.#room = new ReadSemaphore(most * IMAGE_BYTES, 2 * MAKING_MS);
+  }
+
+  /** @throws AppError 503 `images_busy` after 10 seconds in the queue */
+  async enter<T>(make: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#room.enter(IMAGE_BYTES, make);
+    } catch (error) {
+      throw error instanceof AppError && error.code === "reads_busy" ? imagesBusy(error) : error;
+    }
+  }
+}
