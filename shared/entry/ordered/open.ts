@@ -1,6 +1,7 @@
 /** Reads the root and the log of an index so that no change between the two reads is missed. */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { unavailable } from "../../kernel/errors.ts";
+import { SMALL_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Page, Store, StoredMessage } from "../../store/types.ts";
 import { readPage } from "../index/scan.ts";
@@ -33,9 +34,17 @@ export interface OpenedIndex {
  */
 const starts = new BoundedMap<string, number>(10_000);
 
+interface KnownRoot<R> {
+  seq: number;
+  time: number;
+  root: R;
+  /** Time of the last change in the log that the root includes, once it was read. */
+  logTime: number | undefined;
+}
+
 /** Parses the roots of one kind of index, and caches the results. */
 export class RootParser<R extends { upTo: number }> {
-  readonly #known: BoundedMap<string, { seq: number; time: number; root: R }>;
+  readonly #known: BoundedMap<string, KnownRoot<R>>;
   readonly #empty: R;
   readonly #parse: (message: StoredMessage) => R;
 
@@ -51,8 +60,19 @@ export class RootParser<R extends { upTo: number }> {
     const known = this.#known.get(subject);
     if (known?.seq === seq && known.time === time) return known.root;
     const root = this.#parse(message);
-    this.#known.set(subject, { seq, time, root });
+    this.#known.set(subject, { seq, time, root, logTime: undefined });
     return root;
+  }
+
+  /** Returns the root that was read last. */
+  known(subject: string): KnownRoot<R> | undefined {
+    return this.#known.get(subject);
+  }
+
+  /** Notes that the log has the last change that a root includes. */
+  confirm(subject: string, root: R, logTime: number): void {
+    const known = this.#known.get(subject);
+    if (known?.root === root) known.logTime = logTime;
   }
 }
 
@@ -66,15 +86,44 @@ function isRemoved(message: StoredMessage | null): boolean {
   return message !== null && message.size < LONGEST_REMOVED && message.text() === REMOVED;
 }
 
+interface ReadRoot<R> {
+  root: R;
+  removed: boolean;
+  /** Only of a root that was not read again. */
+  logTime?: number;
+}
+
 async function readRoot<R extends { upTo: number }>(
   store: Store,
   index: OrderedField,
   parser: RootParser<R>,
   consistency: Consistency,
-): Promise<{ root: R; removed: boolean }> {
+): Promise<ReadRoot<R>> {
   const subject = subjects.orderedRoot(index, index.field);
   const message = await nullIfMissing(store.get(streams.orb(index.orb), subject, { consistency }));
   return { root: parser.parsed(message), removed: isRemoved(message) };
+}
+
+/**
+ * Reads the root only if it is newer than the one that this process knows, because a root can have 100 KB. If it is not,
+ * the caller must compare the log with `logTime`: the orb may have been deleted and created again.
+ */
+async function newerRoot<R extends { upTo: number }>(
+  store: Store,
+  index: OrderedField,
+  parser: RootParser<R>,
+): Promise<ReadRoot<R>> {
+  const subject = subjects.orderedRoot(index, index.field);
+  const known = parser.known(subject);
+  // A cached store has the root in memory.
+  if (known?.logTime === undefined || store.isCached === true) return readRoot(store, index, parser, "stale");
+  const newer = await nullIfMissing(
+    store.scan(streams.orb(index.orb), subject, { fromSeq: known.seq + 1, limit: 1, maxBytes: SMALL_BYTES }),
+  );
+  const [message] = newer?.messages ?? [];
+  if (message !== undefined) return { root: parser.parsed(message), removed: isRemoved(message) };
+  if (newer?.pending === 0) return { root: known.root, removed: false, logTime: known.logTime };
+  return readRoot(store, index, parser, "stale");
 }
 
 function readLog(store: Store, index: OrderedField, fromSeq: number): Promise<Page> {
@@ -96,12 +145,12 @@ export async function openLog<R extends { upTo: number }>(
 ): Promise<{ root: R; changes: StoredMessage[] } | undefined> {
   const name = subjects.orderedLog(index, index.field);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const consistency = attempt === 0 ? "stale" : "leader";
     const start = starts.get(name);
     const [ahead, found] = await Promise.all([
       start === undefined ? undefined : readLog(store, index, start),
-      readRoot(store, index, parser, consistency),
+      attempt === 0 ? newerRoot(store, index, parser) : readRoot(store, index, parser, "leader"),
     ]);
+    const { logTime } = found;
     let { root, removed } = found;
     const reached = start !== undefined && start <= Math.max(1, root.upTo);
     let page = reached && ahead !== undefined ? ahead : await readLog(store, index, Math.max(1, root.upTo));
@@ -114,8 +163,11 @@ export async function openLog<R extends { upTo: number }>(
       page = await readLog(store, index, Math.max(root.upTo, (page.messages.at(-1)?.seq ?? 0) + 1));
       changes.push(...page.messages);
     }
-    const first = changes[0]?.seq ?? root.upTo;
-    if (root.upTo > 0 && first !== root.upTo) continue;
+    const first = changes[0];
+    if (root.upTo > 0 && first !== undefined && first.seq !== root.upTo) continue;
+    if (logTime !== undefined && first?.time !== logTime) continue;
+    if (root.upTo > 0 && first !== undefined)
+      parser.confirm(subjects.orderedRoot(index, index.field), root, first.time);
     starts.set(name, Math.max(1, root.upTo));
     const { upTo } = root;
     return { root, changes: changes.filter(({ seq }) => seq > upTo) };

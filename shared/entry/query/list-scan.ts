@@ -173,7 +173,7 @@ export async function pageOfSteps<T>(
   const seen = new Set<string>();
   for await (const steps of scan) {
     const window = repeats ? steps : steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
-    for (let at = 0; at < window.length && !full(); size = CHUNK) {
+    for (let at = 0; at < window.length && !full(); ) {
       if (read >= limit && reached !== undefined) {
         if (!known && most <= limit) return undefined;
         return endedEarly(deps, list, found, reached, signed);
@@ -189,6 +189,8 @@ export async function pageOfSteps<T>(
       read += next.read;
       at += next.read;
       reached = window[at - 1]?.position;
+      // While every entry matches, read no more than the page needs.
+      size = found.length === read ? wanted - found.length : CHUNK;
       if (full() || reached === undefined || (known && at === window.length)) continue;
       const cutOff = (next.read < chunk.length && found.length > 0) || list.budget.over;
       if (cutOff) return endedEarly(deps, list, found, reached, signed);

@@ -43,7 +43,7 @@ export async function orderedPlan<T>(
   return {
     list: onlyPresent(list, key),
     query: { ...query, conditions: query.conditions.filter((condition) => !covered.has(condition)) },
-    steps: stepsOf(scanOrdered(deps.store, index, state, rest, key.descending), index),
+    steps: stepsOf(scanOrdered(deps.store, index, state, rest, key.descending), index, query.limit + 1),
   };
 }
 
@@ -55,16 +55,23 @@ function cursorRange(after: Position | undefined, descending: boolean): Range {
   return descending ? { high: edge } : { low: edge };
 }
 
+/** @param least entries of a step. A range may begin near the end of a page, and a step costs a read of entries. */
 async function* stepsOf(
   scan: ReturnType<typeof scanOrdered>,
   { type, schema }: OrderedField,
+  least: number,
 ): AsyncGenerator<ListStep[]> {
+  let steps: ListStep[] = [];
   for await (const pairs of scan) {
-    yield pairs.map(({ value, id }) => {
+    for (const { value, id } of pairs) {
       const place: OrderedPlace = { type, schema, id, seq: 0, value };
-      return { place, position: positionAt("sorted", { keys: [value], id }) };
-    });
+      steps.push({ place, position: positionAt("sorted", { keys: [value], id }) });
+    }
+    if (steps.length < least) continue;
+    yield steps;
+    steps = [];
   }
+  if (steps.length > 0) yield steps;
 }
 
 /** Returns the list without outdated pairs: those whose entry has another value now. */
