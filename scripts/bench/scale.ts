@@ -4,10 +4,12 @@ import { askForAll, type Client, compare, memoryMiB, PAST_ANSWERS, served } from
 import { printGrowth } from "./report.ts";
 import { seedCopies, seedOrb } from "./seed.ts";
 import type { Stand } from "./stand.ts";
-import { type Seeded, targetsOf } from "./targets.ts";
+import { floorTargets, type Seeded, targetsOf } from "./targets.ts";
 
 export const SCALE_SIZES: readonly number[] = [10_000, 100_000];
 
+const FLOOR = "floor: ";
+const FLOORS = ["get entry", "list 50", "filter by indexed field"].map((name) => `${FLOOR}${name}`);
 const CONNECTIONS = 8;
 /** Number of entries that are drawn at random and read. */
 const READS = 20_000;
@@ -47,7 +49,16 @@ export async function scale(stand: Stand, client: Client, token: string, sizes: 
       );
     memory["after 20,000 random reads"].push(memoryMiB(brokerPid));
   }
-  const targets = all.flatMap((seeded) => targetsOf(stand, functions, seeded, token, `${seeded.orb}: `));
+  const targets = all.flatMap((seeded) => [
+    ...targetsOf(stand, functions, seeded, token, `${seeded.orb}: `),
+    // The same reads by a bare worker tell how much of the growth is the broker's.
+    ...floorTargets(stand, seeded)
+      .filter(({ name }) => FLOORS.includes(name))
+      .map((target) => ({
+        ...target,
+        name: `${seeded.orb}: bare worker, ${target.name.slice(FLOOR.length)}`,
+      })),
+  ]);
   const figures = await compare(client, await served(targets), ALONE);
   const rows: Record<string, (number | undefined)[]> = {};
   for (const name of new Set([...figures.keys()].map((key) => key.split(": ")[1] ?? "")))

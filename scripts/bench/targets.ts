@@ -1,7 +1,11 @@
+import { createHash } from "node:crypto";
 import { parsedHome, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Target } from "./measure.ts";
 import { document, values } from "./seed.ts";
 import type { Served, Stand } from "./stand.ts";
+
+/** How the equality index names the value `category-7`. */
+const CATEGORY_7 = `h${createHash("sha256").update("s:category-7").digest("base64url").slice(0, 22)}`;
 
 export interface Seeded {
   orb: string;
@@ -73,6 +77,7 @@ export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const entry = (prefix: string) => `get=${place(stream, `${prefix}{any}`).replace("%7Bany%7D", "{any}")}`;
   const of = { url: stand.floor.url, pid: stand.floor.pid, brokerPid: stand.brokerPid };
   const index = place(stream, subjects.schemaIndex(at(orb)));
+  const category = place(stream, subjects.equalityOf(at(orb), "category", CATEGORY_7));
   const put = (subject: string) => `put=${encodeURIComponent(`${subject}{n}`)}`;
   return [
     { ...of, name: "floor: pong", path: "/pong" },
@@ -83,6 +88,11 @@ export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
       keys: ids,
     },
     { ...of, name: "floor: list 50", path: `/list?${definition}&index=${index}&of=${head}&of=${live}` },
+    {
+      ...of,
+      name: "floor: filter by indexed field",
+      path: `/list?${definition}&index=${category}&of=${head}&of=${live}`,
+    },
     {
       ...of,
       name: "floor: create draft",
