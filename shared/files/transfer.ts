@@ -26,7 +26,10 @@ import {
 import { Sha256 } from "./sha256.ts";
 import { chunked } from "./upload.ts";
 
-export type ExportedFile = Pick<FileRecord, "id" | "sha256" | "size" | "type" | "name" | "by" | "at">;
+export type ExportedFile = Pick<
+  FileRecord,
+  "id" | "sha256" | "size" | "type" | "name" | "by" | "at" | "image"
+>;
 
 export interface FileLine {
   kind: "file";
@@ -55,8 +58,9 @@ export async function* fileLines(
     if (seen.size < REMEMBERED) seen.add(id);
     const found = await readRecord(deps, orb, id);
     if (found === null) continue;
-    const { sha256, size, type, name, by, at } = found.record;
-    yield { kind: "file", file: { id, sha256, size, type, name, by, at } };
+    const { sha256, size, type, name, by, at, image } = found.record;
+    const described = { id, sha256, size, type, name, by, at };
+    yield { kind: "file", file: image === undefined ? described : { ...described, image } };
     for await (const data of contentOf(deps, orb, found.record, { start: 0, end: size }))
       yield { kind: "content", data: toBase64(data) };
   }
@@ -98,7 +102,8 @@ export async function importFile(
   const mine = infoOf(orb, sha256, { nuid, size, runs });
   const object = (await keepContent(deps, orb, sha256, mine)) ?? mine;
   if (object.nuid !== nuid) await removeChunks(deps, orb, nuid);
-  const record = { ...newRecord(deps, file, object, head), at: file.at };
+  const { at, image } = file;
+  const record = { ...newRecord(deps, file, object, head), at, ...(image === undefined ? {} : { image }) };
   await deps.store.pipeline(streams.orb(orb), recordMessages(orb, record, UNUSED_SECONDS));
   return true;
 }

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { adminToken, call as request } from "../support/auth.ts";
+import { picture, png } from "../support/images.ts";
 import { sharedPlatform, startPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
@@ -296,7 +297,7 @@ test("moves files with their content, and refuses content that was damaged", asy
     return ((await sent.json()) as { id: string }).id;
   };
   const large = new Uint8Array(300_000).map((_, i) => (i * 7919) % 251);
-  const [one, two] = [await upload(large), await upload(new Uint8Array([0, 1, 2]))];
+  const [one, two] = [await upload(large), await upload(await png(picture(30, 20)))];
   const create = (values: unknown) => call("POST", `/api/${orb}/papers?publish=true`, { values });
   const first = await create({ title: "first", paper: { file: one }, more: [{ file: two }, { file: one }] });
   await create({ title: "second", paper: { file: one } });
@@ -304,6 +305,7 @@ test("moves files with their content, and refuses content that was damaged", asy
   const before = await call("GET", `/api/${orb}/papers/${first.body.id}`);
   const lines = await exported(orb);
   expect(lines.filter(({ kind }) => kind === "file")).toHaveLength(2);
+  expect(before.body.values.more[0]).toMatchObject({ width: 30, height: 20 });
 
   expect((await call("DELETE", `/api/admin/orbs/${orb}`)).status).toBe(204);
   const damaged = lines.map((line) => (line.kind === "content" ? { ...line, data: "AAEC" } : line));

@@ -100,6 +100,16 @@ const fileLine = z.strictObject({
     name: z.string().max(200),
     by: z.string().max(200),
     at: instant,
+    image: z
+      .strictObject({
+        width: z.int().min(1),
+        height: z.int().min(1),
+        color: z
+          .string()
+          .regex(/^#[0-9a-f]{6}$/, "must be a colour such as #1f2a30")
+          .exactOptional(),
+      })
+      .exactOptional(),
   }),
 });
 
