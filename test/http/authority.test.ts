@@ -27,7 +27,7 @@ const begin = (
   path: string,
   by: string,
   body: string,
-  options: { type?: string; transfer?: Transfer } = {},
+  options: { type?: string; transfer?: Transfer; headers?: Record<string, string> } = {},
 ) =>
   beginSplit(
     platform.origin,
@@ -36,11 +36,17 @@ const begin = (
       path,
       by,
       body,
-      headers: { SessionID: "none" },
+      headers: { SessionID: "none", ...options.headers },
       ...(options.type === undefined ? {} : { type: options.type }),
     },
     options.transfer,
   );
+
+/** The type and the headers of a part of a resumable upload. */
+const part = (body: string) => ({
+  type: "application/offset+octet-stream",
+  headers: { "tus-resumable": "1.0.0", "upload-length": String(body.length), "upload-offset": "0" },
+});
 
 const field = (more: object = {}) => ({ name: "title", type: "string", ...more });
 const document = (id: string, access: object = { read: "public", write: "user" }, more: object = {}) => ({
@@ -52,7 +58,11 @@ const document = (id: string, access: object = { read: "public", write: "user" }
     { service: "rules", handlers: ["evaluate"] },
   ],
   modules: [
-    { id: "news", type: "CONTENT", schemas: [{ id: "article", access, fields: [field(more)] }] },
+    {
+      id: "news",
+      type: "CONTENT",
+      schemas: [{ id: "article", access, fields: [field(more), { name: "paper", type: "file" }] }],
+    },
     { id: "ledger", type: "TRANSACTIONS", schemas: [{ id: "payment", fields: [field(more)] }] },
     { id: "choices", type: "SETTINGS", schemas: [{ id: "choice", fields: [field(more)] }] },
     {
@@ -108,6 +118,7 @@ async function walk(
     const request = begin(method, address, by.token, body, {
       transfer,
       ...(lines ? { type: "application/x-ndjson" } : {}),
+      ...(operation.path.includes("/files/uploads") ? part(body) : {}),
     });
     return { name: `${method} ${operation.path}`, open, lines, request };
   });
