@@ -66,7 +66,11 @@ export async function* fileLines(
   }
 }
 
-function idsIn(schema: CompiledSchema, values: readonly Readonly<Record<string, unknown>>[]): string[] {
+/** Returns the ids of the files in the values of an entry. */
+export function idsIn(
+  schema: CompiledSchema,
+  values: readonly Readonly<Record<string, unknown>>[],
+): string[] {
   const fields = fileFields(schema);
   return [...new Set(values.flatMap((each) => [...storedFiles(fields, each).keys()]))];
 }

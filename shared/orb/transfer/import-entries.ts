@@ -11,9 +11,8 @@ import { type EntryWrite, messagesOf } from "../../entry/model/messages.ts";
 import { addressOf, type OrbContext } from "../../entry/model/resolve.ts";
 import { sealValues } from "../../entry/model/sealing.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
-import { fileFields } from "../../files/access.ts";
 import type { FileRecord } from "../../files/record.ts";
-import { importedFiles, importMessages, withFiles } from "../../files/transfer.ts";
+import { idsIn, importedFiles, importMessages, withFiles } from "../../files/transfer.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { ownHints } from "../../modules/transactions/schema.ts";
 import { subjects } from "../../store/subjects.ts";
@@ -89,7 +88,8 @@ function schemaFor(context: OrbContext, { path, head }: ImportedEntry): Compiled
 }
 
 function hasFiles(context: OrbContext, entry: ImportedEntry): boolean {
-  return fileFields(schemaFor(context, entry)).length > 0;
+  const { head, published } = entry;
+  return idsIn(schemaFor(context, entry), [head.values, published?.values ?? {}]).length > 0;
 }
 
 async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Promise<Planned> {
