@@ -44,20 +44,29 @@ class Decoded {
 
 type Factory<M> = (options: object) => Promise<M>;
 
-/** Returns a new instance, whose memory is freed with it. An instance keeps the most memory that it ever needed. */
+const instances = new Map<WebAssembly.Module, Promise<unknown>>();
+
+/**
+ * Returns an instance of a codec, the same one as before if there is one. The runtime frees the memory of unused instances
+ * too late: 40 photos took 2 GB.
+ */
 function instance<M>(factory: unknown, module: WebAssembly.Module): Promise<M> {
-  return (factory as Factory<M>)({
+  const known = instances.get(module) as Promise<M> | undefined;
+  if (known !== undefined) return known;
+  const made = (factory as Factory<M>)({
     noInitialRun: true,
     // Without this, the code looks for its file beside the bundle.
     locateFile: () => "",
     print: () => undefined,
     printErr: () => undefined,
     instantiateWasm: (imports: WebAssembly.Imports, done: (instance: WebAssembly.Instance) => void) => {
-      const made = new WebAssembly.Instance(module, imports);
-      done(made);
-      return made.exports;
+      const created = new WebAssembly.Instance(module, imports);
+      done(created);
+      return created.exports;
     },
   });
+  instances.set(module, made);
+  return made;
 }
 
 interface Decoder {
@@ -82,6 +91,8 @@ async function decode(
   options: boolean[] = [],
 ): Promise<void> {
   const { decode } = await instance<Decoder>(factory, module);
+  // A damaged image can leave an instance in a state in which it does not work any more.
+  let isUsable = false;
   const globals = globalThis as { Uint8ClampedArray: unknown; ImageData?: unknown };
   const before = { Uint8ClampedArray: globals.Uint8ClampedArray, ImageData: globals.ImageData };
   let isTaken = false;
@@ -94,7 +105,9 @@ async function decode(
   try {
     const decoded = decode(bytes, ...options);
     if (!isTaken || decoded?.width !== width || decoded.height !== height) throw unreadable();
+    isUsable = true;
   } finally {
+    if (!isUsable) instances.delete(module);
     receive = undefined;
     Object.assign(globals, before);
   }
