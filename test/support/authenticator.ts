@@ -158,7 +158,9 @@ export class Authenticator {
     const authData = this.#authData(passkey, deviate, attested);
     const clientData = this.#clientData("webauthn.create", challenge, deviate);
     const { certificate, format = certificate === undefined ? "none" : "packed" } = deviate;
-    const signature = sign("sha256", Buffer.concat([authData, hash(clientData)]), privateKey);
+    // Ed25519 has a digest of its own.
+    const digest = this.algorithm === "EdDSA" ? null : "sha256";
+    const signature = sign(digest, Buffer.concat([authData, hash(clientData)]), privateKey);
     const attestationObject = cbor(
       new Map<string, unknown>([
         ["fmt", format],

@@ -4,6 +4,7 @@ import { open, seal } from "../../kernel/seal.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { type Position, readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
 import type { GroupResult } from "./aggregate.ts";
+import type { Explanation } from "./candidates.ts";
 import type { Collection, Match } from "./matching.ts";
 import {
   conditionsIn,
@@ -15,7 +16,6 @@ import {
   type Where,
 } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
-import type { Explanation } from "./tally.ts";
 
 export interface ListPage<T> {
   items: T[];

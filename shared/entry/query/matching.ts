@@ -5,12 +5,11 @@ import { inBatches } from "../index/batches.ts";
 import { type IndexEntry, readPlaces } from "../index/scan.ts";
 import type { Position } from "../model/cursor.ts";
 import type { Choice } from "../model/localize.ts";
-import { candidatesOf } from "./candidates.ts";
+import { candidatesOf, type Tally } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
 import type { OrderedContext } from "./ranges.ts";
 import type { Targets } from "./related.ts";
-import type { Tally } from "./tally.ts";
 
 /** Describes a list of entries: which index it uses, and how entries are read and shown. */
 export interface Collection<T> {

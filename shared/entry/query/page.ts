@@ -12,10 +12,11 @@ import { type ListPage, positionIn, signatureOf } from "./cut.ts";
 import { type ListStep, pageOfSteps, scanAll, scanByValue, scanKnown, wholePage } from "./list-scan.ts";
 import { type Collection, eachMatch } from "./matching.ts";
 import { orderedPlan } from "./ordered.ts";
-import { BY_CREATION, relatedIn, type Search, searchOf } from "./parameters.ts";
+import { BY_CREATION, type Search, searchOf } from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 import { hasOtherRange } from "./ranges.ts";
 import { isRankedPosition, rankedPlan } from "./ranked.ts";
+import { relatedIn } from "./related.ts";
 import { pageOfSorted } from "./sorted.ts";
 
 const PASSED = 2000;

@@ -94,11 +94,6 @@ export function conditionsIn(all: readonly Where[]): (Condition | Related)[] {
   });
 }
 
-/** Returns all conditions on referenced entries, including those in groups. */
-export function relatedIn(all: readonly Where[]): Related[] {
-  return conditionsIn(all).filter(isRelated);
-}
-
 export interface SortKey {
   subject: Subject;
   descending: boolean;

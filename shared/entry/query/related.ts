@@ -6,7 +6,19 @@ import type { ReadBudget } from "../../store/budget.ts";
 import { inBatches } from "../index/batches.ts";
 import type { Choice } from "../model/localize.ts";
 import { type FilterInput, matches, valuesIn } from "./filter.ts";
-import { type ParameterReader, type Related, readCondition, relatedIn, type Where } from "./parameters.ts";
+import {
+  conditionsIn,
+  isRelated,
+  type ParameterReader,
+  type Related,
+  readCondition,
+  type Where,
+} from "./parameters.ts";
+
+/** Returns all conditions on referenced entries, including those in groups. */
+export function relatedIn(all: readonly Where[]): Related[] {
+  return conditionsIn(all).filter(isRelated);
+}
 
 /** Parses one filter whose name has a reference field before a dot. Returns undefined if the filter is invalid. */
 export function readRelated(

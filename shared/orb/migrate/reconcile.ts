@@ -81,8 +81,11 @@ async function doWork(
       await erase(deps, current, subjects.schemaLive({ orb, ...home }, from));
     }
   }
+  const { claims, removed = [] } = work;
+  // Compiles only if necessary: a damaged definition cannot be compiled, but an admin must be able to read the orb.
+  if (claims.length === 0 && removed.length === 0) return;
   const compiled = definition.document === null ? undefined : compileOrb(definition.document);
-  for (const { field, ...home } of work.removed ?? []) {
+  for (const { field, ...home } of removed) {
     const schema = compiled?.byHome.get(homeKey(home));
     if (schema !== undefined && indexesOf(schema).includes(field)) continue;
     await removeIndex(deps, { orb, ...home, field }, current.record.fence, (filter) =>
@@ -90,7 +93,7 @@ async function doWork(
     );
   }
   if (compiled === undefined) return;
-  for (const home of work.claims) {
+  for (const home of claims) {
     const schema = compiled.byHome.get(homeKey(home));
     if (schema === undefined) continue;
     const { duplicates } = await backfillExisting(

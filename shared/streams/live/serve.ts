@@ -4,7 +4,7 @@ import { accountWith } from "../../access/authenticate.ts";
 import { PLATFORM_REALM } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import type { ListView } from "../../entry/live/judge.ts";
-import { relatedIn } from "../../entry/query/parameters.ts";
+import { relatedIn } from "../../entry/query/related.ts";
 import { requireReader } from "../../entry/read/get.ts";
 import { AppError, type Fault, invalidParameters } from "../../kernel/errors.ts";
 import { streams } from "../../store/subjects.ts";
