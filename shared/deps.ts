@@ -33,7 +33,7 @@ export interface Quotas {
   accountConflicts: number;
   /** Maximum registrations without invitation that a network begins. A long period allows ten times as many. */
   networkSignups: number;
-  /** Maximum open sign-ups that may begin in a realm per hour, from all networks together. */
+  /** Maximum sign-ups without an invitation that may begin in a realm per hour, from all networks together. */
   realmSignups: number;
   /** Maximum streams that an account may read at the same time. */
   readersPerUser: number;

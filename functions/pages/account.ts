@@ -17,7 +17,7 @@ const COPY = html`
       <button id="copy" type="button">Copy access token</button>
       <input id="token" type="text" readonly hidden aria-label="Access token">`;
 
-/** Links platform admins to the console. Users of an orb do not need it: they come from an application of their own. */
+/** The link to the console, for platform admins. Users of an orb get no link, because they have an application. */
 const CONSOLE = html`
       <a class="provider primary" href="/console">Open the console</a>`;
 

@@ -36,7 +36,7 @@ export interface Scope {
   /** Noun for an account in messages, and the roles of accounts. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
-  /** Wraps all routes for signing in. @param access name of the access in the audit log */
+  /** Middleware of all routes for signing in. @param access name under which the audit log records the attempt */
   attempt?: (access: string) => MiddlewareHandler<AppEnv>;
 }
 

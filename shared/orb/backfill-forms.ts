@@ -12,7 +12,7 @@ const ORBS_PER_PAGE = 200;
 const NAMED = 50;
 
 export interface FormsPass {
-  /** Unique values that several entries have in the same normalized form. */
+  /** Values that should be unique, but that two or more entries have, apart from spelling. */
   shared: SharedForm[];
   /** Ids of applications whose entries could not be read. The next start tries again. */
   failed: string[];

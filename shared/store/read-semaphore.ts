@@ -7,7 +7,7 @@ import { SMALL_BYTES } from "./budget.ts";
 
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
-/** Milliseconds until a place in the queue expires, because a cancelled request cannot leave the queue. */
+/** A waiting request that does not poll for this many milliseconds loses its place. It has probably been cancelled. */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
 

@@ -179,8 +179,8 @@ export interface KeptEntry {
 }
 
 /**
- * Finds out who owns the unique values that an entry wants.
- * @param keeping the existing entry, which may keep old values that differ from another entry's only in spelling
+ * Returns the current owners of the unique values that a write gives an entry.
+ * @param keeping the existing entry. It may keep an old value that equals another entry's apart from spelling.
  * @throws AppError conflict `unique_conflict` if other entries own some of them
  */
 export async function lookUpReservations(

@@ -67,7 +67,7 @@ export function targetSchema(orb: CompiledOrb, { target }: CompiledField): Compi
   return target?.orb === orb.id ? orb.schemaNamed(target.module, target.schema) : undefined;
 }
 
-/** Returns a function that finds the schema of a reference's entries and reduces it with {@link comparableBy}. */
+/** Returns a function from a reference field to the schema that it refers to, reduced by {@link comparableBy}. */
 export function comparableTargets(orb: CompiledOrb, caller: Principal) {
   return (field: CompiledField): CompiledSchema | undefined => {
     const schema = targetSchema(orb, field);

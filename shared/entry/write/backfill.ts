@@ -50,7 +50,7 @@ export function missingKeys(
 
 export interface BackfillResult {
   written: number;
-  /** Unique values that several entries have, with the ids of these entries. The first id is the owner. */
+  /** For each value that should be unique and is not: the ids of the entries that have it. The first one owns it. */
   shared: Map<string, Set<string>>;
 }
 

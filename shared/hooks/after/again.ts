@@ -37,7 +37,7 @@ async function again(
   const source = sourceOf(orb, hookId);
   const stored = source === undefined ? null : await store.getSeq(source.stream, seq);
   const revision = stored === null ? null : (source?.read(stored) ?? null);
-  // The orb, the hook or the revision no longer exists, so there is nothing to deliver. Clear the request.
+  // Nothing can be delivered: the orb, the hook or the revision no longer exists. Mark the redelivery request as done.
   if (revision === null) {
     await store.append(streams.hooks, done);
     return;

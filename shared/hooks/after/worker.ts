@@ -227,7 +227,7 @@ export class HookWorker {
         }
       }
     };
-    // The subscription was lost, so this lane would miss notifications. The next tick starts a replacement.
+    // Without a subscription, this lane would miss new deliveries. Remove it; the worker soon starts another one.
     const lost = () => {
       stop();
       if (this.#lanes.get(key)?.lane === lane) this.#lanes.delete(key);

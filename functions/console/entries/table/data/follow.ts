@@ -28,7 +28,7 @@ export const NO_NEWS: News = { added: 0, changed: 0, gone: 0 };
 const markOf = ({ revision, status, publishedRevision, validFrom, validTo }: EntryItem): string =>
   [revision, status, publishedRevision, validFrom, validTo].join();
 
-/** Compares the followed list with the rows of a table. */
+/** Follows a list with live updates, and compares it with the rows of the table. */
 class Follower {
   readonly #list: Kept;
   readonly #view: View;
@@ -37,7 +37,7 @@ class Follower {
   /** The entries of the followed list; undefined until the list is complete. */
   #items: ReadonlyMap<string, EntryItem> | undefined;
   readonly #seen = new Set<string>();
-  /** Highest id in the followed list. Ids begin with the creation time, so this is the newest entry. */
+  /** Highest id in the live list: its newest entry, because ids begin with the creation time. */
   #newest = "";
   /** Highest id that the first row of the table has had. The row itself may have been evicted or deleted. */
   #top = "";
