@@ -1,12 +1,12 @@
 /**
- * Writes what a deployment uploads: the bundles of the functions and of the image worker, and the static files of the
- * web pages. Wrangler starts this script first. Exits with 1 if one of them has become too large.
+ * Writes the files that a deployment uploads: the bundles of the functions and of the image worker, and the static
+ * files of the web pages. Wrangler runs this script first. Exits with 1 if a size exceeds its limit.
  */
 import { writeAssets } from "./host/assets.ts";
 
 /**
- * Maximum compressed bytes: of the functions, of the image worker with its codecs, of the console's first page (`first`),
- * and of all its pages.
+ * Maximum compressed bytes of the functions, of the image worker with its codecs, of the console's first page
+ * (`first`), and of all console pages (`all`).
  */
 const LIMITS = { functions: 446 * 1024, images: 360 * 1024, first: 80 * 1024, all: 150 * 1024 } as const;
 const NAMES = {

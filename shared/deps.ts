@@ -63,7 +63,7 @@ export interface Config {
   metricsToken: string | undefined;
   /** Maximum bytes of one file. */
   fileBytes: number;
-  /** Maximum pixels of an image that variants are made of. */
+  /** Maximum pixels of an image of which variants are made. */
   imagePixels: number;
   quotas: Quotas;
   /** Network address of all clients, if the host knows that every client has the same one. */
@@ -90,7 +90,7 @@ export interface Deps {
   randomToken: (bytes: number) => string;
   /** Lets work continue after the response. The request's broker connection stays open until the work ends. */
   afterwards: (work: Promise<unknown>) => void;
-  /** Makes variants of images. Undefined if this process cannot. */
+  /** Makes variants of images. Undefined if this process has no image worker. */
   images?: MakeImage | undefined;
   /** Whether this process must not write to the broker. */
   readOnly?: boolean;

@@ -1,4 +1,4 @@
-/** Describes the routes for files, and the form of their responses. */
+/** Defines the routes for files, and the schemas of their responses. */
 import { z } from "@hono/zod-openapi";
 import { LINK_SECONDS } from "../../shared/files/links.ts";
 import { FITS, FORMATS } from "../../shared/images/variant.ts";

@@ -16,10 +16,10 @@ import { type AppEnv, holdConnection } from "../request/context.ts";
 import { disposition, type Range, RangeMissing, rangeOf } from "./headers.ts";
 import { parametersOf, VARIANT_PARAMETERS, variantIn } from "./parameters.ts";
 
-/** Browsers that display a file run no scripts in it, and give it no access to data of this origin. */
+/** Prevents scripts in a file that a browser displays, and denies the file access to data of this origin. */
 const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
-/** Returns whether the request has a valid signed link. A link with a wrong or expired signature is an error. */
+/** Returns whether the request has a signed link. Throws 403 if the link is invalid or has expired. */
 async function hasLink(
   c: Context<AppEnv>,
   orb: string,
@@ -52,7 +52,7 @@ function headersFor({ record, reading }: FoundFile, signed: boolean, saves: bool
   };
 }
 
-/** Sends the content. Reads it from the broker only as fast as the client receives it. */
+/** Sends the content. Reads from the broker only as fast as the client receives. */
 function send(c: Context<AppEnv>, orb: string, found: FoundFile, range: Range): ReadableStream<Uint8Array> {
   const { deps, host } = c.var;
   const parts = contentOf(deps, orb, found.record, range);
@@ -67,7 +67,7 @@ function send(c: Context<AppEnv>, orb: string, found: FoundFile, range: Range): 
         }
         controller.close();
       } catch (error) {
-        // The status has already been sent. An early end of the connection tells the client that the content is
+        // The status has already been sent. So close the connection early, which tells the client that the content is
         // incomplete.
         deps.log.warn("download stopped", {
           orb,
@@ -96,7 +96,7 @@ export async function download(
   caller: (usesAccess: boolean) => Promise<Actor>,
 ): Promise<Response> {
   const { deps } = c.var;
-  // Do not cache the content: the cache of a process is only for small responses.
+  // Do not cache the content, because the cache of a process is only for small responses.
   deps.expires?.(0);
   const query = parametersOf(c, ["download", "expires", "signature", ...VARIANT_PARAMETERS]);
   if (query.download !== undefined && query.download !== "true" && query.download !== "false") {

@@ -27,8 +27,8 @@ export function parametersOf<const N extends string>(
 export const VARIANT_PARAMETERS = ["w", "h", "fit", "format"] as const;
 
 /**
- * Returns the variant that a request names. Undefined without parameters of variants.
- * @throws AppError 400 if the schemas of the file's entries do not list it
+ * Returns the requested variant, or undefined if the query has no parameters of variants.
+ * @throws AppError 400 if the schemas of the file's entries do not list the variant
  */
 export function variantIn(
   query: Partial<Record<(typeof VARIANT_PARAMETERS)[number], string>>,

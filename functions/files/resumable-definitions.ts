@@ -1,4 +1,4 @@
-/** Describes the routes of resumable uploads (tus 1.0). */
+/** Defines the routes of resumable uploads (tus 1.0). */
 import { z } from "@hono/zod-openapi";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute } from "../http/router.ts";

@@ -1,4 +1,4 @@
-/** Resumable uploads with the protocol tus 1.0. Each request is served alone: the broker has the state. */
+/** Resumable uploads with the protocol tus 1.0. The broker stores the state, so any process can serve any request. */
 import type { Context, MiddlewareHandler } from "hono";
 import { safeName } from "../../shared/files/content-type.ts";
 import { fileUrl } from "../../shared/files/record.ts";
@@ -24,12 +24,14 @@ const VERSION = "1.0.0";
 const EXTENSIONS = "creation,creation-with-upload,termination,expiration";
 const PART_TYPE = "application/offset+octet-stream";
 
-/** The first segments of the addresses of uploads. No file has this id. */
+/** Returns whether a path belongs to resumable uploads. No file has the id `uploads`. */
 export function isResumable([files, uploads, ...rest]: readonly string[]): boolean {
   return files === "files" && uploads === "uploads" && rest.length < 2;
 }
 
-/** Adds the headers of the protocol to every response, also to errors. `OPTIONS` tells what the server supports. */
+/**
+ * Adds the tus headers to every response, including errors. The response to `OPTIONS` lists the supported extensions.
+ */
 export const tusHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   const { headers } = c.res;
@@ -40,7 +42,7 @@ export const tusHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   headers.set("tus-version", VERSION);
 };
 
-/** The method. Some clients can send only `POST`, and name the method in a header. */
+/** Returns the method. A client that can send only `POST` names the method in a header. */
 function methodOf(c: Context<AppEnv>): string {
   const { method } = c.req;
   return method === "POST" ? (c.req.header("x-http-method-override")?.toUpperCase() ?? method) : method;

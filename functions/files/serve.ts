@@ -1,4 +1,4 @@
-/** Routes the addresses of files: `/api/{orb}/files`, and all paths below. */
+/** Routes requests for files: `/api/{orb}/files` and all paths below. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import type { CompiledOrb } from "../../shared/definition/compile.ts";
@@ -11,7 +11,10 @@ import { createLink, download } from "./download.ts";
 import { isResumable, serveUpload } from "./resumable.ts";
 import { upload } from "./upload.ts";
 
-/** Returns whether a path may be that of files. An orb with a module or a handler of this name serves that instead. */
+/**
+ * Returns whether a path may belong to files. If the orb has a module or handler named `files`, the path belongs to
+ * that.
+ */
 export function isFilePath(segments: readonly string[]): boolean {
   return segments[0] === "files";
 }
@@ -20,7 +23,7 @@ export function servesFiles({ modules, handlers }: CompiledOrb): boolean {
   return !modules.has("files") && !handlers.has("files");
 }
 
-/** Returns whether the request is an upload, whose body is not received before its caller is known. */
+/** Returns whether the request is an upload. Its body is not read before the caller is authenticated. */
 export function isUpload(c: Context<AppEnv>, segments: readonly string[]): boolean {
   if (!isFilePath(segments)) return false;
   return segments.length === 1 ? c.req.method === "POST" : isResumable(segments);

@@ -1,15 +1,15 @@
-/** Headers of the protocol tus. */
+/** Parses headers of the protocol tus. */
 import { AppError } from "../../shared/kernel/errors.ts";
 
 const badHeader = (detail: string) => new AppError("malformed", "invalid_header", detail);
 
-/** Returns the number of bytes in a header. */
+/** Returns the value of a header that is a number of bytes. */
 export function wholeIn(name: string, value: string | undefined): number {
   if (/^\d{1,15}$/.test(value ?? "")) return Number(value);
   throw badHeader(`${name} must be a number of bytes, such as 1048576.`);
 }
 
-/** Maximum characters of the header `Upload-Metadata`, which is stored with the upload. */
+/** Maximum characters of the header `Upload-Metadata`. The platform stores it with the upload. */
 const MAX_METADATA = 4096;
 
 function pairIn(pair: string): [string, string] {
@@ -19,7 +19,7 @@ function pairIn(pair: string): [string, string] {
   return [key, new TextDecoder("utf-8", { fatal: true }).decode(bytes)];
 }
 
-/** Returns the values in the header `Upload-Metadata`: pairs of a key and a value in base64, separated by commas. */
+/** Parses the header `Upload-Metadata`. It lists pairs of a key and a base64 value, separated by commas. */
 export function metadataIn(header: string | undefined): Partial<Record<string, string>> {
   if (header === undefined || header === "") return {};
   try {

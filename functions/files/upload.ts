@@ -19,7 +19,7 @@ export async function* bodyOf(c: Context<AppEnv>): AsyncGenerator<Uint8Array> {
   if (body !== null) yield* readUpload(body);
 }
 
-/** Authenticates the caller again each time it is called, by the definition of that time. */
+/** Returns a function that authenticates the caller with the current definition on each call. */
 export function authorityOf(c: Context<AppEnv>, orb: string): () => Promise<Authority> {
   const { deps } = c.var;
   let first: LiveOrb | undefined;

@@ -4,8 +4,8 @@ interface Sized {
 }
 
 /**
- * Makes the Workers runtime send the stream's length. Otherwise a stream that fails would look complete to the client.
- * Other hosts use the header `content-length`.
+ * Makes the Workers runtime send the stream's length. Otherwise, a client could not detect that a stream has failed.
+ * Other hosts send the header `content-length`.
  */
 export function withLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
   const { FixedLengthStream: Fixed } = globalThis as { FixedLengthStream?: new (length: number) => Sized };

@@ -9,7 +9,10 @@ import type { Size } from "../../shared/images/variant.ts";
 import { unreadable } from "./fault.ts";
 import type { Pixels } from "./shrink.ts";
 
-/** The compiled codecs. Workers runtimes compile them before they start, and other code cannot. */
+/**
+ * The compiled codecs. The host must provide them, because a Workers runtime compiles WebAssembly only before a worker
+ * starts.
+ */
 export interface Codecs {
   jpegDecoder: WebAssembly.Module;
   jpegEncoder: WebAssembly.Module;
@@ -19,19 +22,20 @@ export interface Codecs {
 
 const QUALITY = 80;
 
-/** Takes the decoded pixels, which exist only during the call. */
+/** Receives the decoded pixels. They are valid only during the call. */
 let receive: ((rgba: Uint8Array) => void) | undefined;
 
 /**
- * The codecs create an object of this class with their memory as argument, which would copy the whole image. Instead, it
- * is made smaller there. Nothing else runs meanwhile, because decoding is synchronous.
+ * Replaces `Uint8ClampedArray` while a codec decodes. A codec calls the constructor to copy the decoded image out of
+ * its memory. This version passes the pixels to {@link receive} without a copy. Decoding is synchronous, so no other
+ * code sees the replacement.
  */
 function Received(rgba: Uint8Array): object {
   receive?.(rgba);
   return {};
 }
 
-/** The codecs create an object of this class with the size of the image. */
+/** Replaces `ImageData` while a codec decodes. A codec creates one with the size of the decoded image. */
 class Decoded {
   readonly width: number;
   readonly height: number;
@@ -47,15 +51,15 @@ type Factory<M> = (options: object) => Promise<M>;
 const instances = new Map<WebAssembly.Module, Promise<unknown>>();
 
 /**
- * Returns an instance of a codec, the same one as before if there is one. The runtime frees the memory of unused instances
- * too late: 40 photos took 2 GB.
+ * Returns the instance of a codec, and creates it on the first call. All images share it, because the runtime frees
+ * unused instances too late: with an instance for each image, 40 photos used 2 GB.
  */
 function instance<M>(factory: unknown, module: WebAssembly.Module): Promise<M> {
   const known = instances.get(module) as Promise<M> | undefined;
   if (known !== undefined) return known;
   const made = (factory as Factory<M>)({
     noInitialRun: true,
-    // Without this, the code looks for its file beside the bundle.
+    // By default, the codec looks for its .wasm file next to the bundle.
     locateFile: () => "",
     print: () => undefined,
     printErr: () => undefined,
@@ -79,8 +83,8 @@ interface Encoder {
 
 /**
  * Decodes an image.
- * @param size the size that its header says
- * @param take receives the pixels, which are gone after the call
+ * @param size the size in the header of the image
+ * @param take receives the pixels, which are valid only during the call
  */
 async function decode(
   factory: unknown,
@@ -91,7 +95,7 @@ async function decode(
   options: boolean[] = [],
 ): Promise<void> {
   const { decode } = await instance<Decoder>(factory, module);
-  // A damaged image can leave an instance in a state in which it does not work any more.
+  // A damaged image can break the instance. After a failure, the next image gets a new one.
   let isUsable = false;
   const globals = globalThis as { Uint8ClampedArray: unknown; ImageData?: unknown };
   const before = { Uint8ClampedArray: globals.Uint8ClampedArray, ImageData: globals.ImageData };

@@ -1,4 +1,4 @@
-/** Says why an image cannot be used. The code is that of the response. */
+/** Thrown if an image cannot be used. `code` becomes the code of the response. */
 export class ImageFault extends Error {
   readonly code: "image_unreadable" | "image_too_large" | "image_unsupported";
 

@@ -1,4 +1,4 @@
-/** Makes a variant of an image, or finds its colour. The bytes come from users, so every step is limited. */
+/** Makes a variant of an image, or finds its main colour. The bytes come from users, so every step has a limit. */
 import { headerOf, type ImageHeader, isDecodable, shownSize } from "../../shared/images/header.ts";
 import type { ImageJob, MadeImage } from "../../shared/images/job.ts";
 import { type Cut, cutOf, variantOf } from "../../shared/images/variant.ts";
@@ -7,12 +7,12 @@ import { ImageFault, unreadable } from "./fault.ts";
 import { decodePng, encodePng } from "./png.ts";
 import { colorOf, onWhite, type Pixels, Shrinker, turned } from "./shrink.ts";
 
-/** Width and height of the image whose colours are counted. */
+/** Maximum width and height of the small copy in which colours are counted. */
 const COLOR_SIDE = 32;
-/** Scans of a JPEG. Each makes the decoder go through the whole image. */
+/** Maximum scans of a JPEG. The decoder goes through the whole image once per scan. */
 const MAX_SCANS = 64;
 
-/** Throws if a JPEG has no end, or so many scans that decoding would take minutes. */
+/** Throws if a JPEG has no end marker, or has so many scans that decoding would take minutes. */
 function checkScans(bytes: Uint8Array): void {
   let scans = 0;
   let isComplete = false;
@@ -40,14 +40,17 @@ async function shrink(
     if (header.format === "jpeg") checkScans(bytes);
     const decode = header.format === "jpeg" ? decodeJpeg : decodeWebp;
     await decode(codecs, bytes, header, take).catch((error: unknown) => {
-      // A codec throws errors of its own for damaged images.
+      // Codecs throw their own errors for damaged images.
       throw error instanceof ImageFault ? error : unreadable();
     });
   }
   return turned(shrinker.end(), header.orientation);
 }
 
-/** Returns what a variant shows, in the coordinates of the stored image. */
+/**
+ * Converts a cut of the image as shown to a cut of the stored image. A cut is centred, so it is enough to swap the
+ * axes.
+ */
 function storedCut(header: ImageHeader, cut: Cut): Cut {
   if (header.orientation <= 4) return cut;
   const { x, y, width, height, to } = cut;

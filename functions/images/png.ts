@@ -1,9 +1,9 @@
-/** Reads and writes PNG. Rows are decoded one by one, and only the image's own data is decompressed. */
+/** Reads and writes PNG images. Decodes row by row, and decompresses only the pixel data, not the metadata. */
 import { unreadable } from "./fault.ts";
 import type { Pixels } from "./shrink.ts";
 
 const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
-/** Samples of a pixel, keyed by the type of colour. */
+/** Number of samples per pixel, keyed by the PNG colour type. */
 const CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const DEPTHS: Readonly<Record<number, readonly number[]>> = {
   0: [1, 2, 4, 8, 16],
@@ -20,9 +20,9 @@ interface Layout {
   color: number;
   interlaced: boolean;
   palette: Uint8Array;
-  /** Content of the chunk tRNS. */
+  /** Content of the tRNS chunk, which defines transparency. */
   transparent: Uint8Array | undefined;
-  /** Parts of the compressed image. */
+  /** The compressed pixel data: the content of each IDAT chunk. */
   parts: Uint8Array<ArrayBuffer>[];
 }
 
@@ -54,7 +54,7 @@ function layoutOf(bytes: Uint8Array<ArrayBuffer>): Layout {
   return layout;
 }
 
-/** Yields decompressed bytes in pieces of the lengths that the consumer asks for. */
+/** Decompresses pixel data, as many bytes at a time as the caller asks for. */
 class Inflated {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #rest: Uint8Array = new Uint8Array(0);
@@ -77,7 +77,6 @@ class Inflated {
     }
   }
 
-  /** Stops without decompressing the rest. */
   async stop(): Promise<void> {
     await this.#reader.cancel().catch(() => undefined);
   }
@@ -91,7 +90,7 @@ function paeth(left: number, up: number, corner: number): number {
   return toLeft <= toUp && toLeft <= toCorner ? left : toUp <= toCorner ? up : corner;
 }
 
-/** Undoes the filter of a row in place. Both rows begin with the byte of their filter. */
+/** Reverses the filter of a row, in place. Both rows start with a byte that names their filter. */
 function unfilter(row: Uint8Array, above: Uint8Array, step: number): void {
   const filter = row[0] as number;
   if (filter > 4) throw unreadable();
@@ -106,7 +105,7 @@ function unfilter(row: Uint8Array, above: Uint8Array, step: number): void {
   }
 }
 
-/** Returns a function that writes the pixels of a row, without its filter, as RGBA. */
+/** Returns a function that converts an unfiltered row to RGBA. */
 function painter({ depth, color, palette, transparent }: Layout) {
   const scale = depth < 8 && color !== 3 ? 255 / (2 ** depth - 1) : 1;
   const bytes = depth === 16 ? 2 : 1;
@@ -143,7 +142,7 @@ function painter({ depth, color, palette, transparent }: Layout) {
   };
 }
 
-/** First column, first row, distance of columns, distance of rows: the passes of an interlaced image. */
+/** The passes of an interlaced image: first column, first row, step between columns, step between rows. */
 const PASSES: readonly (readonly [number, number, number, number])[] = [
   [0, 0, 8, 8],
   [4, 0, 8, 8],
@@ -156,7 +155,7 @@ const PASSES: readonly (readonly [number, number, number, number])[] = [
 
 /**
  * Decodes a PNG.
- * @param take receives each row as RGBA, with the place where it begins in the bytes
+ * @param take receives each row as RGBA; the row starts at index `at` of the bytes
  * @throws ImageFault if the image is damaged
  */
 export async function decodePng(
@@ -209,7 +208,7 @@ function chunk(type: string, data: Uint8Array): Uint8Array<ArrayBuffer> {
   return all;
 }
 
-/** Encodes pixels as PNG. Leaves out alpha if no pixel has any. */
+/** Encodes pixels as PNG. Omits the alpha channel if all pixels are opaque. */
 export async function encodePng({ width, height, data }: Pixels): Promise<Uint8Array<ArrayBuffer>> {
   let opaque = true;
   for (let at = 3; at < data.length && opaque; at += 4) opaque = data[at] === 255;
@@ -217,7 +216,7 @@ export async function encodePng({ width, height, data }: Pixels): Promise<Uint8A
   const raw = new Uint8Array(height * (1 + width * step));
   let out = 0;
   for (let y = 0; y < height; y++) {
-    // The filter Paeth suits most images.
+    // The Paeth filter compresses most images well.
     raw[out++] = 4;
     for (let x = 0; x < width; x++) {
       const at = (y * width + x) * 4;

@@ -1,12 +1,15 @@
-/** Makes an image smaller while its rows arrive: each pixel of the result is the average of the area that it covers. */
+/** Shrinks an image row by row. Each pixel of the result is the average of the area that it covers. */
 import type { Cut, Size } from "../../shared/images/variant.ts";
 
-/** Pixels as red, green, blue and alpha, one byte each. */
+/** An image as red, green, blue and alpha, one byte each. */
 export interface Pixels extends Size {
   data: Uint8Array<ArrayBuffer>;
 }
 
-/** For each pixel of a side: the pixel of the result that it belongs to, and its share of that. The next has the rest. */
+/**
+ * How the pixels of a row or column contribute to the result. For each pixel, `to` is the result pixel to which it
+ * contributes, and `share` is its fraction for that pixel. The next result pixel gets the rest.
+ */
 interface Shares {
   to: Int32Array;
   share: Float64Array;
@@ -19,7 +22,7 @@ function sharesOf(from: number, to: number): Shares {
     const target = Math.min(to - 1, Math.floor(i / scale));
     const share = target === to - 1 ? 1 : Math.min(1, (target + 1) * scale - i);
     shares.to[i] = target;
-    // Rounding could leave a share of almost nothing.
+    // Rounding errors can make a share slightly less than 1.
     shares.share[i] = share > 1 - 1e-9 ? 1 : share;
   }
   return shares;
@@ -38,15 +41,15 @@ export class Shrinker {
     this.#cut = cut;
     this.#columns = sharesOf(cut.width, cut.to.width);
     this.#rows = sharesOf(cut.height, cut.to.height);
-    // One pixel more takes the rest of the last one, which is nothing.
+    // The line has one spare pixel after the last one.
     this.#line = new Float64Array((cut.to.width + 1) * 4);
     this.#sum = new Float64Array(cut.to.width * 4);
     this.#data = new Uint8Array(cut.to.width * cut.to.height * 4);
   }
 
   /**
-   * Takes a row of the image. Rows must come in order, from 0.
-   * @param at where the row begins in the bytes
+   * Adds a row of the image. Rows must come in order, from 0.
+   * @param at index in `bytes` at which the row starts
    */
   row(y: number, bytes: Uint8Array, at: number): void {
     const row = y - this.#cut.y;
@@ -67,7 +70,9 @@ export class Shrinker {
     return { ...this.#cut.to, data: this.#data };
   }
 
-  /** Averages a row in its direction. Colours are weighted by their alpha, so that hidden ones do not count. */
+  /**
+   * Shrinks a row horizontally. Weights each colour by its alpha, so that colours of transparent pixels do not count.
+   */
   #shrinkLine(bytes: Uint8Array, start: number): void {
     const line = this.#line;
     const { to, share } = this.#columns;
@@ -117,7 +122,9 @@ export class Shrinker {
   }
 }
 
-/** Returns the pixel of the stored image that a shown one has, for each orientation of EXIF. */
+/**
+ * For each EXIF orientation, from 1 to 8: converts a position in the image as shown to a position in the stored image.
+ */
 const SOURCE: readonly ((x: number, y: number, w: number, h: number) => readonly [x: number, y: number])[] = [
   (x, y) => [x, y],
   (x, y, w) => [w - 1 - x, y],
@@ -129,7 +136,7 @@ const SOURCE: readonly ((x: number, y: number, w: number, h: number) => readonly
   (x, y, w) => [w - 1 - y, x],
 ];
 
-/** Turns an image as its EXIF orientation says. */
+/** Rotates or mirrors an image according to its EXIF orientation. */
 export function turned(image: Pixels, orientation: number): Pixels {
   const source = SOURCE[orientation - 1];
   if (source === undefined || orientation === 1) return image;
@@ -146,7 +153,7 @@ export function turned(image: Pixels, orientation: number): Pixels {
   return { width, height, data: new Uint8Array(to.buffer) };
 }
 
-/** Puts an image on white, for formats without transparency. */
+/** Returns the image on a white background, for formats without transparency. */
 export function onWhite({ width, height, data }: Pixels): Pixels {
   const opaque = new Uint8Array(data.length);
   for (let at = 0; at < data.length; at += 4) {
@@ -158,13 +165,13 @@ export function onWhite({ width, height, data }: Pixels): Pixels {
   return { width, height, data: opaque };
 }
 
-/** Returns the colour that most of an image has, as `#rrggbb`. Undefined if the image is transparent. */
+/** Returns the most frequent colour of an image as `#rrggbb`. Returns undefined if the image is transparent. */
 export function colorOf({ data }: Pixels): string | undefined {
   const groups = new Map<number, [count: number, red: number, green: number, blue: number]>();
   for (let at = 0; at < data.length; at += 4) {
     if ((data[at + 3] as number) < 128) continue;
     const [red, green, blue] = [data[at] as number, data[at + 1] as number, data[at + 2] as number];
-    // Colours with the same upper three bits of each part are similar.
+    // Count colours as similar if red, green and blue each have the same upper three bits.
     const key = ((red >> 5) << 6) | ((green >> 5) << 3) | (blue >> 5);
     const group = groups.get(key) ?? [0, 0, 0, 0];
     groups.set(key, [group[0] + 1, group[1] + red, group[2] + green, group[3] + blue]);

@@ -1,4 +1,4 @@
-/** The image worker: makes variants for the functions, which reach it by the binding IMAGES. */
+/** The image worker. The functions send it images through the binding IMAGES, and it makes variants of them. */
 import jpegDecoder from "@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm";
 import jpegEncoder from "@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm";
 import webpDecoder from "@jsquash/webp/codec/dec/webp_dec.wasm";
@@ -11,7 +11,7 @@ import { makeImage } from "./make.ts";
 
 const codecs = { jpegDecoder, jpegEncoder, webpDecoder, webpEncoder };
 
-/** One image at a time, because an isolate has 128 MB of memory. */
+/** Decodes one image at a time, because an isolate has 128 MB of memory. */
 const room = new ImageRoom(1);
 
 function refuse(status: number, code: string, detail: string): Response {

@@ -1,13 +1,16 @@
 /**
- * The server side of the Model Context Protocol over HTTP without sessions: tools only, one message per request. The
- * library of the protocol also has streams, sessions and other features, and would add 60 KiB to the bundle.
+ * The server side of the Model Context Protocol over HTTP, without sessions. It supports only tools, and one message
+ * per request. The protocol's own library has more features, but would add 60 KiB to the bundle.
  */
 import { z } from "zod";
 import { faultsOf } from "../http/problem.ts";
 
-/** Versions in which a client first sends `initialize`. The newest one comes first. */
+/** Protocol versions in which a client sends `initialize` first. The newest version comes first. */
 const HANDSHAKE_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
-/** The version in which each request says its version, and repeats parts of the message in headers. */
+/**
+ * The protocol version without `initialize`. Each request names its version, and repeats parts of the message in
+ * headers.
+ */
 const STATELESS_VERSION = "2026-07-28";
 const META = "io.modelcontextprotocol/";
 
@@ -40,7 +43,7 @@ export interface ToolResult {
   isError?: true;
 }
 
-/** What a client may tell its user about a tool. */
+/** Properties of a tool that a client may show to its user. */
 interface Hints {
   readOnlyHint?: boolean;
   destructiveHint?: boolean;
@@ -76,7 +79,7 @@ function mismatch(detail: string): Refusal {
   return new Refusal(Code.headerMismatch, `The headers and the body disagree: ${detail}`, 400);
 }
 
-/** Checks what a request must contain in the version without `initialize`. */
+/** Checks the properties and headers that the version without `initialize` requires. */
 function requireEnvelope(method: string, { _meta: meta = {}, name }: Params, headers: Headers): void {
   const version = meta[`${META}protocolVersion`];
   const missing = ["protocolVersion", "clientCapabilities"].filter((key) => meta[META + key] === undefined);
@@ -100,7 +103,7 @@ function requireEnvelope(method: string, { _meta: meta = {}, name }: Params, hea
   }
 }
 
-/** Returns whether a request belongs to the version without `initialize`. */
+/** Returns whether a request follows the version without `initialize`. */
 function isStateless(method: string, { _meta: meta }: Params, headers: Headers): boolean {
   if (meta?.[`${META}protocolVersion`] !== undefined) return true;
   const version = headers.get("mcp-protocol-version");
@@ -132,7 +135,7 @@ export class ToolServer {
     use: (input: z.output<T>) => Promise<ToolResult>,
   ): void {
     this.#tools.set(name, {
-      // Convert the schema only when it is listed, because each request creates a server.
+      // Each request creates a server. So convert the schema only if the client lists the tools.
       get described() {
         return { name, ...about, inputSchema: z.toJSONSchema(inputSchema, { io: "input" }) };
       },
@@ -143,7 +146,7 @@ export class ToolServer {
     });
   }
 
-  /** @param failed is told about errors that the client learns nothing about */
+  /** @param failed receives errors that the client sees only as `Internal error` */
   async respond(message: Message, headers: Headers, failed: (error: unknown) => void): Promise<Reply> {
     const { id } = message;
     if (id === undefined) return { status: 202 };
@@ -173,7 +176,7 @@ export class ToolServer {
       method === "server/discover"
         ? { supportedVersions: [STATELESS_VERSION], ...this.#about() }
         : await this.#use(method, given.data, 404);
-    // Tools and instructions depend on the caller and on the orb's definition, so nothing may be cached.
+    // Tools and instructions depend on the caller and on the orb's definition, so clients must not cache them.
     const caching = method === "tools/call" ? {} : { ttlMs: 0, cacheScope: "private" };
     return { ...result, resultType: "complete", ...caching, _meta: { [`${META}serverInfo`]: this.#info } };
   }

@@ -72,7 +72,7 @@ function oneOf(names: readonly string[], description: string) {
 }
 
 /**
- * Creates the tools for one request. If it is limited to one orb, the tools' input schemas list the orb's
+ * Creates the tools for one request. If the request is limited to one orb, the tools' input schemas list the orb's
  * collections.
  */
 export function toolServer({ transport, orb }: Site): ToolServer {

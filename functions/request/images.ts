@@ -6,7 +6,7 @@ interface Binding {
   fetch(request: Request): Promise<Response>;
 }
 
-/** Milliseconds that the image worker may take, with the time in its queue. */
+/** Maximum milliseconds for a request to the image worker, including its queue. */
 const PATIENCE_MS = 10_000 + MAKING_MS;
 
 function streamOf(parts: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
@@ -34,7 +34,7 @@ async function answerOf(response: Response): Promise<MadeImage> {
   return { ...(JSON.parse(facts) as MadeImage), ...(content.length > 0 ? { content } : {}) };
 }
 
-/** Returns the image worker behind a binding. Undefined if this deployment has none. */
+/** Returns a function that sends images to the image worker. Returns undefined if this deployment has none. */
 export function imagesOf(env: Record<string, unknown>): MakeImage | undefined {
   const binding = env.IMAGES as Binding | undefined;
   if (binding === undefined) return undefined;
@@ -46,7 +46,7 @@ export function imagesOf(env: Record<string, unknown>): MakeImage | undefined {
       signal: AbortSignal.timeout(PATIENCE_MS),
       ...{ duplex: "half" },
     });
-    // The isolate of the worker ends if an image needs too much time or memory.
+    // The runtime ends the worker's isolate if an image needs too much time or memory.
     const response = await binding.fetch(request).catch((error: unknown) => {
       throw imagesFailed(error);
     });

@@ -1,4 +1,4 @@
-/** Defines the routes of the history of entries. */
+/** Defines the routes for the history of entries. */
 import { z } from "@hono/zod-openapi";
 import { listedRevisions, oneRevision } from "../admin/entry-revisions.ts";
 import { scopesFor } from "../http/prefixes.ts";

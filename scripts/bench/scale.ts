@@ -51,7 +51,7 @@ export async function scale(stand: Stand, client: Client, token: string, sizes: 
   }
   const targets = all.flatMap((seeded) => [
     ...targetsOf(stand, functions, seeded, token, `${seeded.orb}: `),
-    // The same reads by a bare worker tell how much of the growth is the broker's.
+    // Run the same reads in a bare worker too, to show how much of the growth comes from the broker.
     ...floorTargets(stand, seeded)
       .filter(({ name }) => FLOORS.includes(name))
       .map((target) => ({

@@ -4,7 +4,7 @@ import type { Target } from "./measure.ts";
 import { document, values } from "./seed.ts";
 import type { Served, Stand } from "./stand.ts";
 
-/** How the equality index names the value `category-7`. */
+/** Name of the value `category-7` in the equality index. */
 const CATEGORY_7 = `h${createHash("sha256").update("s:category-7").digest("base64url").slice(0, 22)}`;
 
 export interface Seeded {

@@ -1,12 +1,13 @@
 /**
- * Signs with Ed25519, for the credentials of a `.creds` file. In the bundle of the functions, this module replaces the
- * package `tweetnacl`, so its exports have the names that nkeys.js uses. The runtime signs in 0.1 ms, the package in 67.
+ * Signs with Ed25519, for the credentials of a `.creds` file. In the functions' bundle, this module replaces the
+ * package `tweetnacl`, so it exports the names that nkeys.js uses. The runtime needs 0.1 ms for a signature,
+ * `tweetnacl` needs 67 ms.
  */
 import { createPrivateKey, createPublicKey, sign as signData } from "node:crypto";
 
-/** Length of a seed. A secret key, as nkeys.js passes it, is the seed and the public key. */
+/** Bytes of a seed. In nkeys.js, a secret key is the seed followed by the public key. */
 const SEED = 32;
-/** DER encoding of everything before the seed in a private key (RFC 8410). */
+/** Start of a DER-encoded private key (RFC 8410). The seed follows it. */
 const PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
 function keyOf(seed: Uint8Array) {
@@ -24,6 +25,7 @@ const detached = (data: Uint8Array, secretKey: Uint8Array): Uint8Array =>
   new Uint8Array(signData(null, data, keyOf(secretKey)));
 
 export const sign = { detached, keyPair: { fromSeed } };
-// nkeys.js reads members of these when it is loaded. The functions neither encrypt nor create keys.
+// nkeys.js reads properties of these objects when it is loaded. The functions never call them, because they neither
+// encrypt nor create keys.
 export const scalarMult = {};
 export const box = {};

@@ -7,11 +7,14 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 export interface ImageWorker {
   code: string;
-  /** The codecs, keyed by the name that the code imports. */
+  /** Content of the codecs' .wasm files, keyed by the name that the code imports. */
   codecs: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 }
 
-/** Bundles the image worker. Its codecs stay files, because Workers runtimes compile WebAssembly only before they start. */
+/**
+ * Bundles the image worker. The codecs stay separate files, because Workers runtimes compile WebAssembly only before a
+ * worker starts.
+ */
 export async function bundleImages(): Promise<ImageWorker> {
   const codecs = new Map<string, Uint8Array<ArrayBuffer>>();
   const keep: Plugin = {

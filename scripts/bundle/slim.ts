@@ -1,4 +1,4 @@
-/** Removes code of packages that the functions never run, to make the bundle smaller. */
+/** Makes the bundle smaller: removes code of packages that the functions never run. */
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
@@ -7,19 +7,20 @@ import { zod } from "./zod.ts";
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /**
- * Replaces the ASN.1 libraries of SimpleWebAuthn by a small parser for signatures, and leaves out its verification of
- * attestation certificates, because `shared/access/ceremony/verify.ts` rejects those first.
+ * Replaces the ASN.1 libraries of SimpleWebAuthn with a small parser for signatures. Removes the code that verifies
+ * attestation certificates, because `shared/access/ceremony/verify.ts` rejects registrations with them first.
  */
 const certificates: Plugin = {
   name: "certificates",
   setup(builder) {
     builder.onResolve({ filter: /^@peculiar\// }, () => ({ path: "asn1", namespace: "certificates" }));
-    // As a CommonJS module, the replacement may lack exports. With ES modules, the bundler would report an error.
+    // The replacement lacks some exports. The bundler allows that for a CommonJS module, but not for an ES module.
     builder.onLoad({ filter: /^asn1$/, namespace: "certificates" }, () => ({
       contents: 'module.exports = require("./shared/access/ceremony/der.ts");',
       resolveDir: root,
     }));
-    // A registration that would call one of these fails with a TypeError, so it is refused.
+    // If a registration calls one of these modules, the call throws a TypeError and the platform rejects the
+    // registration.
     const unused =
       /^\.{1,2}\/(?:.*\/)?(?:metadata|defaultRootCerts|tpm)\/|\/(?:metadataService|verifyAttestation(?:FIDOU2F|Android\w+|Apple)|logging|isCertRevoked|getCertificateInfo|validate\w+|convertX509\w+|convertCert\w+|mapX509\w+)\.js$/;
     builder.onResolve({ filter: unused }, ({ importer }) =>
@@ -33,11 +34,12 @@ const certificates: Plugin = {
   },
 };
 
-/** Keeps only the connection of nats.ws, because `shared/store/client` implements JetStream itself. */
+/** Keeps only the connection code of nats.ws, because `shared/store/client` implements JetStream itself. */
 const broker: Plugin = {
   name: "broker",
   setup(builder) {
-    // The package is a single file that the bundler cannot reduce, so import the modules that it was built from.
+    // The package's main file contains all its code, and the bundler cannot remove parts of it. Import its source
+    // modules instead.
     builder.onResolve({ filter: /^nats\.ws$/ }, () => ({ path: "nats.ws", namespace: "broker" }));
     builder.onLoad({ filter: /.*/, namespace: "broker" }, () => ({
       contents: `

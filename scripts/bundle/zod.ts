@@ -7,7 +7,7 @@ import * as all from "zod";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Returns the members of `z` in the sources. Comments may name more of them, which does no harm. */
+/** Returns the members of `z` that the sources use. Members in comments are included, which does no harm. */
 function membersInUse(): string[] {
   // The package `@hono/zod-openapi` needs this class.
   const names = new Set(["ZodType"]);
@@ -21,7 +21,10 @@ function membersInUse(): string[] {
   return [...names].filter((name) => name in all).sort();
 }
 
-/** The export `z` of zod is an object of everything, which esbuild keeps as a whole. Exports only what is used. */
+/**
+ * zod exports `z` as an object with all its features, which esbuild cannot reduce. This module exports only the
+ * features in use.
+ */
 export const zod: Plugin = {
   name: "zod",
   setup(builder) {

@@ -29,7 +29,7 @@ export async function uploadFile(
   }
 }
 
-/** Downloads a file. The name appears only when the content is complete. */
+/** Downloads a file. Creates the file under its final name only when the content is complete. */
 export async function downloadFile(
   context: Context,
   { orb, id, out, signal }: { orb: string; id: string; out: string | undefined; signal: AbortSignal },
@@ -66,7 +66,7 @@ export async function downloadFile(
   }
 }
 
-/** Prints a link with which anyone can download a file until it expires. */
+/** Prints a signed link. Anyone who has it can download the file until it expires. */
 export async function linkFile(
   context: Context,
   { orb, id, seconds }: { orb: string; id: string; seconds: number | undefined },

@@ -1,5 +1,6 @@
 /**
- * Serves the static files of the pages and the console. The files of /api/docs come from the package swagger-ui-dist.
+ * Serves the static files of the web pages and the console. The package swagger-ui-dist provides the files of
+ * /api/docs.
  */
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -60,8 +61,9 @@ export async function assetResponse(name: string, ifNoneMatch?: string | null): 
 }
 
 /**
- * Writes the bundles of the functions and of the image worker, and all static files, for a deployment to the Workers
- * runtime. Returns the compressed sizes of both bundles, and of the console's first page and all its files.
+ * Writes the bundles of the functions and the image worker, and all static files, for a deployment to the Workers
+ * runtime.
+ * @returns the compressed sizes of both bundles, of the console's first page, and of all console pages
  */
 export async function writeAssets(): Promise<Record<"functions" | "images" | "first" | "all", number>> {
   const { bundleFunctions } = await import("../bundle/bundle.ts");

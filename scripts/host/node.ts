@@ -56,8 +56,8 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
 }
 
 /**
- * Host names in ASCII, the only form that browsers send. The server adapter cuts other URLs at the wrong place, because
- * the ASCII form of an international name is longer.
+ * Matches host names in ASCII, the only form that browsers send. The ASCII form of an international name is longer, so
+ * the server adapter would cut the URL at the wrong place.
  */
 const HOST_NAME = /^[\w.:[\]-]*$/;
 

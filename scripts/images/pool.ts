@@ -1,4 +1,4 @@
-/** Makes variants of images in threads, so that the host goes on answering, and ends a thread that takes too long. */
+/** Makes variants of images in threads, so that the host stays responsive. Ends a thread that takes too long. */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -8,7 +8,7 @@ import { ImageRoom } from "../../shared/images/room.ts";
 import type { Outcome, Task } from "./thread.ts";
 
 const MAX_THREADS = 4;
-/** Milliseconds until a thread without work ends, which frees its memory. */
+/** Milliseconds until an idle thread ends, which frees its memory. */
 const IDLE_MS = 10_000;
 
 export interface Images {
@@ -22,7 +22,7 @@ async function bytesOf(parts: AsyncIterable<Uint8Array>): Promise<Uint8Array<Arr
   return new Uint8Array(Buffer.concat(kept));
 }
 
-/** @param script the file of the threads. Its default is also found from the folder of the bundled host. */
+/** @param script the file that the threads run; the bundled host finds the default file too */
 export function openImages(script = fileURLToPath(new URL("../images/thread.ts", import.meta.url))): Images {
   const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
   const room = new ImageRoom(threads);

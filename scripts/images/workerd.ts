@@ -1,10 +1,10 @@
-/** Runs the image worker in a workerd of its own, which starts with the first image. */
+/** Runs the image worker in a separate workerd process, which starts with the first image. */
 import { type Log, Miniflare, type Request, Response } from "miniflare";
 import { MAKING_MS } from "../../shared/images/job.ts";
 import { compatibility } from "../bundle/bundle.ts";
 import { bundleImages } from "../bundle/images.ts";
 
-/** A deployed worker has a limit of its own, workerd has none. */
+/** Maximum milliseconds for an image. The platform limits a deployed worker, but nothing limits a local workerd. */
 const MOST_MS = MAKING_MS + 10_000;
 
 export interface ImageProcess {
@@ -12,7 +12,7 @@ export interface ImageProcess {
   stop(): Promise<void>;
 }
 
-/** @param create calls its argument without leaving signal handlers behind */
+/** @param create calls `start`, and removes the signal handlers that Miniflare adds */
 export function openImageWorker(log: Log, create: (start: () => Miniflare) => Miniflare): ImageProcess {
   let running: Promise<Miniflare> | undefined;
 
@@ -52,7 +52,7 @@ export function openImageWorker(log: Log, create: (start: () => Miniflare) => Mi
         const { status, headers, body } = await Promise.race([(await running).dispatchFetch(request), late]);
         return new Response(body, { status, headers });
       } catch {
-        // The next image starts another one.
+        // The next image starts a new workerd.
         await stop();
         return new Response(null, { status: 503 });
       } finally {

@@ -1,19 +1,18 @@
-/** Uploads, downloads and shares the files of an orb. Large files are uploaded in parts, and go on after a failure. */
+/** Uploads, downloads and shares the files of an orb. Uploads large files in parts, and resumes after a failure. */
 import { isProblem } from "./problem.ts";
 import { backoff, type CallOptions, isPassing, pause, type Transport } from "./transport.ts";
 
-/** What the platform knows about an uploaded file. */
 export interface UploadedFile {
-  /** Store it in an entry: `{ file: id }`. */
+  /** Id of the file. To store the file in an entry, write `{ file: id }`. */
   id: string;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
-  /** Media type, which the platform found in the content. */
+  /** Media type. The platform detects it from the content. */
   type: string;
-  /** Hexadecimal. */
+  /** Hash of the content as hexadecimal text. */
   sha256: string;
   name: string;
-  /** Of an image, in pixels as shown. Missing after an upload in parts: read them in the entry. */
+  /** Width of an image in pixels, as shown. Missing after an upload in parts: read it from the entry. */
   width?: number;
   height?: number;
   /** Main colour of an image: `#rrggbb`. */
@@ -25,27 +24,27 @@ export interface UploadOptions extends CallOptions {
   name?: string;
   /** Media type. Default: the type of the blob. */
   type?: string;
-  /** Bytes of a stream. Without it, a stream is sent at once, and an interruption loses it. */
+  /** Length of a stream in bytes. If missing, the stream is sent in one request, which cannot be resumed. */
   size?: number;
-  /** Receives the share that is stored, from 0 to 1. */
+  /** Receives the stored share of the content, from 0 to 1. */
   onProgress?: (share: number) => void;
 }
 
 export interface DownloadOptions extends CallOptions {
-  /** The first byte, and the byte after the last one. */
+  /** Bytes to download: from `start` up to but not including `end`. */
   range?: { start: number; end?: number };
 }
 
-/** A file's id, or the value of a field. */
+/** The id of a file, or the value of a file field. */
 type FileRef = string | { file: string };
 
 export interface Files {
   /**
-   * Uploads a file. It belongs to its uploader until an entry refers to it.
+   * Uploads a file. Only the uploader can use the file until an entry refers to it.
    * @throws Problem if the platform rejects the file; TypeError if the platform cannot be reached
    */
   upload(content: Blob | ReadableStream<Uint8Array>, options?: UploadOptions): Promise<UploadedFile>;
-  /** Returns the response, whose body is the content. */
+  /** Returns a response with the content as its body. */
   download(file: FileRef, options?: DownloadOptions): Promise<Response>;
   /** Creates a link with which anyone can download the file until it expires. */
   link(
@@ -54,19 +53,19 @@ export interface Files {
   ): Promise<{ url: string; expiresAt: string }>;
 }
 
-/** Bytes of one part. Larger files are uploaded in parts. */
+/** Bytes per part. Larger files are uploaded in parts. */
 const PART_BYTES = 4 * 1024 * 1024;
 const PART_TYPE = "application/offset+octet-stream";
 const TUS = { "tus-resumable": "1.0.0" };
-/** Failures in a row after which an upload gives up. */
+/** Maximum failures in a row before an upload is aborted. */
 const FAILURES = 8;
 
 const idOf = (file: FileRef) => (typeof file === "string" ? file : file.file);
 
-/** Returns the part of the content that starts at a position. */
+/** Returns the part of the content that starts at an offset. */
 type Source = (offset: number) => Promise<Blob>;
 
-/** Reads a stream. Keeps the last part, in case it must be sent again. */
+/** Reads a stream in parts. Keeps the last part, in case it must be sent again. */
 function streamed(stream: ReadableStream<Uint8Array>): Source {
   const reader = stream.getReader();
   let start = 0;
@@ -89,7 +88,7 @@ function streamed(stream: ReadableStream<Uint8Array>): Source {
   };
 }
 
-/** Encodes a text as `Upload-Metadata` asks. */
+/** Encodes a text for the header `Upload-Metadata`. */
 const encoded = (text: string) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 function isPassingFailure(error: unknown): boolean {
@@ -138,7 +137,7 @@ export function filesOf(transport: Transport, orb: string): Files {
         onProgress?.(offset() / size);
       }
     } catch (error) {
-      // An upload that is given up would otherwise take up room for a day.
+      // Otherwise, the platform would store the aborted upload for a day.
       void transport.send({ method: "DELETE", path, headers: TUS, repeat: "safe" }).catch(() => undefined);
       throw error;
     }
@@ -169,7 +168,7 @@ export function filesOf(transport: Transport, orb: string): Files {
       query: new URLSearchParams(name === undefined ? {} : { name }),
       upload: { body, type: type || "application/octet-stream" },
       signal,
-      // A second file that no entry refers to does no harm.
+      // A retry may upload the file twice. The unused copy expires.
       repeat: "safe",
     });
     onProgress?.(1);

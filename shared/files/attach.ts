@@ -23,7 +23,7 @@ import {
   recordMessages,
 } from "./record.ts";
 
-/** Maximum new files that one write can attach. Each adds three messages to the batch. */
+/** Maximum new files per write. Each adds three messages to the batch. */
 const MAX_NEW = 200;
 /**
  * Maximum entries that may refer to the same file. A client that needs more can upload the content again. The
@@ -98,8 +98,8 @@ export function completed(value: Json, files: ReadonlyMap<string, FileValue>): J
 /**
  * Checks the files in validated values. Sends no request to the broker if the write adds no file.
  * @param entry.stored values whose files already belong to the entry
- * @returns the values to store, and a guard for each new file. A guard rewrites the record of the file, so the write
- * fails if the record changes or expires first.
+ * @returns the values to store, and a guard for each new file. The guard rewrites the file's record, so the write fails
+ * if the record changes or expires first.
  */
 export async function attachFiles(
   deps: Deps,

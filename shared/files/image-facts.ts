@@ -1,4 +1,4 @@
-/** Finds the size and the colour of an uploaded image. */
+/** Finds the size and the main colour of an uploaded image. */
 import type { CompiledOrb } from "../definition/compile.ts";
 import type { Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
@@ -9,10 +9,13 @@ import { fileFields } from "./access.ts";
 import { contentOf } from "./download.ts";
 import type { FileRecord, FileUse } from "./record.ts";
 
-/** Bytes before the size of an image that are read. */
+/** Maximum bytes to read in search of the size of an image. */
 const HEAD_BYTES = 512 * 1024;
 
-/** Returns the variants that schemas list for their files. @param uses only the schemas of these entries */
+/**
+ * Returns the variants that schemas list for their files.
+ * @param uses limits the result to the schemas of these entries
+ */
 export function variantsIn({ byHome }: CompiledOrb, uses: readonly FileUse[]): Variant[] {
   const schemas = [...byHome.values()].filter(
     ({ home }) =>
@@ -44,7 +47,7 @@ interface Head {
   isWhole?: boolean;
 }
 
-/** Returns the header of an image. Reads more of the content if the metadata before the size is long. */
+/** Returns the header of an image. Reads more content if the first bytes contain only metadata. */
 async function headerIn(deps: Deps, orb: string, record: FileRecord, { head, isWhole = false }: Head) {
   if (!record.type.startsWith("image/")) return null;
   const bytes = joined(head);
@@ -57,8 +60,8 @@ async function headerIn(deps: Deps, orb: string, record: FileRecord, { head, isW
 }
 
 /**
- * Adds the size of an image to its record, and its colour if the orb has variants of images. The whole image must be
- * decoded for its colour, so orbs without variants do without.
+ * Adds the size of an image to its record. Adds the main colour only if the orb has variants, because the whole image
+ * must be decoded for it.
  */
 export async function addImageFacts(
   deps: Deps,
@@ -78,7 +81,7 @@ export async function addImageFacts(
     const { width, height, color } = await deps.images({ limit }, bytes);
     record.image = { width, height, ...(color === undefined ? {} : { color }) };
   } catch (error) {
-    // The upload is complete. Only its colour is missing.
+    // The upload succeeds without the colour.
     deps.log.warn("the colour of an image was not found", { orb, error: String(error) });
   }
 }

@@ -1,4 +1,4 @@
-/** The last steps of every upload: the check for the sweep, and the record. */
+/** Steps that all uploads share: the check for the sweep, and the record. */
 import type { Deps } from "../deps.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { streams } from "../store/subjects.ts";
@@ -7,11 +7,11 @@ import { safeName, typeOf } from "./content-type.ts";
 import { type ObjectInfo, runsOf } from "./object.ts";
 import type { FileRecord } from "./record.ts";
 
-/** Maximum runs of chunks in a record. The metadata of the object always lists all runs. */
+/** Maximum runs of consecutive chunks in a record. The metadata of the object always lists all runs. */
 export const RECORD_RUNS = 8;
 
 /**
- * Asks the sweep to look at the content of an upload later.
+ * Stores a check, which makes the sweep examine the content of an upload later.
  * @param check.sha256 missing while the content is incomplete
  */
 export function storeCheck(
@@ -24,7 +24,7 @@ export function storeCheck(
   return deps.store.append(streams.orb(orb), { subject: fileSubjects.check(orb, id), data, rollup: true });
 }
 
-/** What the client says about a file, and who uploaded it. */
+/** The uploader of a file, and the properties that the client sent. */
 export interface Described {
   id: string;
   by: string;
@@ -55,8 +55,8 @@ export function newRecord(
 }
 
 /**
- * Waits for a write into the orb. If the orb was deleted during the upload, removes the object store: the deletion may
- * have removed it before the upload created it.
+ * Waits for a write into the orb. If the orb was deleted during the upload, removes the object store. The upload may
+ * have created it after the deletion.
  */
 export async function withoutOrb<T>(deps: Deps, orb: string, write: Promise<T>): Promise<T> {
   try {

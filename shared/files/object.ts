@@ -9,7 +9,8 @@ import { nullOnConflict } from "../store/pages.ts";
 import type { Append } from "../store/types.ts";
 
 /**
- * Size of every chunk but the last. Downloads compute from it which chunks a range needs, so it must never change.
+ * Bytes of every chunk except the last. A download uses this number to find the chunks of a range, so it must never
+ * change.
  */
 export const CHUNK_BYTES = 128 * 1024;
 /** Maximum chunks of an upload that may wait for the broker's acknowledgement. */
@@ -19,7 +20,7 @@ const ATTEMPTS = 24;
 /** Chunks with consecutive sequences: the first sequence, and the number of chunks. */
 export type Run = readonly [seq: number, count: number];
 
-/** The metadata of an object, as clients of object stores read it. */
+/** The metadata of an object, in the format that clients of object stores read. */
 export interface ObjectInfo {
   name: string;
   bucket: string;
@@ -57,7 +58,7 @@ function runsIn(sequences: readonly number[]): Run[] {
   return runs;
 }
 
-/** Returns the sequence of the chunk with a number, counted from 0. */
+/** Returns the sequence of a chunk. @param chunk number of the chunk, counted from 0 */
 export function sequenceOf(runs: readonly Run[], chunk: number): number {
   let before = 0;
   for (const [seq, count] of runs) {
@@ -101,11 +102,10 @@ export async function sendChunks(
     }
     while (waiting.length > 0) await settle();
   } finally {
-    // After a failure, the caller removes the stored chunks. So wait until no further chunk can arrive.
+    // After a failure, the caller removes the stored chunks. Wait first, so that no chunk arrives afterwards.
     await Promise.allSettled(waiting);
   }
-  // A lower sequence means that chunks were reordered, or that the stream was deleted and created again in the
-  // meantime.
+  // A lower sequence means that the broker reordered chunks, or that the stream was deleted and created again.
   if (sequences.some((seq, at) => seq <= (sequences[at - 1] ?? 0))) throw unavailable("chunks out of order");
   return runsIn(sequences);
 }
@@ -135,10 +135,10 @@ export function infoOf(orb: string, sha256: string, { nuid, size, runs }: NewCon
 }
 
 /**
- * Stores the metadata of an object. If the orb already has the content, rewrites the metadata instead. Both keep the
- * sweep from removing the content for a day.
- * @param mine the content that this upload sent. Without it, nothing is stored if the orb does not have the content.
- * @returns the object that has the content
+ * Stores the metadata of an object. If the orb already has the content, rewrites the existing metadata. In both cases,
+ * the sweep keeps the content for at least a day.
+ * @param mine the content that this upload sent; if missing, only existing metadata is rewritten
+ * @returns the object that has the content; undefined if there is none
  */
 export async function keepContent(
   deps: Deps,
@@ -152,7 +152,7 @@ export async function keepContent(
     const there = stored?.info.deleted === true ? undefined : stored?.info;
     const info = there ?? mine;
     if (info === undefined) return undefined;
-    // The mark is the only trace of these chunks, and is about to be replaced.
+    // The message that is about to be replaced is the only one that names these chunks.
     if (stored?.info.deleted === true) await removeChunks(deps, orb, stored.info.nuid);
     const message = infoMessage(
       orb,
@@ -169,8 +169,8 @@ export async function removeChunks(deps: Deps, orb: string, nuid: string): Promi
 }
 
 /**
- * Removes an object, unless an upload has rewritten its metadata since it was read. Can be repeated after an
- * interruption, because the mark of the removal names the chunks until they are gone.
+ * Removes an object, unless an upload has rewritten its metadata since it was read. First marks the metadata as
+ * deleted. The mark names the chunks until they are erased, so an interrupted removal can be repeated.
  */
 export async function removeObject(deps: Deps, orb: string, { info, seq }: StoredInfo): Promise<void> {
   let last = seq;

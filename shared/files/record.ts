@@ -7,10 +7,7 @@ import { type Home, isToken, streams } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
 import type { Run } from "./object.ts";
 
-/**
- * An upload expires after this many seconds unless an entry refers to it. So does a file after the last entry has
- * stopped referring to it.
- */
+/** Seconds until an uploaded file expires if no entry refers to it. */
 export const UNUSED_SECONDS = 86_400;
 
 /** Number of random bytes in a file's id. */
@@ -19,7 +16,7 @@ export const ID_BYTES = 18;
 export interface FileRecord {
   v: 1;
   id: string;
-  /** Hash of the content as hexadecimal text. */
+  /** SHA-256 of the content, as hexadecimal text. */
   sha256: string;
   size: number;
   type: string;
@@ -30,14 +27,13 @@ export interface FileRecord {
   at: string;
   /** Location of the content. If `runs` is missing, the metadata of the object contains it. */
   object: { nuid: string; runs?: readonly Run[] };
-  /** Size and colour of an image. */
   image?: ImageFacts;
-  /** The entries of which at least one revision refers to the file. */
+  /** Entries with at least one revision that refers to the file. */
   entries: readonly FileUse[];
 }
 
 export interface ImageFacts {
-  /** As shown, after the orientation of EXIF is applied. */
+  /** Width of the image as shown, after its EXIF orientation is applied. */
   width: number;
   height: number;
   /** `#rrggbb`. */
@@ -58,7 +54,7 @@ export interface FileValue extends Partial<ImageFacts> {
   sha256: string;
 }
 
-/** Returns the URL path of a file. The name at the end is only for readers. */
+/** Returns the URL path of a file. The platform ignores the name at the end, which only helps readers. */
 export function fileUrl(orb: string, { id, name }: Pick<FileRecord, "id" | "name">): string {
   return `/api/${orb}/files/${id}/${encodeURIComponent(name)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Resumable uploads. A batch stores some chunks and the state together, expecting the last state. So an upload never has
- * chunks that its state does not know, and of two requests that write at the same time one fails.
+ * Resumable uploads. Each batch stores chunks together with the new state, and expects the last state. So the state
+ * always lists all stored chunks, and if two requests write at the same time, one fails.
  */
 import { accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
@@ -28,18 +28,21 @@ import {
   type UploadState,
 } from "./upload-state.ts";
 
-/** Chunks of one batch. While it is stored, as many are received: an upload holds 2 MiB; of more than 2 GiB up to 16. */
+/**
+ * Number of chunks per batch. An upload receives a batch while the broker stores the one before. So it needs memory for
+ * two batches: 2 MiB for a file of up to 2 GiB, and at most 16 MiB for a larger one.
+ */
 const BATCH = { min: 8, max: 64, perFile: 2_048 } as const;
-/** Runs of chunks whose sequences fit into the state. Only very small parts of a large file make more. */
+/** Maximum runs of consecutive chunks in the state. Only a large file in very small parts has more. */
 const MAX_RUNS = 20_000;
-/** Tries to store the record if other batches of the stream are in the way. */
+/** Maximum attempts to store the record while other batches conflict with it. */
 const ATTEMPTS = 24;
-/** Bytes that are received before the caller is authenticated. Most requests are not larger. */
+/** Bytes to receive before the caller is authenticated. Most requests are not larger. */
 const AHEAD_BYTES = 4 * CHUNK_BYTES;
 
 export interface Resumable {
   orb: string;
-  /** Authenticates the caller. Called after a short body, and both before and after a long one. */
+  /** Authenticates the caller. An upload calls this after a short body, or both before and after a long one. */
   authority: () => Promise<Authority>;
 }
 
@@ -56,7 +59,7 @@ async function allowed({ authority }: Resumable): Promise<Authority> {
   return now;
 }
 
-/** Begins an upload. It expires after a day. */
+/** Begins an upload, which expires after a day. */
 export async function beginUpload(deps: Deps, upload: NewUpload): Promise<UploadState> {
   const { orb, size, name, type, metadata } = upload;
   if (size > deps.config.fileBytes) throw tooLargeFile(deps.config.fileBytes);
@@ -79,30 +82,33 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
       ...(size === 0 ? { sha256: new Sha256().digest(new Uint8Array(0), 0) } : {}),
     };
     await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
-    // The check comes first, so that the sweep finds the chunks of an upload that is never completed.
+    // Store the check first, so that the sweep finds the chunks even if the upload is never completed.
     await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256: undefined }));
     const seq = await deps.store.append(fileStream(orb), stateMessage(deps, orb, state, { seq: 0 }));
     return completed(deps, live, { state, seq, tail: new Uint8Array(0) });
   });
 }
 
-/** Returns the state of an upload. Completes it if a request stored all bytes, and then stopped. */
+/**
+ * Returns the state of an upload. If all bytes are stored but a request stopped before it created the file, creates the
+ * file.
+ */
 export async function uploadState(deps: Deps, upload: Resumable, id: string): Promise<UploadState> {
   const { actor, live } = await allowed(upload);
   return completed(deps, live, await readUpload(deps, upload.orb, id, actor));
 }
 
-/** Ends an upload. A file that is complete stays. */
+/** Cancels an upload. If the file is complete, keeps the file. */
 export async function endUpload(deps: Deps, upload: Resumable, id: string): Promise<void> {
   const { orb } = upload;
   const { actor } = await allowed(upload);
   const found = await readUpload(deps, orb, id, actor);
   await orBusy(deps.store.append(fileStream(orb), endMessage(orb, found)));
-  // Chunks of a complete file may have become its content.
+  // Once all bytes are stored, a file may use the chunks as its content.
   if (found.state.sha256 === undefined) await removeChunks(deps, orb, id);
 }
 
-/** Yields what arrives before a body breaks off, so that it can be stored. */
+/** Yields the bytes that arrive before a body breaks off, so that they can be stored. Puts the error in `cut`. */
 async function* untilCut(
   body: AsyncIterable<Uint8Array>,
   cut: { error?: unknown },
@@ -118,13 +124,13 @@ export interface Part extends Resumable {
   id: string;
   offset: number;
   body: AsyncIterable<Uint8Array>;
-  /** The length that the client says. */
+  /** Length according to the client. */
   length?: number | undefined;
 }
 
 /**
- * Appends a part to an upload. Of a part that breaks off, what has arrived is stored.
- * @throws AppError 409 if the part does not begin at the end of what is stored
+ * Appends a part to an upload. If the part breaks off, stores the bytes that have arrived.
+ * @throws AppError 409 if the part does not begin where the stored bytes end
  */
 export async function appendUpload(deps: Deps, part: Part): Promise<UploadState> {
   const { orb, id, offset } = part;
@@ -154,7 +160,8 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
     const writer = new Writer(deps, orb, found, charge);
     for (const bytes of ahead) await writer.take(bytes);
     for await (const bytes of body) await writer.take(bytes);
-    // The session, the rights or the orb may have ended during a long request.
+    // During a long request, the session may have ended, the caller may have lost rights, or the orb may have been
+    // deleted.
     if (!ended) await readUpload(deps, orb, id, (await allowed(part)).actor);
     const stored = await writer.end();
     if (cut.error !== undefined) throw cut.error;
@@ -216,7 +223,7 @@ class Writer {
     }
   }
 
-  /** Stores what is left. */
+  /** Stores the remaining bytes. */
   async end(): Promise<StoredUpload> {
     const tail = this.#chunk.subarray(0, this.#filled);
     await this.#store(tail);
@@ -224,7 +231,7 @@ class Writer {
     return this.#stored;
   }
 
-  /** Starts to store the chunks, as soon as the last ones are stored. */
+  /** Waits until the last batch is stored, and then starts to store the next one. */
   async #store(tail: Uint8Array): Promise<void> {
     await this.#running;
     const chunks = this.#chunks;
@@ -263,7 +270,10 @@ class Writer {
   }
 }
 
-/** Makes a file of an upload whose bytes are all stored. Can be repeated, also by two requests at once. */
+/**
+ * Creates the file when all bytes of an upload are stored. Otherwise does nothing. Several requests may call this for
+ * the same upload.
+ */
 async function completed(deps: Deps, live: OrbContext, { state, seq }: StoredUpload): Promise<UploadState> {
   const { orb } = live;
   const { id, sha256, size, runs } = state;
@@ -282,7 +292,7 @@ async function completed(deps: Deps, live: OrbContext, { state, seq }: StoredUpl
   return done;
 }
 
-/** Stores the record of a file, unless there is one, which may belong to an entry already. */
+/** Stores the record of a file. Keeps an existing record, because an entry may already refer to it. */
 async function storeRecord(deps: Deps, orb: string, file: FileRecord): Promise<void> {
   const [content, record] = recordMessages(orb, file, UNUSED_SECONDS);
   const messages = [content, { ...record, expect: { seq: 0 } }];

@@ -1,4 +1,7 @@
-/** SHA-256 whose state can be stored, so that another process can go on. The hashes of the runtimes cannot do that. */
+/**
+ * Computes SHA-256 hashes. The state can be stored, so that another process can continue. The hashes of the runtimes
+ * cannot do that.
+ */
 
 const BLOCK = 64;
 
@@ -8,7 +11,7 @@ function primes(count: number): number[] {
   return found;
 }
 
-/** The first 32 bits of the fraction, as the standard defines the constants. */
+/** Returns the first 32 bits of the fractional part. The SHA-256 standard defines its constants that way. */
 const fraction = (value: number) => ((value % 1) * 2 ** 32) | 0;
 const ROUNDS = Int32Array.from(primes(64), (prime) => fraction(Math.cbrt(prime)));
 const START = Int32Array.from(primes(8), (prime) => fraction(Math.sqrt(prime)));
@@ -66,7 +69,7 @@ const hex = (state: Int32Array) =>
 export class Sha256 {
   readonly #state: Int32Array;
 
-  /** @param state what {@link state} returned; without it, the hash is new */
+  /** @param state a result of {@link state}; if missing, the hash is new */
   constructor(state?: string) {
     this.#state =
       state === undefined
@@ -84,8 +87,8 @@ export class Sha256 {
   }
 
   /**
-   * Returns the hash as hexadecimal. Call nothing else afterwards.
-   * @param tail the last bytes
+   * Returns the hash as hexadecimal text. Do not use the object afterwards.
+   * @param tail the bytes that were not passed to {@link update}
    * @param size the number of all bytes
    */
   digest(tail: Uint8Array, size: number): string {

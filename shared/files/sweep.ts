@@ -1,6 +1,6 @@
 /**
- * The sweep: removes content that no longer belongs to a file, and chunks of interrupted uploads. Each upload stores
- * a check, which tells the sweep where to look.
+ * The sweep removes content that no file uses, and chunks of interrupted uploads. Each upload stores a check, which
+ * names the content to examine.
  */
 import { definitionFor } from "../definition/stored/live.ts";
 import type { Deps } from "../deps.ts";
@@ -16,7 +16,10 @@ import { removeVariants } from "./variants.ts";
 /** Milliseconds until a check is due. Must exceed the time limit of an upload and the lifetime of an unused record. */
 const CHECK_MS = UNUSED_SECONDS * 1000 + 3_600_000;
 const CHECKS_PER_READ = 200;
-/** An image can be a variant of another one that was uploaded again. Two could be variants of each other. */
+/**
+ * Maximum depth of variants of variants. A client can upload a variant as a file, which then has its own variants. Two
+ * images can even be variants of each other.
+ */
 const MAX_DEPTH = 3;
 
 interface Check {
@@ -26,7 +29,7 @@ interface Check {
   sha256?: string;
 }
 
-/** Runs all checks that are due, in all orbs. Several processes may do so at the same time. */
+/** Runs all due checks of all orbs. Several processes may do this at the same time. */
 export async function sweepFiles(deps: Deps): Promise<void> {
   for (const stream of await deps.store.streamNames(fileSubjects.everyStore)) {
     const orb = orbOfFiles(stream);
@@ -42,7 +45,7 @@ async function isGone(deps: Deps, orb: string): Promise<boolean> {
   return (await definitionFor(deps, orb)) === null;
 }
 
-/** Runs all checks of an orb that are due. */
+/** Runs all due checks of an orb. */
 export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
   const stream = streams.orb(orb);
   const read = async (fromSeq: number) =>
@@ -55,7 +58,7 @@ export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
     )) ?? { messages: [], pending: 0 };
   for await (const checks of scanPages(read)) {
     for (const message of checks) {
-      // Checks are ordered by time, so all further ones are not due either.
+      // Checks are in order of time, so all later checks are not due yet either.
       if (!isDue(deps, message.time)) return;
       await nullIfMissing(check(deps, orb, message.json<Check>()));
       await deps.store.purge(stream, message.subject, { beforeSeq: message.seq + 1 });
@@ -67,7 +70,7 @@ function isDue(deps: Deps, time: number): boolean {
   return time + CHECK_MS <= deps.clock.now();
 }
 
-/** @param depth variants of variants that led to this content */
+/** @param depth how many variants lie between the image of the first check and this content */
 async function check(deps: Deps, orb: string, { nuid, sha256 }: Omit<Check, "v">, depth = 0): Promise<void> {
   const stored = sha256 === undefined ? null : await readInfo(deps, orb, sha256);
   if (stored?.info.nuid !== nuid) await removeChunks(deps, orb, nuid);

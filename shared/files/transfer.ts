@@ -1,4 +1,4 @@
-/** Files of exported and imported orbs: a line that describes the file, and lines with its content. */
+/** Exports and imports the files of an orb. One line describes a file, and the lines after it have its content. */
 import type { CompiledSchema } from "../definition/compile.ts";
 import type { Values } from "../definition/validate.ts";
 import type { Deps } from "../deps.ts";
@@ -36,16 +36,19 @@ export interface FileLine {
   file: ExportedFile;
 }
 
-/** The next bytes of the file that was described last, in base64. */
+/** The next bytes of the file in the last {@link FileLine}, in base64. */
 export interface ContentLine {
   kind: "content";
   data: string;
 }
 
-/** Ids of files that an export remembers. A file that several entries have may be exported again beyond that. */
+/**
+ * Maximum ids of exported files to remember. Beyond this limit, a file of several entries may be exported several
+ * times.
+ */
 const REMEMBERED = 100_000;
 
-/** Yields the files of an entry that the export does not have yet. */
+/** Yields the files of an entry that have not been exported yet. */
 export async function* fileLines(
   deps: Deps,
   orb: string,
@@ -76,8 +79,8 @@ export function idsIn(
 }
 
 /**
- * Stores a file of an import. It expires after a day unless an entry of the import has it.
- * @returns whether the content has the hash of the description
+ * Stores a file of an import. The file expires after a day unless an imported entry refers to it.
+ * @returns whether the content has the described hash
  */
 export async function importFile(
   deps: Deps,
@@ -112,7 +115,7 @@ export async function importFile(
   return true;
 }
 
-/** Reads the files of an imported entry. */
+/** Reads the records of an imported entry's files. */
 export async function importedFiles(
   deps: Deps,
   orb: string,
@@ -125,7 +128,7 @@ export async function importedFiles(
   return [...found.values()].flatMap((message) => recordIn(message)?.record ?? []);
 }
 
-/** Returns the messages that give the files to an imported entry. */
+/** Returns the messages that attach files to an imported entry. */
 export function importMessages(
   orb: string,
   home: Home,
@@ -139,7 +142,10 @@ export function importMessages(
   });
 }
 
-/** Completes the values of imported fields. The descriptions in the import are not trusted. */
+/**
+ * Adds the properties of each file to imported values. Takes them from the stored records, because the import may
+ * contain wrong ones.
+ */
 export function withFiles(
   orb: string,
   schema: CompiledSchema,

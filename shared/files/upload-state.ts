@@ -1,4 +1,7 @@
-/** The state of a resumable upload: what has arrived, and how to go on. One message in the orb's object store. */
+/**
+ * The state of a resumable upload: one message in the orb's object store. It contains all that another process needs to
+ * continue.
+ */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";
@@ -15,7 +18,7 @@ export const UPLOAD_MS = 86_400_000;
 export interface UploadState {
   v: 1;
   id: string;
-  /** Account that began the upload, with its realm. */
+  /** Account that began the upload, prefixed with its realm. */
   by: string;
   /** Milliseconds since the epoch. */
   expires: number;
@@ -23,19 +26,19 @@ export interface UploadState {
   size: number;
   /** Bytes that are stored. */
   offset: number;
-  /** Where the chunks are, without those of {@link chunks}. */
+  /** Sequences of the stored chunks, except those of {@link chunks}. */
   runs: readonly Run[];
-  /** Chunks directly before this message, from the same batch. */
+  /** Number of chunks directly before this message, in the same batch. */
   chunks: number;
-  /** State of the SHA-256 of all whole chunks. */
+  /** State of the SHA-256 after all whole chunks. */
   hash: string;
-  /** The SHA-256, hexadecimal. Set as soon as all bytes are stored. */
+  /** SHA-256 as hexadecimal text. Present once all bytes are stored. */
   sha256?: string;
-  /** Whether the file has its record. */
+  /** Present once the record of the file is stored. */
   done?: true;
   name?: string;
   type?: string;
-  /** The header `Upload-Metadata`, which the client gets back. */
+  /** The header `Upload-Metadata`. `HEAD` requests return it to the client. */
   metadata?: string;
 }
 
@@ -52,7 +55,10 @@ export function uploadMissing(): AppError {
   return notFound("upload", "There is no such upload, or it has expired. Begin a new one.");
 }
 
-/** Reads an upload of the caller. The id of an anonymous upload is the only proof of who began it. */
+/**
+ * Reads an upload of the caller. For an anonymous caller, the id of the upload is the only proof that the caller began
+ * it.
+ */
 export async function readUpload(deps: Deps, orb: string, id: string, actor: Actor): Promise<StoredUpload> {
   const message = isToken(id)
     ? await nullIfMissing(deps.store.get(fileStream(orb), fileSubjects.upload(orb, id)))
@@ -67,7 +73,7 @@ export async function readUpload(deps: Deps, orb: string, id: string, actor: Act
   return { state: { ...state, runs, chunks: 0 }, seq, tail: data.slice(end + 1) };
 }
 
-/** Returns the message that replaces the state. It fails if another request has replaced it. */
+/** Returns the message that replaces the state. Its write fails if another request has replaced the state first. */
 export function stateMessage(
   deps: Deps,
   orb: string,
@@ -83,12 +89,12 @@ export function stateMessage(
   };
 }
 
-/** Returns the message that ends an upload. A request that still sends cannot store anything after it. */
+/** Returns the message that ends an upload. After it, writes of other requests to this upload fail. */
 export function endMessage(orb: string, { state, seq }: StoredUpload): Append {
   return { subject: fileSubjects.upload(orb, state.id), data: "", rollup: true, expect: { seq }, ttl: 1 };
 }
 
-/** Turns the conflict of two requests that write to the same upload into an error for the client. */
+/** Converts a conflict between two requests to the same upload into an error for the client. */
 export async function orBusy<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;

@@ -30,7 +30,7 @@ import {
 } from "./object.ts";
 import { type FileRecord, ID_BYTES, type ImageFacts, recordMessages, UNUSED_SECONDS } from "./record.ts";
 
-/** Number of chunks that are received before the caller is authenticated. Most files fit into them. */
+/** Number of chunks to receive before the caller is authenticated. Most files are not larger. */
 const AHEAD = 4;
 /** Maximum duration of an upload in milliseconds. Must be less than the time until its check is due. */
 const MOST_MS = 12 * 3_600_000;
@@ -41,7 +41,6 @@ export interface Hash {
   digest(): Uint8Array;
 }
 
-/** The caller, and the definition of the orb. */
 export interface Authority {
   actor: Actor;
   live: OrbContext;
@@ -59,8 +58,8 @@ export interface Upload {
   sha256?: string | undefined;
   hash: Hash;
   /**
-   * Authenticates the caller. Called once after a short body is received. For a long body, called before the rest is
-   * received, and again at the end.
+   * Authenticates the caller. An upload calls this once after a short body. For a long body, it calls this before it
+   * receives the rest, and again at the end.
    */
   authority: () => Promise<Authority>;
   /** Seconds until the file is removed if no entry refers to it. */

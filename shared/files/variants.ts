@@ -1,9 +1,10 @@
 /**
- * Makes variants of images when they are first requested, and stores them as content of their own.
+ * Makes variants of images on the first request, and stores them like the content of files.
  *
- * The message of a variant says where its content is, or that another request makes it, or why it cannot be made. A
- * request that finds none stores that it makes the variant, expecting the last sequence. So a variant is made once, on
- * all hosts together. If the host dies, that message expires, and the next request makes it.
+ * Each variant has one message. It names the content of the variant, says that a request is making the variant, or
+ * contains the reason why the variant cannot be made. If there is no such message, a request claims the variant: it
+ * stores that it makes the variant, and expects the last sequence. So only one request on all hosts makes the variant.
+ * If the host crashes, the claim expires, and the next request makes the variant.
  */
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";
@@ -32,10 +33,10 @@ import {
 import { type FileRecord, ID_BYTES, UNUSED_SECONDS } from "./record.ts";
 import { chunked, hex } from "./upload.ts";
 
-/** Seconds until another request may make a variant that was not finished. Longer than the making and its queue. */
+/** Seconds until a claim expires. Must be longer than the image worker needs, including its queue. */
 const CLAIM_SECONDS = 30;
 const LOOK_MS = 150;
-/** Maximum milliseconds that a request waits for another one to make the variant. */
+/** Maximum milliseconds that a request waits while another request makes the variant. */
 const PATIENCE_MS = 15_000;
 const GONE_SECONDS = 1;
 
@@ -43,13 +44,13 @@ const MADE_OF = /^image\/(jpeg|png|webp)$/;
 
 interface StoredVariant {
   v: 1;
-  /** Missing while the variant is being made. */
+  /** Content of the variant. Missing while a request is making it. */
   made?: Pick<FileRecord, "sha256" | "size" | "object">;
-  /** Why the variant cannot be made. */
+  /** The reason why the variant cannot be made. */
   refused?: { code: string; detail: string };
 }
 
-/** Returns the id under which a variant uses its content. */
+/** Returns the id that marks content as used by a variant. For a file, the file's id does this. */
 function useOf(sha256: string, key: string): string {
   return `${sha256}-${key}`;
 }
@@ -63,7 +64,7 @@ function recordOf(file: FileRecord, variant: Variant, made: NonNullable<StoredVa
   return { ...file, ...made, type: `image/${format}`, name: nameOf(file.name, format) };
 }
 
-/** Where a variant is stored, and the last sequence there. */
+/** Location of a variant: its message, the sequence of that message, and its id as a user of content. */
 interface Place {
   subject: string;
   use: string;
@@ -71,8 +72,8 @@ interface Place {
 }
 
 /**
- * Returns a variant of an image as if it were a file of its own. Makes it if it is the first request.
- * @throws AppError 422 if the image cannot be used, 503 if it is not ready in time
+ * Returns a variant of an image in the form of a file record. Makes the variant on the first request.
+ * @throws AppError 422 if the image cannot be used, 503 if the variant is not ready in time
  */
 export async function variantFile(
   deps: Deps,
@@ -121,7 +122,7 @@ async function make(deps: Deps, orb: string, file: FileRecord, variant: Variant,
     const runs = runsOf(object);
     const { name: sha256, size, nuid } = object;
     const made = { sha256, size, object: { nuid, ...(runs.length <= RECORD_RUNS ? { runs } : {}) } };
-    // A conflict means that this took so long that another request makes the variant, with the same content.
+    // A conflict means that the claim expired. Then another request makes the variant, with the same content.
     await nullOnConflict(
       deps.store.batch(stream, [
         { subject: fileSubjects.content(orb, sha256, place.use), data: "1", rollup: true },
@@ -133,7 +134,7 @@ async function make(deps: Deps, orb: string, file: FileRecord, variant: Variant,
     if (!(error instanceof AppError)) throw error;
     const { code, detail } = error;
     // A damaged image stays damaged, so store the refusal. After another failure, the next request tries at once. But
-    // if the image worker ended, this image may be the reason, so wait until the claim expires.
+    // if the image worker ended, this image may be the cause, so leave the claim until it expires.
     if (code !== "images_failed") {
       const next = BAD_IMAGE.includes(code) ? { v: 1 as const, refused: { code, detail } } : undefined;
       const message =
@@ -161,7 +162,7 @@ async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Stores content as an upload does, so that the sweep finds what an interrupted request leaves. */
+/** Stores content in the same steps as an upload, so that the sweep finds the remains of an interrupted request. */
 async function storeContent(deps: Deps, orb: string, bytes: Uint8Array<ArrayBuffer>): Promise<ObjectInfo> {
   const sha256 = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
   const nuid = deps.randomToken(ID_BYTES);
@@ -186,7 +187,7 @@ export interface OldVariant {
 }
 
 /**
- * Removes the variants of unused content.
+ * Removes the variants of image content that no file uses.
  * @param check removes the content of a variant unless something else uses it
  */
 export async function removeVariants(

@@ -143,7 +143,7 @@ function failed({ id }: HookDefinition, { absent, message }: NoAnswer): AppError
 }
 
 /**
- * Start times of the running calls of each hook. The call of a cancelled request never ends, so `enter` discards old
+ * Start times of the running calls of each hook. A call never ends if its request is cancelled, so `enter` discards old
  * start times.
  */
 const running = new Map<string, Set<{ since: number }>>();

@@ -1,6 +1,6 @@
 import { AppError } from "../kernel/errors.ts";
 
-/** A 422: no variant of this image can be made, now or later. */
+/** Creates a 422 for an image of which no variant can ever be made. */
 export function badImage(code: string, detail: string): AppError {
   return new AppError("invalid", code, detail);
 }
@@ -13,7 +13,9 @@ export function imagesBusy(cause?: unknown): AppError {
   return new AppError("unavailable", "images_busy", detail, { retryAfter: 3, cause });
 }
 
-/** A 503: the image worker ended. The image may be the reason, so it is not tried again at once. */
+/**
+ * Creates a 503 after the image worker ended. The image may be the cause, so clients must wait before they try again.
+ */
 export function imagesFailed(cause: unknown): AppError {
   const detail = "The image could not be made in time. Try again in a minute, or upload a smaller one.";
   return new AppError("unavailable", "images_failed", detail, { retryAfter: 30, cause });

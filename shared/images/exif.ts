@@ -3,7 +3,9 @@ const TYPE_SHORT = 3;
 /** Maximum number of tags to read. */
 const MAX_TAGS = 200;
 
-/** Returns the orientation of an image, from 1 to 8, in its EXIF data. Undefined if there is none, or no EXIF. */
+/**
+ * Returns the orientation in EXIF data, from 1 to 8. Returns undefined if the data is not EXIF or has no orientation.
+ */
 export function orientationIn(exif: Uint8Array): number | undefined {
   if (exif.length < 14) return undefined;
   const view = new DataView(exif.buffer, exif.byteOffset, exif.byteLength);

@@ -1,29 +1,32 @@
-/** Reads the size of an image from its first bytes, without decoding it. Every loop moves on, so time is linear. */
+/**
+ * Reads the size of an image from its first bytes, without decoding it. Each loop moves forward with every step, so the
+ * time is linear in the number of bytes.
+ */
 import { orientationIn } from "./exif.ts";
 import type { Size } from "./variant.ts";
 
 export interface ImageHeader {
   format: "jpeg" | "png" | "webp" | "gif";
-  /** As stored, before the orientation is applied. */
+  /** Width of the stored image, before its orientation is applied. */
   width: number;
   height: number;
-  /** The orientation of EXIF, from 1 to 8. */
+  /** EXIF orientation, from 1 to 8. */
   orientation: number;
-  /** Bytes of memory that decoding takes for each pixel. */
+  /** Bytes of memory that the decoder needs per pixel. */
   pixelBytes: number;
-  /** Why no variants can be made. */
+  /** The reason why no variants of the image can be made. */
   unsupported?: string;
 }
 
-/** Bytes of a decoded pixel: red, green, blue, alpha. */
+/** Bytes per decoded pixel: red, green, blue, alpha. */
 const RGBA = 4;
 
-/** Returns the size as browsers show the image. */
+/** Returns the size of the image as browsers show it. */
 export function shownSize({ width, height, orientation }: ImageHeader): Size {
   return orientation > 4 ? { width: height, height: width } : { width, height };
 }
 
-/** Returns whether decoding needs at most the memory of an image of `limit` pixels. */
+/** Returns whether decoding needs at most as much memory as an RGBA image of `limit` pixels. */
 export function isDecodable({ width, height, pixelBytes }: ImageHeader, limit: number): boolean {
   return width * height * Math.max(1, pixelBytes / RGBA) <= limit;
 }
@@ -39,7 +42,7 @@ class Bytes {
     this.view = new DataView(all.buffer, all.byteOffset, all.byteLength);
   }
 
-  /** Returns the characters of some bytes. Shorter at the end. */
+  /** Returns bytes as characters. The result is shorter if the data ends first. */
   text(at: number, length: number): string {
     return String.fromCharCode(...this.all.subarray(at, at + length));
   }
@@ -49,14 +52,14 @@ class Bytes {
   }
 }
 
-/** Returns what the first bytes of a JPEG, PNG, WebP or GIF say. Null if they are none of these, or damaged. */
+/** Reads the header of a JPEG, PNG, WebP or GIF. Returns null if the image is damaged or has another format. */
 export function headerOf(head: Uint8Array): ImageHeader | null {
   const bytes = new Bytes(head);
   try {
     const found = jpeg(bytes) ?? png(bytes) ?? webp(bytes) ?? gif(bytes);
     return found !== null && found.width > 0 && found.height > 0 ? found : null;
   } catch (error) {
-    // The image ends within its header.
+    // The data ends inside the header.
     if (error instanceof RangeError) return null;
     throw error;
   }
@@ -65,7 +68,7 @@ export function headerOf(head: Uint8Array): ImageHeader | null {
 const SOI = 0xffd8;
 const APP1 = 0xe1;
 
-/** Returns whether a marker starts a frame. 0xc4, 0xc8 and 0xcc look like one. */
+/** Returns whether a marker starts a frame. 0xc4, 0xc8 and 0xcc are in the same range but have other meanings. */
 const isFrame = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
 
 function jpeg(bytes: Bytes): ImageHeader | null {
@@ -75,7 +78,7 @@ function jpeg(bytes: Bytes): ImageHeader | null {
   for (let at = 2; ; ) {
     if (view.getUint8(at) !== 0xff) return null;
     const marker = view.getUint8(at + 1);
-    // Bytes 0xff may fill the space before a marker.
+    // Fill bytes (0xff) may precede a marker.
     if (marker === 0xff) {
       at++;
       continue;
@@ -100,7 +103,7 @@ function frame({ view }: Bytes, at: number, marker: number): Omit<ImageHeader, "
     samples += each;
     most = Math.max(most, each);
   }
-  // A progressive decoder keeps the coefficients of the whole image, with two bytes each.
+  // To decode a progressive JPEG, the decoder stores the coefficients of the whole image, two bytes each.
   const isProgressive = marker === 0xc2;
   const isKnown = marker <= 0xc2 && view.getUint8(at + 4) === 8 && (components === 1 || components === 3);
   return {
@@ -120,7 +123,7 @@ function png(bytes: Bytes): ImageHeader | null {
     width: view.getUint32(16),
     height: view.getUint32(20),
     orientation: 1,
-    // Rows are decoded one by one, unless they are interlaced.
+    // Only an interlaced image is stored as a whole. Otherwise, rows are decoded one by one.
     pixelBytes: view.getUint8(28) === 0 ? 0 : RGBA,
   };
   for (let at = 33; at + 8 <= bytes.size; ) {
@@ -147,7 +150,7 @@ function webp(bytes: Bytes): ImageHeader | null {
     const data = at + 8;
     if (type === "VP8X") {
       const side = (offset: number) => 1 + (view.getUint32(data + offset, true) & 0xffffff);
-      // The last side is read one byte early, so that short content is enough.
+      // The height has three bytes. Read four bytes that end with them, so that the data may end there.
       canvas = { width: side(4), height: 1 + (view.getUint32(data + 6, true) >>> 8) };
       isAnimated = (view.getUint8(data) & 2) !== 0;
     } else if (type === "ALPH") hasAlpha = true;

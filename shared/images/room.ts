@@ -3,12 +3,12 @@ import { ReadSemaphore } from "../store/read-semaphore.ts";
 import { imagesBusy } from "./errors.ts";
 import { IMAGE_BYTES, MAKING_MS } from "./job.ts";
 
-/** Limits the number of images that are decoded at the same time, in order of arrival. */
+/** Limits how many images are decoded at the same time. Images that wait are decoded in order of arrival. */
 export class ImageRoom {
   readonly #room: ReadSemaphore;
 
   constructor(most: number) {
-    // A place expires after the longest time that an image may take, with the time for its bytes to arrive.
+    // An image loses its place after the maximum time to receive its bytes and process it.
     this.#room = new ReadSemaphore(most * IMAGE_BYTES, 2 * MAKING_MS);
   }
 

@@ -1,11 +1,11 @@
-/** Variants of an image: smaller copies, whose sizes and formats the orb's document lists. */
+/** Variants of an image: smaller copies. The orb's document lists their sizes and formats. */
 
 export const FITS = ["contain", "cover"] as const;
 export const FORMATS = ["webp", "jpeg", "png"] as const;
 /** Maximum width and height of a variant. */
 export const MAX_SIDE = 2048;
 
-/** A variant as documents and requests name it. */
+/** A variant as written in orb documents and requests. */
 export interface VariantOptions {
   w?: number | undefined;
   h?: number | undefined;
@@ -19,12 +19,12 @@ export function variantOf({ w, h, fit = "contain", format = "webp" }: VariantOpt
   return { ...(w === undefined ? {} : { w }), ...(h === undefined ? {} : { h }), fit, format };
 }
 
-/** Returns a name that two variants share only if they are the same. It is a token of a subject. */
+/** Returns a unique name for a variant, which is valid as a token of a subject. */
 export function variantKey({ w, h, fit, format }: Variant): string {
   return `${w ?? ""}x${h ?? ""}-${fit}-${format}`;
 }
 
-/** Returns the query of a variant's address. */
+/** Returns the query string that requests a variant. */
 export function variantQuery({ w, h, fit, format }: Variant): string {
   const given: [string, string | number | undefined][] = [
     ["w", w],
@@ -49,10 +49,10 @@ export interface Cut extends Size {
 
 const atLeastOne = (value: number) => Math.max(1, Math.round(value));
 
-/** Returns what a variant shows of an image. Nothing is enlarged. */
+/** Returns the part of an image that a variant shows. A variant is never larger than this part. */
 export function cutOf({ width, height }: Size, { w, h, fit }: Variant): Cut {
   if (fit === "cover" && w !== undefined && h !== undefined) {
-    // The largest part with the proportions of the variant.
+    // Take the largest part that has the aspect ratio of the variant.
     const scale = Math.min(width / w, height / h);
     const part = { width: atLeastOne(w * scale), height: atLeastOne(h * scale) };
     const [x, y] = [Math.floor((width - part.width) / 2), Math.floor((height - part.height) / 2)];

@@ -169,7 +169,7 @@ async function requireUnusedRoles(deps: Deps, from: OrbDocument, to: OrbDocument
   );
 }
 
-/** Throws 409 if a definition removes roles in use from the definition that entries and accounts follow now. */
+/** Throws 409 if a new definition removes roles of the current definition that entries or accounts use. */
 export async function requireKeptRoles(
   deps: Deps,
   orb: string,

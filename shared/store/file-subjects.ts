@@ -1,7 +1,4 @@
-/**
- * Names in the broker that belong to files: the subjects of records in the orb's stream, and the object store with the
- * content.
- */
+/** Names of streams and subjects for files: the records in the orb's stream, and the object store with the content. */
 import { token } from "./subjects.ts";
 
 const PREFIX = "OBJ_files_";
@@ -31,24 +28,24 @@ const inOrb = (orb: string, space: string) => `${token(orb, "orb")}.${space}`;
 export const fileSubjects = {
   /** The record of a file: its properties, who uploaded it, and which entries refer to it. */
   record: (orb: string, id: string) => `${inOrb(orb, "_file")}.${token(id, "file")}`,
-  /** Written for each file that has the content with this hash. */
+  /** Marks that a file has the content with this hash. */
   content: (orb: string, sha256: string, id: string) =>
     `${inOrb(orb, "_blob")}.${token(sha256, "file")}.${token(id, "file")}`,
   contentOf: (orb: string, sha256: string) => `${inOrb(orb, "_blob")}.${token(sha256, "file")}.*`,
-  /** Written if a revision of the entry refers to the file. */
+  /** Marks that a revision of the entry refers to the file. */
   use: (orb: string, entry: string, id: string) =>
     `${inOrb(orb, "_has")}.${token(entry, "entry")}.${token(id, "file")}`,
   usesBy: (orb: string, entry: string) => `${inOrb(orb, "_has")}.${token(entry, "entry")}.*`,
-  /** A check: tells the sweep that the content of an upload may have to be removed later. */
+  /** A check: makes the sweep examine the content of an upload later. */
   check: (orb: string, id: string) => `${inOrb(orb, "_sweep")}.${token(id, "file")}`,
   checks: (orb: string) => `${inOrb(orb, "_sweep")}.*`,
-  /** A variant of an image: its content, or who makes it. */
+  /** A variant of an image: where its content is, or that a request is making it. */
   variant: (orb: string, sha256: string, key: string) =>
     `${inOrb(orb, "_variant")}.${token(sha256, "file")}.${token(key, "variant")}`,
   variantsOf: (orb: string, sha256: string) => `${inOrb(orb, "_variant")}.${token(sha256, "file")}.*`,
   chunks: (orb: string, nuid: string) => `$O.${fileBucket(orb)}.C.${token(nuid, "file")}`,
   info: (orb: string, sha256: string) => `$O.${fileBucket(orb)}.M.${encodedName(token(sha256, "file"))}`,
-  /** A resumable upload that is not complete yet. Clients of object stores do not read these subjects. */
+  /** The state of a resumable upload. Clients of object stores do not read this subject. */
   upload: (orb: string, id: string) => `$O.${fileBucket(orb)}.U.${token(id, "upload")}`,
   ofStore: (orb: string) => ["C", "M", "U"].map((space) => `$O.${fileBucket(orb)}.${space}.>`),
   everyStore: "$O.>",

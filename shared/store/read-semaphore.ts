@@ -26,7 +26,7 @@ export class ReadSemaphore {
   #waiting: Turn[] = [];
   #reading: Turn[] = [];
 
-  /** @param readingMs milliseconds until the place of a read expires, because a cancelled request cannot leave it */
+  /** @param readingMs milliseconds until a read loses its place; a cancelled request cannot release its place */
   constructor(most: number, readingMs = READING_MS) {
     this.#most = most;
     this.#readingMs = readingMs;

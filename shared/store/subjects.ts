@@ -186,8 +186,8 @@ export const subjects = {
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /**
-   * The fence of the active definition. Every write requires that it has not changed, and a new definition changes
-   * it. So writes that used an outdated definition fail.
+   * The fence of the active definition. A new definition changes the fence, and every write requires that the fence is
+   * unchanged. So writes that used an outdated definition fail.
    */
   fence: (orb: string, incarnation: number, part: number) =>
     `${token(orb, "orb")}._def.${incarnation}.${part}`,

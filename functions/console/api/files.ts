@@ -4,8 +4,8 @@ import { isProblem } from "../../../shared/client/problem.ts";
 import { sessionEnded, transport } from "./http.ts";
 
 /**
- * Uploads a file of an orb.
- * @param onProgress receives the share that is stored, from 0 to 1
+ * Uploads a file to an orb.
+ * @param onProgress receives the stored share of the file, from 0 to 1
  * @throws Problem if the platform responds with an error; TypeError if it cannot be reached
  */
 export async function uploadFile(

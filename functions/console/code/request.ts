@@ -1,4 +1,4 @@
-/** Requests to the API of entries as samples of code. */
+/** Creates sample code for requests to the API of entries. */
 import { literal, member, type Sample } from "../model/code.ts";
 import type { FieldModel, OrbModel, SchemaModel } from "../model/orb.ts";
 
@@ -50,7 +50,7 @@ function exampleOf({ type, enum: values, default: standard, list }: FieldModel):
   return list === true && !Array.isArray(one) ? [one] : one;
 }
 
-/** Returns example values for the required fields. If no field is required, returns values for the first ones. */
+/** Returns example values for the required fields, or for the first fields if none is required. */
 export function exampleValues({ languages, markets }: OrbModel, { fields }: SchemaModel): object {
   const required = fields.filter((field) => field.required === true);
   const by = (keys: readonly string[], value: unknown) => Object.fromEntries(keys.map((key) => [key, value]));

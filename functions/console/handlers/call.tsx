@@ -58,7 +58,7 @@ export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
     try {
       body = given();
     } catch {
-      // The input is not complete. The code shows the request without it.
+      // The input is incomplete, so the sample code omits it.
     }
     const [, , orb = ""] = href.split("/");
     return {

@@ -11,11 +11,11 @@ export interface Sample {
   body?: unknown;
   /** File that holds the body, instead of `body`. */
   file?: string;
-  /** Number of the revision that the request is based on, for `If-Match`. */
+  /** Revision on which the request is based, for `If-Match`. */
   revision?: number;
-  /** Call of the client package, such as `client.stream("prices")`. Without one, the code uses `fetch`. */
+  /** Call to the client package, such as `client.stream("prices")`. If missing, the code uses `fetch`. */
   call?: string;
-  /** Whether the call has types of the orb. */
+  /** Whether the code imports the types of the orb. */
   typed?: boolean;
   /** Whether the response never ends. */
   stream?: boolean;

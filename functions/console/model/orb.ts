@@ -1,4 +1,4 @@
-/** The console's form of an orb. It is the same for the management API and the discovery API. */
+/** The console's model of an orb. The management API and the discovery API both provide it. */
 
 export type FieldType =
   | "string"
@@ -40,8 +40,8 @@ export interface FieldModel {
   max?: number | string;
   pattern?: string;
   /**
-   * Callers who may read and set the field: built-in roles, `own`, or roles of the orb. If missing, all callers who may
-   * access the entry.
+   * Callers who may read and write the field: built-in roles, `own`, or roles of the orb. If missing, all callers who
+   * may access the entry may read and write the field.
    */
   access?: { read?: readonly string[]; write?: readonly string[] };
 }
@@ -92,8 +92,8 @@ export function schemaOf(orb: OrbModel | undefined, module: string, schema: stri
 }
 
 /**
- * Returns the title field, which names an entry in lists: the first text field with a name like `title`, or else the
- * first text field.
+ * Returns the title field, which identifies an entry in lists. It is the first text field with a name like `title`, or
+ * else the first text field.
  */
 export function titleField({ fields }: SchemaModel): FieldModel | undefined {
   const texts = fields.filter(({ type, list, sensitive }) => type === "string" && !list && !sensitive);

@@ -28,7 +28,7 @@ export interface PeopleProps {
   title: string;
   lead: string;
   path?: readonly Crumb[];
-  /** Page of the console that opens first for invited users. */
+  /** Page of the console that invited users see first. */
   page: string;
   /** The roles that the caller may grant. */
   roles: readonly Option[];

@@ -1,4 +1,4 @@
-/** Requests about accounts as samples of code. */
+/** Creates sample code for requests about accounts. */
 import type { PeoplePlace } from "../api/people.ts";
 import type { Sample } from "../model/code.ts";
 
@@ -6,7 +6,7 @@ import type { Sample } from "../model/code.ts";
 const YEAR = 31_536_000_000;
 
 /**
- * Returns requests with the names of their texts.
+ * Returns sample requests. The name of each is a key in the console's texts.
  * @param orb the orb that a token is valid for; `*` for all orbs
  */
 export function peopleSamples({ base, platform }: PeoplePlace, orb: string) {

@@ -52,7 +52,7 @@ export function CodeDialog({ samples, onClose }: { samples: readonly Named[]; on
   );
 }
 
-/** A button that shows the requests of a page. @param samples returns them with their names */
+/** A button that shows sample code for the requests of a page. @param samples returns the requests with their names */
 export function CodeButton({ samples }: { samples: () => readonly Named[] }) {
   const [shown, setShown] = useState<readonly Named[]>();
   return (

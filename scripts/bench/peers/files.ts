@@ -1,4 +1,4 @@
-/** Uploads and downloads of files: the host beside PocketBase, with the same client, in turns. */
+/** Compares uploads and downloads of the host and of PocketBase. Uses the same client for both, in turns. */
 import { randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
@@ -8,7 +8,10 @@ import type { Stand } from "../stand.ts";
 import { startFiles } from "./pocketbase.ts";
 
 const CONNECTIONS = 8;
-/** Bytes, and the milliseconds of a round. A round ends after the requests that are under way. */
+/**
+ * Sizes of files in bytes, and the duration of a round in milliseconds. A round ends when its running requests have
+ * finished.
+ */
 const SIZES = [
   { name: "10 KB", bytes: 10_000, roundMs: 1_500, rounds: 3 },
   { name: "1 MB", bytes: 1_000_000, roundMs: 2_500, rounds: 3 },
@@ -55,7 +58,7 @@ class Http implements Disposable {
 
 interface Place {
   name: string;
-  /** Uploads the content, and returns the address to download it from. */
+  /** Uploads the content. Returns the address for downloads. */
   upload(http: Http, content: Buffer): Promise<string>;
   pids: Record<string, number | undefined>;
 }
@@ -125,7 +128,7 @@ async function load(roundMs: number, act: () => Promise<unknown>): Promise<numbe
 
 const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
 
-/** Measures uploads (with the entry that refers to the file) and downloads. */
+/** Measures downloads, and uploads including the entry that refers to the file. */
 export async function files(dir: string, stand: Stand, token: string): Promise<Record<string, string>> {
   const peer = await startFiles(join(dir, "pocketbase"));
   const rows: Record<string, string> = {};
@@ -147,7 +150,7 @@ export async function files(dir: string, stand: Stand, token: string): Promise<R
           using http = new Http();
           const upload = async () => {
             const content = bytes < 50_000_000 ? Buffer.from(base) : base;
-            // Each upload has another content, so that none is stored already.
+            // Change the content for each upload. Otherwise the platform would already have it.
             randomBytes(16).copy(content);
             addresses.set(place, await place.upload(http, content));
           };

@@ -56,9 +56,9 @@ export interface EntryWork {
   claims: Home[];
   /** Published copies that move from one audience to another. Null means no audience. */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
-  /** New indexes. Entries may name keys of an earlier index that was erased. */
+  /** New indexes. Stored entries may list keys of an erased index with the same name. */
   added?: IndexPlace[];
-  /** Indexes to erase, unless the live definition has them again. */
+  /** Indexes to erase, unless the live definition contains them again. */
   removed?: IndexPlace[];
 }
 

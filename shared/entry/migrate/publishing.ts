@@ -60,7 +60,7 @@ const NAMED = 50;
  * afterwards for entries that were written in between.
  * @param options.dryRun only searches for duplicates of unique values
  * @param options.since only reads entries that were written after this sequence
- * @param options.fresh indexes that are written as if no entry had keys of them
+ * @param options.fresh indexes for which all keys count as missing
  */
 export async function backfillExisting(
   deps: Deps,

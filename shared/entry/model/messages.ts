@@ -111,7 +111,7 @@ export function onlyHints(write: EntryWrite): boolean {
   );
 }
 
-/** Returns whether a write appends one revision, and apart from that at most index keys. */
+/** Returns whether a write appends exactly one revision, and nothing else except index keys. */
 function isOneRevision(write: EntryWrite): boolean {
   return (
     write.snapshots.length === 1 &&

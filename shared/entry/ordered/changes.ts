@@ -1,6 +1,6 @@
 /**
- * Functions that the compactions of ordered indexes and word indexes share: reading changes from the log of an index,
- * and replacing its root.
+ * Shared by the compactions of ordered indexes and word indexes: reads changes from the log of an index, and replaces
+ * its root.
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
@@ -13,8 +13,8 @@ import { lost } from "./lost.ts";
 import { type OrderedField, type Pair, pairKey, REMOVED } from "./pages.ts";
 
 /**
- * Returns the pairs that changes in a log added to an index, and the outdated pairs of the same entries.
- * @param upTo last position in the log that the index already includes
+ * Returns the pairs that log changes added to an index, and the outdated pairs of the same entries.
+ * @param upTo sequence of the last change that the index already includes
  */
 export async function changesOf(
   store: Store,
@@ -67,7 +67,7 @@ function guardOf(orb: string, fence: Fence | undefined): Append {
 }
 
 /**
- * Replaces the root of an index, so that no reader uses the index until it has another root.
+ * Marks an index as erased. Readers do not use the index until a new root replaces the mark.
  * @param end sequence before which the log will be erased
  * @throws Conflict if the definition changed
  */

@@ -1,4 +1,4 @@
-/** Reads the root and the log of an index so that no change between the two reads is missed. */
+/** Reads the root and the log of an index without missing a change between the two reads. */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
@@ -10,14 +10,14 @@ import { nullIfMissing } from "../model/resolve.ts";
 import { EMPTY, type OrderedField, type Pair, REMOVED, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
 /**
- * Maximum changes that a reader takes from the log. If the log has more, the index cannot be used until a compaction
- * has shortened the log.
+ * Maximum changes to read from the log. If the log has more, readers cannot use the index until a compaction has
+ * shortened the log.
  */
 const LONGEST_LOG = 4_000;
-/** Maximum changes per read of the log. More would count as a large read, and large reads wait for each other. */
+/** Maximum changes per read of the log. A larger read would have to wait for other large reads. */
 const LOG_READ = 500;
 const ATTEMPTS = 8;
-/** Longer than the message that stands in for the root of an erased index. */
+/** A root of this many bytes or more is not the mark of an erased index. */
 const LONGEST_REMOVED = 500;
 
 export interface OpenedIndex {
@@ -29,8 +29,8 @@ export interface OpenedIndex {
 }
 
 /**
- * For each index, the sequence at which the last read of its log began. The next read begins there too, so it can start
- * before the root has been read.
+ * For each index, the sequence at which the last read of its log began. The next read starts there too, so it need not
+ * wait for the root.
  */
 const starts = new BoundedMap<string, number>(10_000);
 
@@ -38,7 +38,7 @@ interface KnownRoot<R> {
   seq: number;
   time: number;
   root: R;
-  /** Time of the last change in the log that the root includes, once it was read. */
+  /** Time of the last log change that the root includes. Undefined until that change has been read. */
   logTime: number | undefined;
 }
 
@@ -64,12 +64,12 @@ export class RootParser<R extends { upTo: number }> {
     return root;
   }
 
-  /** Returns the root that was read last. */
+  /** Returns the cached root. */
   known(subject: string): KnownRoot<R> | undefined {
     return this.#known.get(subject);
   }
 
-  /** Notes that the log has the last change that a root includes. */
+  /** Stores the time of the last log change that a root includes. */
   confirm(subject: string, root: R, logTime: number): void {
     const known = this.#known.get(subject);
     if (known?.root === root) known.logTime = logTime;
@@ -89,7 +89,7 @@ function isRemoved(message: StoredMessage | null): boolean {
 interface ReadRoot<R> {
   root: R;
   removed: boolean;
-  /** Only of a root that was not read again. */
+  /** Present only if the cached root was used without a read. */
   logTime?: number;
 }
 
@@ -105,8 +105,8 @@ async function readRoot<R extends { upTo: number }>(
 }
 
 /**
- * Reads the root only if it is newer than the one that this process knows, because a root can have 100 KB. If it is not,
- * the caller must compare the log with `logTime`: the orb may have been deleted and created again.
+ * Reads the root only if it is newer than the cached one, because a root can have 100 KB. If the cached root is the
+ * newest, the caller must compare the log with `logTime`: the orb may have been deleted and created again.
  */
 async function newerRoot<R extends { upTo: number }>(
   store: Store,
@@ -115,7 +115,7 @@ async function newerRoot<R extends { upTo: number }>(
 ): Promise<ReadRoot<R>> {
   const subject = subjects.orderedRoot(index, index.field);
   const known = parser.known(subject);
-  // A cached store has the root in memory.
+  // If the store is cached, it has the root in memory.
   if (known?.logTime === undefined || store.isCached === true) return readRoot(store, index, parser, "stale");
   const newer = await nullIfMissing(
     store.scan(streams.orb(index.orb), subject, { fromSeq: known.seq + 1, limit: 1, maxBytes: SMALL_BYTES }),
@@ -154,7 +154,7 @@ export async function openLog<R extends { upTo: number }>(
     let { root, removed } = found;
     const reached = start !== undefined && start <= Math.max(1, root.upTo);
     let page = reached && ahead !== undefined ? ahead : await readLog(store, index, Math.max(1, root.upTo));
-    // No root was found. Another process may have just written the first one, so ask the leader.
+    // No root was found. Another process may have just written the first root, so ask the leader.
     if (root.upTo === 0) ({ root, removed } = await readRoot(store, index, parser, "leader"));
     if (removed) return undefined;
     const changes = page.messages.filter(({ seq }) => seq >= root.upTo);

@@ -42,7 +42,7 @@ export interface PagePlace {
 }
 
 export interface Root {
-  /** Sequence of the last change that the index includes. 0 if there is no root yet. */
+  /** Sequence of the last change that the index includes, or 0 if there is no root yet. */
   upTo: number;
   /** Number of changes in the log that the index already includes. */
   dead: number;
@@ -62,7 +62,7 @@ export interface StoredRoot {
   gone: Pairs;
 }
 
-/** Body of the root of an index that was erased, whether it is an ordered index or a word index. */
+/** Body of the message that replaces the root of an erased index. Ordered indexes and word indexes use the same one. */
 export const REMOVED = JSON.stringify({ v: 1, removed: true });
 
 export const EMPTY: Root = { upTo: 0, dead: 0, pages: [], recent: [], gone: [] };
@@ -103,7 +103,7 @@ function storedPairs(pairs: readonly Pair[]): Pairs {
   return { values: pairs.map(({ value }) => value), ids: pairs.map(({ id }) => id) };
 }
 
-/** Compares values as the sort orders of lists do. A missing value comes first, and numbers come before texts. */
+/** Compares values in the sort order of lists. A missing value comes first, and numbers come before texts. */
 export function compareValues(a: OrderedValue, b: OrderedValue): number {
   if (a === b) return 0;
   if (a === null) return -1;

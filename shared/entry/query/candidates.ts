@@ -29,14 +29,14 @@ export interface Found {
   fields: string[];
 }
 
-/** If a search finds at most this many entries, they are read, and no index of a filter is used. */
+/** If a search finds at most this many entries, the plan is to read them, whatever the filters are. */
 const FEW = 500;
 
 export function bySearch({ fields }: Search): Found {
   return { index: "search", fields: fields.map(({ name }) => name) };
 }
 
-/** Returns the entries that may match a search. Returns undefined if the index cannot list them. */
+/** Returns the entries that may match a search, or undefined if the index cannot list them. */
 async function placesWith(
   deps: Deps,
   schema: CompiledSchema,
@@ -56,7 +56,9 @@ export type Candidates = { by: Found } & (
   | ({ kind: "value" } & ValueIndex)
 );
 
-/** The index of the entries that have a certain value. It marks entries that got the value after they were created. */
+/**
+ * The index of one value: lists the entries that have it. `late` lists those that got the value after their creation.
+ */
 export interface ValueIndex {
   filter: string;
   late: string;
@@ -95,7 +97,7 @@ function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[numb
 interface Cover {
   /** Every matching entry meets at least one of these conditions. */
   conditions: readonly Condition[];
-  /** The worst kind of index among those that the conditions use, as a position in `KINDS`. */
+  /** Position in `KINDS` of the least selective index that the conditions use. */
   rank: number;
 }
 
@@ -186,7 +188,7 @@ interface CandidateOptions {
 
 /**
  * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
- * @param walking whether the plan may be to read the entries with one value in order of creation
+ * @param walking whether the plan may be to read the entries of one value in order of creation
  * @param most maximum number of candidates; if there are more, the plan is to read all entries
  * @param context the definition, if ordered indexes may be used
  */
@@ -230,9 +232,9 @@ export async function candidatesOf(
 }
 
 /**
- * Replaces conditions on referenced entries by the ids of the entries that meet them. The index of the reference field
- * can then find the entries of the list.
- * @param most maximum number of ids; a condition that more entries meet is not replaced
+ * Looks up the entries that meet each condition on referenced entries, and adds a condition on their ids. The index of
+ * the reference field can then find the entries of the list.
+ * @param most maximum number of ids; if more entries meet a condition, nothing is added for it
  */
 export async function withTargets(
   deps: Deps,
@@ -256,7 +258,7 @@ export async function withTargets(
   return Promise.all(conditions.map(one));
 }
 
-/** How a list was read. Only callers who may see every entry of the schema get this. */
+/** How a list was read. Visible only to callers who may see every entry of the schema. */
 export interface Explanation {
   index: Found["index"];
   /** Fields whose index was used. */
@@ -265,7 +267,7 @@ export interface Explanation {
   /** Number of entries that the index listed. Null if entries were read in order until the page was full. */
   candidates: number | null;
   read: number;
-  /** Number of read entries that the list does not contain: deleted, not visible, or not matching. */
+  /** Number of entries that were read but are not part of the list: deleted, not visible, or not matching. */
   dropped: number;
 }
 
@@ -274,7 +276,7 @@ export class Tally {
   by: Found = { index: "none", fields: [] };
   order: Explanation["order"] = "creation";
   candidates: number | null = null;
-  /** Entries that were read and that the caller may see. */
+  /** Number of read entries that the caller may see. */
   visible = 0;
   #read = 0;
   #matched = 0;

@@ -23,10 +23,10 @@ export interface ListPage<T> {
   total?: number;
   /** False if the list has more entries than the request could count. `total` is then a lower bound. */
   totalExact?: false;
-  /** Only if the page ended early: the number of read entries that the caller may see. */
+  /** Number of read entries that the caller may see. Present only if the page ended early. */
   read?: { entries: number };
   explain?: Explanation;
-  /** Only for aggregations: the results. They are final if `complete` is set. */
+  /** Results of an aggregation. They are final if `complete` is set. */
   groups?: GroupResult[];
   complete?: boolean;
 }
@@ -95,8 +95,8 @@ export function cut<T, F extends Match<T>>(
 }
 
 /**
- * Encrypts the entry's id and values in a cursor position if the caller may not see the entry, because clients can
- * decode cursors.
+ * Encrypts the entry's id and values in a cursor position if the caller may not see the entry. Clients can decode
+ * cursors.
  */
 export async function hiddenPosition(
   { config }: Pick<Deps, "config">,
@@ -112,10 +112,7 @@ export async function hiddenPosition(
   };
 }
 
-/**
- * Ends a page at an entry that need not be part of it. The cursor hides the entry's id if the caller may not see the
- * entry.
- */
+/** Returns a page that ended early. The cursor hides the last read entry if the caller may not see it. */
 export async function endedEarly<T>(
   { config }: Pick<Deps, "config">,
   { tally }: Collection<T>,
@@ -129,7 +126,7 @@ export async function endedEarly<T>(
 }
 
 const CURSOR = "cursor";
-/** Matches encrypted ids. They begin with `ey`, and plain entry ids begin with a digit. */
+/** Matches encrypted ids. They begin with `ey`, while plain entry ids begin with a digit. */
 const SEALED = /^ey/;
 
 export async function positionIn(

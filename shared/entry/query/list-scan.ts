@@ -75,8 +75,8 @@ export async function* scanAll<T>(
 }
 
 /**
- * Yields the entries that have a certain value, in order of creation. The index lists entries in the order in which
- * they got the value. Entries that got the value after their creation are read first, and merged in by id.
+ * Yields the entries that have a certain value, in order of creation. The index lists them in the order in which they
+ * got the value. So entries that got the value after their creation are read first and merged in by id.
  * @returns undefined if more than `most` entries got the value after their creation
  */
 export async function scanByValue<T>(
@@ -149,7 +149,7 @@ interface StepLimits {
 
 /**
  * Reads entries in order of creation until the page is full. Ends the page early when the read budget is used up.
- * @param options.most returns undefined if this many entries do not fill the page
+ * @param options.most maximum entries to read; the result is undefined if they do not fill the page
  * @param options.known whether the scan yields all entries at once
  * @param options.repeats whether the list itself removes entries that the scan yields twice
  */
@@ -189,7 +189,7 @@ export async function pageOfSteps<T>(
       read += next.read;
       at += next.read;
       reached = window[at - 1]?.position;
-      // While every entry matches, read no more than the page needs.
+      // As long as every entry matches, read only as many as the page needs.
       size = found.length === read ? wanted - found.length : CHUNK;
       if (full() || reached === undefined || (known && at === window.length)) continue;
       const cutOff = (next.read < chunk.length && found.length > 0) || list.budget.over;
@@ -202,7 +202,7 @@ export async function pageOfSteps<T>(
   return cut(list, found, query.limit, position, signed);
 }
 
-/** Reads a page. Only the page size and the read budget limit it. */
+/** Reads a page, limited only by the page size and the read budget. */
 export async function wholePage<T>(
   ...[deps, list, query, scan, signed, limits]: Parameters<typeof pageOfSteps<T>>
 ): Promise<ListPage<T>> {

@@ -88,8 +88,9 @@ export async function readMatching<T>(
 }
 
 /**
- * Reads many entries in batches, and keeps only the current batches in memory.
- * @returns the number of entries at the start that were all read. With less budget, `each` may get some after them too.
+ * Reads many entries in batches. Keeps only the current batches in memory.
+ * @returns the number of entries at the start that were all read; `each` may also receive some entries after them if
+ * the budget is used up
  */
 export async function readAll<T>(
   list: Collection<T>,
@@ -117,23 +118,24 @@ export async function readAll<T>(
   return done;
 }
 
-/** The entries that a query may match, in the order in which they are read. */
+/** The entries that may match a query, in the order in which they are read. */
 export interface Wanted {
   /** `set`: found by an index, in order of their ids; `index`: all entries, in order of creation. */
   kind: "set" | "index";
   places: readonly IndexEntry[];
   complete: boolean;
-  /** If not complete: sequence of the last message of the index that was read. */
+  /** Sequence of the last index message that was read, if `complete` is false. */
   reached: number;
 }
 
-/** A later request may find at most this many times the candidates of the first one. */
+/** For a later request, an index may list at most this many times as many candidates as for the first one. */
 const GROWTH = 4;
 
 /**
  * Returns the entries to read for a query, as many as the budget allows.
- * @param options.from where an earlier request stopped. If another index is used now, all entries are read again.
- * @param options.places the entries that an index has found already
+ * @param options.from position at which an earlier request stopped; if the index is now another one, all entries are
+ * read again
+ * @param options.places entries that an index has already found
  */
 export async function placesFor<T>(
   deps: Deps,

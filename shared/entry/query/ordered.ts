@@ -24,7 +24,7 @@ export interface OrderedPlan<T> {
   steps: AsyncGenerator<ListStep[]>;
 }
 
-/** Returns how to read a list in the order of an ordered index. Undefined if there is no such index. */
+/** Returns the plan to read a list from an ordered index, or undefined if there is no such index. */
 export async function orderedPlan<T>(
   deps: Deps,
   list: Collection<T>,
@@ -55,7 +55,9 @@ function cursorRange(after: Position | undefined, descending: boolean): Range {
   return descending ? { high: edge } : { low: edge };
 }
 
-/** @param least entries of a step. A range may begin near the end of a page, and a step costs a read of entries. */
+/**
+ * @param least minimum entries per step; pages may have only a few entries in the range, and each step causes a read
+ */
 async function* stepsOf(
   scan: ReturnType<typeof scanOrdered>,
   { type, schema }: OrderedField,
@@ -74,7 +76,7 @@ async function* stepsOf(
   if (steps.length > 0) yield steps;
 }
 
-/** Returns the list without outdated pairs: those whose entry has another value now. */
+/** Returns the list without outdated pairs. A pair is outdated if its entry now has another value. */
 function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
   const met = new Set<string>();
   return {
@@ -86,7 +88,7 @@ function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
         if (item === undefined || place === undefined || met.has(place.id)) return undefined;
         const [value] = sortValues([key], list.judged(item), list.choice);
         if (value !== place.value) return undefined;
-        // An entry may change while the page is read. It must not appear twice.
+        // If an entry changes while the page is read, it must not appear twice.
         met.add(place.id);
         return item;
       });

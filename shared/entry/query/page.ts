@@ -24,7 +24,7 @@ const PASSED = 2000;
 const NEWEST = { ...BY_CREATION, descending: true };
 
 /**
- * Maximum number of entries to read from an ordered index before trying another index, which may leave fewer entries to
+ * Maximum entries to read from an ordered index. If they do not fill the page, another index may leave fewer entries to
  * sort.
  */
 const TRIED = 500;
@@ -108,13 +108,12 @@ async function countOf<T>(
   return complete ? { total } : { total, totalExact: false };
 }
 
-/**
- * A cursor becomes invalid when its index finds more than this many times the candidates that it found for the first
- * page.
- */
+/** A cursor becomes invalid when its index finds more than this many times as many candidates as for the first page. */
 const GROWTH = 4;
 
-/** Reads a page in order of creation. The cursor names the index of the first page, so later pages use the same one. */
+/**
+ * Reads a page in order of creation. The cursor names the index of the first page, and later pages use the same index.
+ */
 async function pageInOrder<T>(
   deps: Deps,
   list: Collection<T>,
@@ -163,10 +162,7 @@ async function pageInOrder<T>(
   return pageOf(scanAll(deps, list, query, after, "index"));
 }
 
-/**
- * An index is chosen by the ids of referenced entries only if there are at most this many: on the first page, and on
- * later pages.
- */
+/** Maximum ids of referenced entries that are used to choose an index: on the first page, and on later pages. */
 const TARGETS = { first: 10, later: 20 };
 
 /** If the query has conditions on referenced entries, adds conditions that an index can answer. */

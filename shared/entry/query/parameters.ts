@@ -33,11 +33,11 @@ export type Subject =
 export interface Condition {
   subject: Subject;
   operator: FilterOperator;
-  /** Several values for the operator `in`, true or false for `null`, one value for all others. */
+  /** `in` has several values, `null` has true or false, and all other operators have one value. */
   values: Json[];
 }
 
-/** A group of conditions: all must hold, at least one must hold, or they must not all hold. */
+/** A group of conditions: all must hold (`and`), at least one (`or`), or not all (`not`). */
 export interface Group {
   join: "and" | "or" | "not";
   of: Where[];
@@ -283,12 +283,12 @@ function parseValue(subject: Subject, operator: FilterOperator, text: string): J
   return subject.type.fromText(text);
 }
 
-/** Operators that compare whole values. For fields with an `enum`, their values must be in the enum. */
+/** Operators that compare whole values. For a field with an `enum`, the values must be in the enum. */
 const NAMING: ReadonlySet<FilterOperator> = new Set(["eq", "ne", "in"]);
 
 /**
- * Returns whether the field's `enum` allows a value. Returns true for a value that could not be parsed, which is
- * reported as another error.
+ * Returns whether the field's `enum` allows a value. Returns true for a value that could not be parsed, because another
+ * error reports it.
  */
 function isAllowed(subject: Subject, value: Json | undefined): boolean {
   if (value === undefined || subject.kind === "property" || subject.field.allowed === undefined) return true;

@@ -65,7 +65,7 @@ function idsIn({ via }: Related, entry: FilterInput, choice: Choice | undefined)
 }
 
 /**
- * The referenced entries that the filters of a list need. For each, stores only whether it meets a condition, not its
+ * The referenced entries that the filters of a list need. Stores only whether each entry meets a condition, not its
  * values.
  */
 export class Targets {

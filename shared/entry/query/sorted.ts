@@ -1,6 +1,7 @@
 /**
- * Reads a page in a sort order that no index has. All entries must be read for it. If one request cannot read all of
- * them, it answers an empty page, and its cursor contains the best entries so far. The next request reads on from there.
+ * Reads a page in a sort order for which no index exists, so it must read all entries. If one request cannot read them
+ * all, it returns an empty page. The cursor of that page contains the best entries so far, and the next request
+ * continues there.
  */
 
 import type { Deps } from "../../deps.ts";
@@ -17,12 +18,12 @@ interface Ranked<T> extends Match<T> {
   rank: SortPosition;
 }
 
-/** Names an entry in a cursor. Lists of several schemas need its schema too. */
+/** Returns the name of an entry in a cursor. In a list of several schemas, the name includes the schema. */
 function nameOf({ schema }: Collection<unknown>, { type, schema: name, id }: IndexEntry): string {
   return schema === undefined ? `${type}.${name}.${id}` : id;
 }
 
-/** @throws AppError malformed `invalid_cursor` if the name is not one of this list */
+/** @throws AppError malformed `invalid_cursor` if the name does not belong to this list */
 function placeOf({ schema }: Collection<unknown>, name: string): IndexEntry {
   const [id = "", named = "", type = "", ...more] = name.split(".").reverse();
   const isNamed = MODULE_TOKENS.some((token) => token === type) && isToken(named);
@@ -31,15 +32,15 @@ function placeOf({ schema }: Collection<unknown>, name: string): IndexEntry {
   return { ...(schema?.home ?? parsedHome(type, named)), id, seq: 0 };
 }
 
-/** The first entries of a page in a sort order, among those that were read so far. */
+/** The entries read so far that come first in the sort order, at most one page. */
 class Best<T> {
   readonly #list: Collection<T>;
   readonly #query: ListQuery;
-  /** The page has only entries after this one. */
+  /** The page contains only entries after this position. */
   readonly #from: SortPosition | undefined;
   /**
-   * The first entry that was left out for lack of space. The page has only entries before it: if some of them change in
-   * the meantime, others after it would otherwise take their place.
+   * Position of the first entry that did not fit. The page contains only entries before it. Otherwise, if an entry of
+   * the page changes between requests, an entry after this position could replace it.
    */
   #bound: SortPosition | undefined;
   #items: Ranked<T>[] = [];
@@ -57,7 +58,7 @@ class Best<T> {
 
   add(found: readonly Match<T>[]): void {
     const { sort, limit } = this.#query;
-    // An entry can be read twice: the cursor names it, and it is in the part that this request reads.
+    // An entry can be read twice if the cursor names it and this request reads it too.
     const again = new Set(found.map(({ place }) => nameOf(this.#list, place)));
     const all = this.#items.filter(({ place }) => !again.has(nameOf(this.#list, place)));
     for (const one of found) {
@@ -75,17 +76,17 @@ class Best<T> {
     this.#items = all.slice(0, length);
   }
 
-  /** Returns the page after all entries were read. */
+  /** Returns the page. Call this when all entries have been read. */
   page(signed: string): ListPage<T> {
     const items = this.#items.map(({ item }) => item);
     if (this.#bound === undefined) return { items, nextCursor: null };
     const last = this.#items.at(-1)?.rank ?? this.#from;
-    // Without a last entry, all of the best have changed, so the list is read again from the start.
+    // If no entry is left, all best entries have changed. Read the list again from the start.
     const next = last === undefined ? positionAt("set", { best: { names: [] } }) : positionAt("sorted", last);
     return { items, nextCursor: writeCursor(next, signed) };
   }
 
-  /** Returns a cursor that continues from a position. Drops the last entries if they do not fit into it. */
+  /** Returns a cursor that continues from a position. Drops the last entries if the cursor would become too long. */
   cursor(at: Position, signed: string): string {
     for (;;) {
       const best: NonNullable<Position["best"]> = {
@@ -107,7 +108,7 @@ function tooLong(): AppError {
   return new AppError("invalid", "too_broad", detail, { data: { limit: LONGEST_CURSOR } });
 }
 
-/** Reads a page in a sort order that no index has. @param places the entries to read, if an index has found them */
+/** Reads a page in a sort order for which no index exists. @param places the entries to read, if an index found them */
 export async function pageOfSorted<T>(
   deps: Deps,
   list: Collection<T>,
@@ -129,7 +130,7 @@ export async function pageOfSorted<T>(
     total += found.length;
     best.add(found);
   });
-  // The entries of the cursor come last, so that a request makes progress however large they are.
+  // Read the entries of the cursor last. So a request makes progress even if they are large.
   const named = (before?.names ?? []).map((name) => placeOf(list, name));
   for (let at = 0; at < named.length; ) {
     const next = await readMatching(list, query, named.slice(at));

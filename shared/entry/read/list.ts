@@ -28,7 +28,7 @@ export interface ListInput {
   /** Whether to list newest revisions, including drafts, if the caller may read them. */
   latest?: boolean;
   last?: Promise<number | undefined> | undefined;
-  /** Limits on the reads of one request. Default: the limits of the platform. */
+  /** Creates the read budget of a request. Default: the limits of the platform. */
   budget?: () => ReadBudget;
 }
 

@@ -52,11 +52,11 @@ interface Which {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  /** The schema that the entry must have. If missing, it may have any. */
+  /** Schema that the entry must have. If missing, the entry may have any schema. */
   schema?: CompiledSchema | undefined;
 }
 
-/** Throws before any read if the caller may not read the history of any entry, not even of their own. */
+/** Throws, before any read, if the caller may read no entry's history, not even that of their own entries. */
 function refuseEarly(actor: Actor, { orbId, orb, schema }: Which): void {
   requireScope(actor, "readRevisions", orbId);
   if (schema === undefined || orb instanceof Promise) return;
@@ -64,9 +64,9 @@ function refuseEarly(actor: Actor, { orbId, orb, schema }: Which): void {
 }
 
 /**
- * Reads an entry.
- * @throws AppError if the caller may not read its history: 404 if the caller cannot see the entry, otherwise 401 or
- * 403. Only platform admins may read the history of deleted entries.
+ * Reads an entry whose history the caller may read.
+ * @throws AppError 404 if the caller cannot see the entry, otherwise 401 or 403; only platform admins may read the
+ * history of deleted entries
  */
 async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readable> {
   refuseEarly(actor, which);

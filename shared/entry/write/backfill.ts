@@ -37,7 +37,7 @@ export async function keysOf(
   return new Set([...claims, ...((isLive ? liveClaims : null) ?? [])]);
 }
 
-/** @param fresh indexes whose keys are all missing, because an earlier index of that name was erased */
+/** @param fresh indexes for which all keys count as missing, because an earlier index with that name was erased */
 export function missingKeys(
   { address, head, seq }: LoadedEntry,
   keys: ReadonlySet<string>,

@@ -134,7 +134,10 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
   };
 }
 
-/** Returns whether a key belongs to an index that the schema no longer has, so that its log must not grow again. */
+/**
+ * Returns whether a key belongs to an erased index. A write must not add such keys, because the log of the index would
+ * grow again.
+ */
 function isOfErasedIndex(schema: CompiledSchema | undefined, key: string): boolean {
   return isOrderedKey(key) && (schema === undefined || !indexesOf(schema).includes(parseKey(key).field));
 }

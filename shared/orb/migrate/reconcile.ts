@@ -1,7 +1,7 @@
 /**
- * Brings everything that depends on an application's history in line with it. A change is committed as soon as the
- * history contains it. The steps that follow can be repeated. After an interruption, the next management request or
- * the next start of the platform finishes them.
+ * Brings all state that depends on an application's history in line with it. A change is committed as soon as the
+ * history contains it. The steps that follow can be repeated. After an interruption, the next management request or the
+ * next start of the platform completes them.
  */
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -82,7 +82,8 @@ async function doWork(
     }
   }
   const { claims, removed = [] } = work;
-  // Compiles only if necessary: a damaged definition cannot be compiled, but an admin must be able to read the orb.
+  // Compile only if necessary. A damaged definition cannot be compiled, but an admin must still be able to read the
+  // orb.
   if (claims.length === 0 && removed.length === 0) return;
   const compiled = definition.document === null ? undefined : compileOrb(definition.document);
   for (const { field, ...home } of removed) {
@@ -108,8 +109,8 @@ async function doWork(
 }
 
 /**
- * Erases the published copies of a removed schema, or a removed index. If the stored definition has changed, does
- * nothing: a new schema or index may have the same name.
+ * Erases the published copies of a removed schema, or a removed index. Does nothing if the stored definition has
+ * changed, because a new schema or index may have the same name.
  */
 async function erase(deps: Deps, { record, revision }: StoredLiveRecord, filter: string): Promise<void> {
   const stream = streams.orb(record.orb);

@@ -46,7 +46,7 @@ export interface EndLine {
   entries: number;
 }
 
-/** The lines of a file come before the first entry that has the file. */
+/** One line of an export. The lines of a file come before the first entry that refers to the file. */
 export type ExportLine = OrbLine | FileLine | ContentLine | EntryLine | EndLine;
 
 /** An entry without the properties that depend on the stream that stores it. */

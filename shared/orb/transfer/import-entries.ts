@@ -65,7 +65,8 @@ export async function importEntries(
     size = { messages: 0, bytes: 0 };
   };
   for await (const entry of entries) {
-    // An earlier entry of the group may have the same file, whose record both change.
+    // An earlier entry of the group may refer to the same file. Both entries change the record of the file, so write
+    // the earlier one first.
     if (hasFiles(context, entry)) await flush();
     const planned = await plan(deps, context, entry);
     const bytes = planned.messages.reduce((sum, message) => sum + message.data.length, 0);
@@ -126,7 +127,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   };
 }
 
-/** Encrypts the sensitive values of an entry, and computes its index keys, with the keys of this platform. */
+/** Encrypts sensitive values and computes index keys of an entry, with the keys of this platform. */
 async function restored(
   deps: Deps,
   context: OrbContext,

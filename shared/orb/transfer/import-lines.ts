@@ -19,9 +19,7 @@ const instant = z.iso
   .datetime({ precision: 3 })
   .refine((text) => normaliseInstant(text) === text, "must be a time between the years 0001 and 9999");
 
-/**
- * Maximum revision number in an import. New revisions count on from there, and `If-Match` accepts at most 15 digits.
- */
+/** Maximum revision number in an import. Later revisions continue from it, and `If-Match` accepts at most 15 digits. */
 const REVISION_LIMIT = 2 ** 31;
 
 /** Maximum milliseconds that times in the file may be in the future: the exporting platform's clock may be ahead. */
@@ -173,7 +171,7 @@ async function* contentIn(lines: AsyncGenerator<Line>, size: number): AsyncGener
 
 /**
  * Stores the files of an export, and yields the other lines.
- * @param store returns whether the content has the hash of the description
+ * @param store returns whether the content has the described hash
  */
 export async function* withoutFiles(
   lines: AsyncGenerator<Line>,

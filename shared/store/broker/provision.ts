@@ -35,7 +35,7 @@ export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   };
 }
 
-/** Configures the object store of an orb's files. */
+/** Returns the configuration of the object store for an orb's files. */
 export function fileStreamConfig(orb: string, replicas: number): StreamConfig {
   return {
     ...baseConfig(fileStream(orb), fileSubjects.ofStore(orb), replicas),
@@ -179,7 +179,7 @@ async function mapStreams(store: Store): Promise<void> {
   }
 }
 
-/** Lets object stores that were created before resumable uploads hold these. */
+/** Updates object stores of earlier versions, so that they can store resumable uploads. */
 async function bringUpFiles(store: Store): Promise<void> {
   for (const name of await store.streamNames(fileSubjects.everyStore)) {
     const orb = orbOfFiles(name);

@@ -88,7 +88,7 @@ export function List({
 
   const open = (next: string, replace = false) => go(next === "" ? base : `${base}?${next}`, { replace });
   const change = (part: Partial<View>, replace = false) => {
-    // With other conditions, the selection could contain entries that the list does not show.
+    // Clear the selection if the conditions change. Otherwise it could contain entries that the list does not show.
     if (part.filters !== undefined || "status" in part || "search" in part) setSelected(NONE);
     open(writeView({ ...view, ...part }), replace);
   };
@@ -136,7 +136,7 @@ export function List({
   const selectAll = async () => {
     const abort = new AbortController();
     setCollecting(abort);
-    // Keep only names and states of the selected entries, because the selection can be large.
+    // Request only names and states, because the selection can be large.
     const short = new URLSearchParams(conditions);
     short.set(
       "fields",
@@ -281,10 +281,7 @@ export function List({
   );
 }
 
-/**
- * Returns the number of matching entries. It is unknown if the platform would have to read too many entries to count
- * them.
- */
+/** Returns the number of matching entries, or undefined if the platform would have to read too many entries. */
 function useTotal(place: EntryPlace, conditions: URLSearchParams) {
   const query = new URLSearchParams(conditions);
   query.delete("sort");

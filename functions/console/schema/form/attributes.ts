@@ -49,8 +49,8 @@ export interface Attribute {
   options?: readonly string[] | ((owner: Owner) => readonly string[]);
   required?: boolean;
   /**
-   * Returns whether the attribute applies. An attribute that is set but does not apply stays visible, so that the user
-   * can remove it.
+   * Returns whether the attribute applies. If an attribute is set but does not apply, it stays visible, so that the
+   * user can remove it.
    */
   when?: (owner: Owner) => boolean;
   /** Label of the option that removes the attribute. If missing, there is no such option. */

@@ -7,7 +7,7 @@ export type Act = "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 /** Actions that the caller may use in this list. The platform checks access again for each entry. */
 export interface Rights {
-  /** Whether only handlers write the entries. */
+  /** Whether only handlers may write the entries. */
   fixed: boolean;
   create: boolean;
   publish: boolean;
@@ -44,11 +44,11 @@ export interface Outcome {
   /** The entries after the change; undefined for a deleted entry. */
   changed: Map<string, EntryItem | undefined>;
   failed: Failure[];
-  /** Entries that were not tried, because the user cancelled or the platform became unreachable. */
+  /** Entries for which no request was sent, because the user cancelled or the platform became unreachable. */
   left: Row[];
 }
 
-/** Maximum concurrent requests. More would only wait at the platform. */
+/** Maximum concurrent requests. The platform would only queue more. */
 const AT_ONCE = 6;
 
 /**
