@@ -11,6 +11,7 @@ import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, invalidParameters } from "../kernel/errors.ts";
+import { pause } from "../kernel/pause.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
 import { fileStreamConfig } from "../store/broker/provision.ts";
 import { streams } from "../store/subjects.ts";
@@ -34,6 +35,10 @@ import { type FileRecord, ID_BYTES, type ImageFacts, recordMessages, UNUSED_SECO
 const AHEAD = 4;
 /** Maximum duration of an upload in milliseconds. Must be less than the time until its check is due. */
 const MOST_MS = 12 * 3_600_000;
+
+/** Milliseconds between two tries to read from an object store that is being created. */
+const FIRST_WAIT_MS = 20;
+const LAST_WAIT_MS = 160;
 
 /** Computes a SHA-256 hash incrementally. */
 export interface Hash {
@@ -208,11 +213,15 @@ async function openStore(
   orb: string,
   sha256: string | undefined,
 ): Promise<StoredInfo | null | undefined> {
-  if (sha256 !== undefined) {
+  for (let waitMs = FIRST_WAIT_MS; sha256 !== undefined; waitMs *= 2) {
     try {
       return await readInfo(deps, orb, sha256);
     } catch (error) {
-      if (!(error instanceof StreamMissing)) throw error;
+      if (error instanceof StreamMissing) break;
+      // While another upload creates the object store, it exists but does not respond.
+      const isStarting = error instanceof AppError && error.kind === "unavailable" && waitMs <= LAST_WAIT_MS;
+      if (!isStarting) throw error;
+      await pause(waitMs);
     }
   }
   await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));

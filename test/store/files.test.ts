@@ -10,6 +10,7 @@ import { CHUNK_BYTES, readInfo, removeObject } from "../../shared/files/object.t
 import { readRecord } from "../../shared/files/record.ts";
 import { sweepFiles } from "../../shared/files/sweep.ts";
 import { type Upload, uploadFile } from "../../shared/files/upload.ts";
+import { unavailable } from "../../shared/kernel/errors.ts";
 import { fileBucket, fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -137,6 +138,15 @@ it("reads the chunks of a range only", async () => {
   }))
     expect(part).toHaveLength(9);
   expect(counted.calls.filter((name) => name !== "get")).toEqual(["getSeq"]);
+});
+
+it("waits for an object store that another upload is creating", async () => {
+  let failures = 2;
+  const starting = countingStore(store, (call) => {
+    if (call === "get" && failures-- > 0) throw unavailable("the stream does not respond");
+  });
+  const { size } = await upload(PNG, ann, {}, testDeps(starting.store));
+  expect([size, failures]).toEqual([PNG.length, -1]);
 });
 
 it("stores an empty file", async () => {
