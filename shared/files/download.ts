@@ -8,6 +8,7 @@ import { notFound, unavailable } from "../kernel/errors.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { type Reading, readingOf } from "./access.ts";
+import { chunkCache, LARGEST_KEPT } from "./chunk-cache.ts";
 import { CHUNK_BYTES, type Run, readInfo, runsOf, sequenceOf } from "./object.ts";
 import { type FileRecord, readRecord } from "./record.ts";
 
@@ -31,14 +32,32 @@ export async function findFile(
   id: string,
   signed = false,
 ): Promise<FoundFile> {
-  const found = await readRecord(deps, context.orb, id);
-  if (found === null) throw notFound("file");
-  const { record } = found;
+  // A cached record may be older than the upload, or than the entry that has the file.
+  const found =
+    (await readAs(deps, actor, context, id, { signed, consistency: "cached" })) ??
+    (await readAs(deps, actor, context, id, { signed, consistency: "leader" }));
+  if (found === undefined) throw notFound("file");
+  const { record, reading } = found;
   if (signed) return { record, reading: "private" };
-  const reading = await readingOf(deps, actor, context, record);
   if (reading === undefined) throw actor.kind === "anonymous" ? refusal(actor) : notFound("file");
   if (reading === "private") requireScope(actor, "read", context.orb);
   return { record, reading };
+}
+
+/** Returns undefined if there is no such record, or if a cached one gives the caller no right. */
+async function readAs(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  id: string,
+  { signed, consistency }: { signed: boolean; consistency: "cached" | "leader" },
+): Promise<{ record: FileRecord; reading: Reading | undefined } | undefined> {
+  const found = await readRecord(deps, context.orb, id, { consistency });
+  if (found === null) return undefined;
+  const { record } = found;
+  const reading = signed ? undefined : await readingOf(deps, actor, context, record);
+  const isDecided = signed || reading !== undefined || consistency === "leader";
+  return isDecided ? { record, reading } : undefined;
 }
 
 async function runsFor(deps: Deps, orb: string, { sha256, object }: FileRecord): Promise<readonly Run[]> {
@@ -87,10 +106,17 @@ export async function* contentOf(
   if (start >= end) return;
   const runs = await runsFor(deps, orb, record);
   const last = Math.floor((end - 1) / CHUNK_BYTES);
+  const { nuid } = record.object;
+  const cache = record.size <= LARGEST_KEPT ? chunkCache(deps) : undefined;
   const page = (first: number) => {
+    const kept = cache?.get(`${nuid}/${first}`);
+    if (kept !== undefined) return Promise.resolve([kept]);
     const count = Math.max(0, Math.min(PAGE_CHUNKS, last - first + 1));
     const sequences = Array.from({ length: count }, (_, at) => sequenceOf(runs, first + at));
-    const read = readPage(deps, orb, record.object.nuid, sequences);
+    const read = readPage(deps, orb, nuid, sequences).then((chunks) => {
+      for (const [at, chunk] of chunks.entries()) cache?.set(`${nuid}/${first + at}`, chunk);
+      return chunks;
+    });
     read.catch(() => undefined);
     return read;
   };

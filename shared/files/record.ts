@@ -4,7 +4,7 @@ import { nullIfMissing } from "../entry/model/resolve.ts";
 import { isObject } from "../kernel/json.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { type Home, isToken, streams } from "../store/subjects.ts";
-import type { Append, StoredMessage } from "../store/types.ts";
+import type { Append, ReadOptions, StoredMessage } from "../store/types.ts";
 import type { Run } from "./object.ts";
 
 /** Seconds until an uploaded file expires if no entry refers to it. */
@@ -77,9 +77,12 @@ export async function readRecord(
   deps: Pick<Deps, "store">,
   orb: string,
   id: string,
+  options: ReadOptions = {},
 ): Promise<{ record: FileRecord; seq: number } | null> {
   if (!isToken(id)) return null;
-  return recordIn(await nullIfMissing(deps.store.get(streams.orb(orb), fileSubjects.record(orb, id))));
+  return recordIn(
+    await nullIfMissing(deps.store.get(streams.orb(orb), fileSubjects.record(orb, id), options)),
+  );
 }
 
 export function recordIn(

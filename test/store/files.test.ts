@@ -140,6 +140,28 @@ it("reads the chunks of a range only", async () => {
   expect(counted.calls.filter((name) => name !== "get")).toEqual(["getSeq"]);
 });
 
+it("reads the content of a small file once in a long-lived process, and checks the rights each time", async () => {
+  const data = randomBytes(2 * CHUNK_BYTES + 5);
+  const { id } = await upload(data);
+  const counted = countingStore(store);
+  const host: TestDeps = {
+    ...deps,
+    config: { ...deps.config },
+    store: { ...counted.store, isCached: true } as TestDeps["store"],
+  };
+  const read = async () => {
+    counted.reset();
+    const { record } = await findFile(host, ann, live, id);
+    const got: Uint8Array[] = [];
+    for await (const part of contentOf(host, live.orb, record, { start: 3, end: record.size }))
+      got.push(part);
+    expect(Buffer.concat(got)).toEqual(data.subarray(3));
+    return counted.calls;
+  };
+  expect([await read(), await read()]).toEqual([["get", "scan"], ["get"]]);
+  expect((await failureOf(findFile(host, bob, live, id))).code).toBe("file_not_found");
+});
+
 it("waits for an object store that another upload is creating", async () => {
   let failures = 2;
   const starting = countingStore(store, (call) => {

@@ -1,0 +1,46 @@
+/**
+ * Chunks that a long-lived process downloaded last. They are never outdated: the chunks of each upload have a name of their
+ * own, and do not change. Each download checks the rights before it reads them.
+ */
+import type { Config, Deps } from "../deps.ts";
+
+/** Maximum bytes of all chunks. */
+const MOST_BYTES = 32 * 1024 * 1024;
+/** Maximum bytes of a file whose chunks are kept. Larger files would replace all others. */
+export const LARGEST_KEPT = 4 * 1024 * 1024;
+
+class ChunkCache {
+  readonly #chunks = new Map<string, Uint8Array>();
+  #bytes = 0;
+
+  get(key: string): Uint8Array | undefined {
+    const found = this.#chunks.get(key);
+    if (found === undefined) return undefined;
+    // The map is in the order of the last use.
+    this.#chunks.delete(key);
+    this.#chunks.set(key, found);
+    return found;
+  }
+
+  set(key: string, chunk: Uint8Array): void {
+    if (this.#chunks.has(key)) return;
+    // A copy, because a chunk may be a part of a larger buffer of the connection.
+    this.#chunks.set(key, chunk.slice());
+    this.#bytes += chunk.length;
+    for (const [oldest, { length }] of this.#chunks) {
+      if (this.#bytes <= MOST_BYTES) return;
+      this.#chunks.delete(oldest);
+      this.#bytes -= length;
+    }
+  }
+}
+
+const caches = new WeakMap<Config, ChunkCache>();
+
+/** Returns the cache of a long-lived process. Other processes have none. */
+export function chunkCache({ config, store }: Pick<Deps, "config" | "store">): ChunkCache | undefined {
+  if (store.isCached !== true) return undefined;
+  const cache = caches.get(config) ?? new ChunkCache();
+  caches.set(config, cache);
+  return cache;
+}
