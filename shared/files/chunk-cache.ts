@@ -1,6 +1,6 @@
 /**
- * Chunks that a long-lived process downloaded last. They are never outdated: the chunks of each upload have a name of their
- * own, and do not change. Each download checks the rights before it reads them.
+ * The chunks of files that a long-lived process read last. A chunk never changes, so a kept one is never outdated. Each
+ * download checks the caller's rights before it reads chunks.
  */
 import type { Config, Deps } from "../deps.ts";
 
