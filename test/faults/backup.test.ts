@@ -13,10 +13,30 @@ import { admin, begin, call, signIn, subjectOf } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
-import { startPlatform } from "../support/platform.ts";
+import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { runScript } from "../support/start.ts";
 
 const quiet = () => undefined;
+
+const PAPER = Buffer.from("a paper of several words\n".repeat(10_000));
+
+/** Stores an entry with a file. @returns the path of the file */
+async function withFile(platform: TestPlatform, token: string): Promise<string> {
+  const fields = [{ name: "paper", type: "file" }];
+  const schemas = [{ id: "report", access: { read: "public", write: "user" }, fields }];
+  const body = { id: "archive", modules: [{ id: "reports", type: "CONTENT", schemas }] };
+  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
+  const uploaded = await fetch(`${platform.url}/api/archive/files?name=paper.txt`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "text/plain" },
+    body: PAPER,
+  });
+  const { id } = (await uploaded.json()) as { id: string };
+  const entry = { values: { paper: { file: id } } };
+  const path = "/api/archive/reports?publish=true";
+  expect((await call(platform, "POST", path, { token, body: entry })).status).toBe(201);
+  return `/api/archive/files/${id}`;
+}
 
 test("restores a backup on another broker, and refuses to overwrite data or to restore a damaged one", async () => {
   const folder = join(tempDir("backup"), "today");
@@ -25,11 +45,13 @@ test("restores a backup on another broker, and refuses to overwrite data or to r
   let authenticator = new Authenticator("");
   let admins: unknown;
   let issuer = "";
+  let file = "";
   {
     await using first = await startPlatform();
     ({ token, authenticator } = await admin(first));
     admins = (await call(first, "GET", "/api/_auth/admins", { token })).body;
     issuer = first.settings.publicUrl;
+    file = await withFile(first, token);
     const store = first.operatorStore();
     await store.append("wallet", { subject: "wallet.someone.deposit", data: '{"amount":1}' });
     // An orb that is created during the backup: its history was read before.
@@ -70,6 +92,9 @@ test("restores a backup on another broker, and refuses to overwrite data or to r
     headers: { authorization: `Bearer ${token}` },
   });
   expect(await answer.json()).toEqual(admins);
+  // Files are restored with their content.
+  const paper = await fetch(second.url + file);
+  expect(Buffer.from(await paper.arrayBuffer()).equals(PAPER)).toBe(true);
   // The passkey works too.
   const again = await signIn(there, "/api/_auth", authenticator);
   expect(again.id).toBe(subjectOf(token));
@@ -92,9 +117,9 @@ test("restores a backup on another broker, and refuses to overwrite data or to r
   const { streams } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")) as {
     streams: { file: string }[];
   };
-  const file = join(folder, streams[0]?.file ?? "");
-  expect(existsSync(file)).toBe(true);
-  writeFileSync(file, "not a snapshot");
+  const damaged = join(folder, streams[0]?.file ?? "");
+  expect(existsSync(damaged)).toBe(true);
+  writeFileSync(damaged, "not a snapshot");
   await expect(restore(second.settings, folder, { replace: true }, quiet)).rejects.toThrow(/damaged/);
 });
 
