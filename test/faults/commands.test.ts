@@ -55,7 +55,7 @@ test("refuses an incomplete backup with one line", async () => {
   const manifest = { v: 1, at: new Date().toISOString(), broker: "2.15.1", streams };
   writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifest));
   expect(await refused("restore", nobody(), folder)).toMatch(
-    /^The backup in \S+ is incomplete: KV_orbs\.snapshot cannot be read \(ENOENT.*\)\.$/,
+    /^The backup in \S+ is incomplete: KV_orbs\.snapshot cannot be read \(ENOENT.*\)\. Use another copy of the backup\.$/,
   );
 });
 

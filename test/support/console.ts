@@ -54,7 +54,8 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
     page.setDefaultTimeout(10_000);
     // A violation of the Content-Security-Policy is an error on the console too.
     page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
+      if (message.type() === "error" || message.type() === "warning")
+        problems.push(`${message.text()} ${message.location().url}`);
     });
     page.on("pageerror", (error) => problems.push(String(error)));
     opened.push(page);
