@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { moveOrb, type OrbDocument, publishOrb, removeOrb } from "../api/orbs.ts";
 import { titleOf } from "../model/orb.ts";
-import { refresh } from "../state/cache.ts";
+import { forget, refresh } from "../state/cache.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { confirm } from "../ui/dialog.tsx";
@@ -60,9 +60,8 @@ export function OrbActions({ orb }: { orb: OrbDocument }) {
     // The cached list still contains the orb.
     refresh("orbs?");
     refresh("palette");
+    forget(`orbs/${id}`);
     go("/");
-    // Wait until this page has been unmounted. Otherwise it would load the deleted orb again.
-    setTimeout(() => refresh(`orbs/${id}`));
   };
   const archived = status === "ARCHIVED";
   const items: MenuItem[] = [

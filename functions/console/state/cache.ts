@@ -106,3 +106,12 @@ export function refresh(prefix: string): void {
     }
   }
 }
+
+/** Forgets all keys with a prefix, after the resource was deleted. Mounted components do not load them again. */
+export function forget(prefix: string): void {
+  for (const [key, { request }] of shared) {
+    if (!key.startsWith(prefix)) continue;
+    request?.abort();
+    shared.delete(key);
+  }
+}
