@@ -24,6 +24,8 @@ import {
   readUpload,
   type StoredUpload,
   stateMessage,
+  tooLong,
+  tooManyParts,
   UPLOAD_MS,
   type UploadState,
 } from "./upload-state.ts";
@@ -167,16 +169,6 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
     if (cut.error !== undefined) throw cut.error;
     return completed(deps, live, stored);
   });
-}
-
-function tooLong(remaining: number): AppError {
-  const detail = `The upload has room for ${remaining} more bytes. Send no more than Upload-Length says.`;
-  return new AppError("too_large", "upload_too_long", detail, { data: { limitBytes: remaining } });
-}
-
-function tooManyParts(): AppError {
-  const detail = "The parts of the upload are too small. Begin again, and send parts of at least 1 MiB.";
-  return new AppError("too_large", "upload_too_many_parts", detail);
 }
 
 /** Stores the bytes of one request. */

@@ -105,3 +105,13 @@ export async function orBusy<T>(write: Promise<T>): Promise<T> {
     throw new AppError("conflict", "upload_busy", detail);
   }
 }
+
+export function tooLong(remaining: number): AppError {
+  const detail = `The upload has room for ${remaining} more bytes. Send no more than Upload-Length says.`;
+  return new AppError("too_large", "upload_too_long", detail, { data: { limitBytes: remaining } });
+}
+
+export function tooManyParts(): AppError {
+  const detail = "The parts of the upload are too small. Begin again, and send parts of at least 1 MiB.";
+  return new AppError("too_large", "upload_too_many_parts", detail);
+}
