@@ -1,4 +1,5 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
+import { pause } from "../../kernel/pause.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
 import { type LeaderAnswer, leaderMessage, Message, ResponseHeaders } from "../client/message.ts";
@@ -23,22 +24,26 @@ export async function inspect(connection: Connection, stream: string): Promise<S
     : unavailable(answer.error.description);
 }
 
-/**
- * After a failed read: returns the error that tells whether the stream does not exist or is only unavailable, for
- * example because the broker is restarting.
- */
-export async function streamMissing(connection: Connection, stream: string): Promise<Error> {
-  return inspect(connection, stream).then(
-    () => unavailable("the stream does not respond"),
-    (error: Error) => error,
-  );
-}
+/** Milliseconds to wait before each further attempt to reach a stream that exists. */
+const PAUSES = [5, 20, 80];
 
-async function heard<T>(connection: Connection, stream: string, read: Promise<T>): Promise<T> {
-  try {
-    return await read;
-  } catch (error) {
-    throw error instanceof NoResponders ? await streamMissing(connection, stream) : error;
+/**
+ * Makes a request. If no subscriber received it although the stream exists, makes it again: the stream was created after
+ * the request was sent, or is starting. Writes are not repeated by this, because the broker dropped the first attempt.
+ * @param ask throws {@link NoResponders} if no subscriber received the request
+ * @throws StreamMissing if the stream does not exist, AppError unavailable if it does not respond
+ */
+export async function received<T>(connection: Connection, stream: string, ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof NoResponders)) throw error;
+      await inspect(connection, stream);
+      const wait = PAUSES[attempt];
+      if (wait === undefined) throw unavailable("the stream does not respond");
+      await pause(wait);
+    }
   }
 }
 
@@ -77,15 +82,16 @@ function direct(
   api: string,
   body: string,
 ): Promise<StoredMessage | null> {
-  const read = connection.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
-    const headers = ResponseHeaders.of(message);
-    const { status } = headers;
-    if (status === 0) resolve(Message.of(headers, message));
-    else if (status === NOT_FOUND) resolve(null);
-    else reject(refused(status));
-    return true;
-  });
-  return heard(connection, stream, read);
+  return received(connection, stream, () =>
+    connection.ask<StoredMessage | null>(api, body, (message, resolve, reject) => {
+      const headers = ResponseHeaders.of(message);
+      const { status } = headers;
+      if (status === 0) resolve(Message.of(headers, message));
+      else if (status === NOT_FOUND) resolve(null);
+      else reject(refused(status));
+      return true;
+    }),
+  );
 }
 
 /** Reads one message from the stream's leader, which has every acknowledged write. */
@@ -145,7 +151,7 @@ export async function directLatest(
 ): Promise<Page> {
   const ask = (wanted: readonly string[]) => {
     const body = { multi_last: wanted, batch: MULTI_LAST_LIMIT, max_bytes: maxBytes, up_to_seq: upTo };
-    return heard(connection, stream, collect(connection, stream, JSON.stringify(body)));
+    return received(connection, stream, () => collect(connection, stream, JSON.stringify(body)));
   };
   const first = await ask(subjects);
   let bytes = bytesOf(first.messages);

@@ -1,7 +1,6 @@
-import { unavailable } from "../../kernel/errors.ts";
 import type { Connection } from "../client/connection.ts";
 import type { Page, StoredMessage } from "../types.ts";
-import { collect, inspect, leaderGet, NoResponders } from "./read.ts";
+import { collect, inspect, leaderGet, NoResponders, received } from "./read.ts";
 
 interface Scan {
   fromSeq: number;
@@ -27,8 +26,9 @@ export async function scan(
     if (!(error instanceof NoResponders)) throw error;
   }
   const { config, state } = await inspect(connection, stream);
-  if (config.allow_direct === true) throw unavailable("the stream does not respond");
-  return leaderScan(connection, stream, filter, options, state.last_seq);
+  return config.allow_direct === true
+    ? received(connection, stream, () => collect(connection, stream, body))
+    : leaderScan(connection, stream, filter, options, state.last_seq);
 }
 
 const MAX_ROUNDS = 64;

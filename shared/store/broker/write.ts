@@ -4,7 +4,7 @@ import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
 import { mostBytes } from "../client/publish.ts";
 import { type Append, BATCH_LIMIT, Conflict, StreamMissing, SubjectFull } from "../types.ts";
-import { streamMissing } from "./read.ts";
+import { NoResponders, received } from "./read.ts";
 
 const decoder = new TextDecoder();
 
@@ -56,17 +56,13 @@ function headersOf(stream: string, message: Append): Record<string, string> {
   return headers;
 }
 
-function publish(
-  connection: Connection,
-  stream: string,
-  message: Append,
-  headers: Record<string, string>,
-): Promise<Ack> {
+/** @throws NoResponders if no stream has the subject */
+function publish(connection: Connection, message: Append, headers: Record<string, string>): Promise<Ack> {
   return connection.ask<Ack>(
     message.subject,
     message.data,
     ({ data, headers: status }, resolve, reject) => {
-      if (status?.code === NO_RESPONDERS) streamMissing(connection, stream).then(reject, reject);
+      if (status?.code === NO_RESPONDERS) reject(new NoResponders());
       else resolve(JSON.parse(decoder.decode(data)) as Ack);
       return true;
     },
@@ -75,7 +71,8 @@ function publish(
 }
 
 export async function append(connection: Connection, stream: string, message: Append): Promise<number> {
-  const ack = await publish(connection, stream, message, headersOf(stream, message));
+  const headers = headersOf(stream, message);
+  const ack = await received(connection, stream, () => publish(connection, message, headers));
   if (ack.error !== undefined) throw failure(stream, ack.error);
   return ack.seq ?? 0;
 }
@@ -90,7 +87,7 @@ export async function count(
   by: number,
 ): Promise<number> {
   const headers = { "Nats-Incr": by < 0 ? String(by) : `+${by}` };
-  const ack = await publish(connection, stream, { subject, data: "" }, headers);
+  const ack = await received(connection, stream, () => publish(connection, { subject, data: "" }, headers));
   if (ack.error !== undefined) throw failure(stream, ack.error);
   const sum = Number(ack.val ?? "none");
   if (!Number.isFinite(sum)) throw unavailable(`${stream} holds no counters`);
@@ -126,7 +123,7 @@ export async function batch(
   if (only !== undefined && messages.length === 1) return append(connection, stream, only);
   let waited = 0;
   for (let delay = 10; ; delay = Math.min(500, delay * 2)) {
-    const ack = await sendBatch(connection, stream, messages);
+    const ack = await received(connection, stream, () => sendBatch(connection, stream, messages));
     if (ack.error === undefined) return ack.seq ?? 0;
     const code = ack.error.err_code;
     if (code !== ApiCode.batchIncomplete && code !== ApiCode.batchTooMany) throw failure(stream, ack.error);
@@ -155,5 +152,5 @@ async function sendBatch(connection: Connection, stream: string, messages: reado
   headers["Nats-Batch-Id"] = id;
   headers["Nats-Batch-Sequence"] = String(last + 1);
   headers["Nats-Batch-Commit"] = "1";
-  return publish(connection, stream, final, headers);
+  return publish(connection, final, headers);
 }
