@@ -154,7 +154,7 @@ describe("writes", () => {
   test("limits the writes of an orb, but not those of other orbs", async () => {
     const [orb, other] = [await openOrb(), await openOrb()];
     const users = [await user(platform), await user(platform), await user(platform)];
-    await inWindow();
+    await nextWindow();
     const answers = await Promise.all(users.flatMap((who) => times(9, () => write(who, orb))));
     expect(tally(answers)).toEqual({ "201": 24, "429 too_many_writes": 3 });
     expect(answers.find(({ status }) => status === 429)?.body).toMatchObject({
@@ -182,7 +182,7 @@ describe("writes", () => {
     const ann = await user(platform);
     await using host = await serveBeside(platform);
     const beside = { ...platform, origin: host.url } as TestPlatform;
-    await inWindow();
+    await nextWindow();
     const answers = await Promise.all(
       times(40, (i) =>
         call(i % 2 === 0 ? platform : beside, "POST", `/api/${orb}/notes`, {
