@@ -1,7 +1,6 @@
 /** Routes requests for files: `/api/{orb}/files` and all paths below. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
-import type { CompiledOrb } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { wrongMethod } from "../http/problem.ts";
@@ -11,21 +10,8 @@ import { createLink, download } from "./download.ts";
 import { isResumable, serveUpload } from "./resumable.ts";
 import { upload } from "./upload.ts";
 
-/**
- * Returns whether a path may belong to files. If the orb has a module or handler named `files`, the path belongs to
- * that.
- */
-export function isFilePath(segments: readonly string[]): boolean {
-  return segments[0] === "files";
-}
-
-export function servesFiles({ modules, handlers }: CompiledOrb): boolean {
-  return !modules.has("files") && !handlers.has("files");
-}
-
 /** Returns whether the request is an upload. Its body is not read before the caller is authenticated. */
 export function isUpload(c: Context<AppEnv>, segments: readonly string[]): boolean {
-  if (!isFilePath(segments)) return false;
   return segments.length === 1 ? c.req.method === "POST" : isResumable(segments);
 }
 

@@ -1,5 +1,4 @@
 import type { Log } from "../../shared/deps.ts";
-import { randomBytes } from "../../shared/kernel/ids.ts";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 
@@ -25,26 +24,22 @@ export function consoleLog(
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-
-function hex(bytes: Uint8Array): string {
-  let out = "";
-  for (const byte of bytes) out += HEX[byte] ?? "";
-  return out;
-}
-
 /** Returns the request id and `traceparent` (W3C Trace Context) that the client sent, or new ones. */
 export function namesOf(
   given: string | undefined,
   incoming: string | undefined,
 ): { requestId: string; traceparent: string } {
-  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : hex(randomBytes(12));
+  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : crypto.randomUUID();
   return { requestId, traceparent: trace(incoming) };
+}
+
+/** Returns 32 hexadecimal digits. */
+function randomHex(): string {
+  return crypto.randomUUID().replaceAll("-", "");
 }
 
 function trace(incoming: string | undefined): string {
   const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
-  const random = randomBytes(24);
-  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : hex(random.subarray(0, 16));
-  return `00-${traceId}-${hex(random.subarray(16))}-${match?.[3] ?? "01"}`;
+  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : randomHex();
+  return `00-${traceId}-${randomHex().slice(16)}-${match?.[3] ?? "01"}`;
 }

@@ -57,6 +57,16 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
   );
 }
 
+/** Returns whether a path may belong to files. {@link servesFiles} then decides for the orb. */
+export function isFilePath(segments: readonly string[]): boolean {
+  return segments[0] === "files";
+}
+
+/** Returns whether `/files` of the orb serves files. A module or handler named `files` takes precedence. */
+export function servesFiles({ modules, handlers }: CompiledOrb): boolean {
+  return !modules.has("files") && !handlers.has("files");
+}
+
 /**
  * Finds the handler at the start of a path, such as `quote` or `pricing/quote`. Tries the form with the service first,
  * because a service can have the same name as a handler.

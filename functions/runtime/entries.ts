@@ -8,12 +8,12 @@ import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/liv
 import { lastOf } from "../../shared/entry/read/list.ts";
 import { fileDefinitions } from "../files/definitions.ts";
 import { resumableDefinitions } from "../files/resumable-definitions.ts";
-import { isFilePath, isUpload, serveFile, servesFiles } from "../files/serve.ts";
+import { isUpload, serveFile } from "../files/serve.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { beginCaller, hasCredentials, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type Address, addressOf, isHandler, METHODS } from "./address.ts";
+import { type Address, addressOf, isFilePath, isHandler, METHODS, servesFiles } from "./address.ts";
 import { definitions } from "./definitions.ts";
 import { callHandler, callRoute } from "./handlers.ts";
 import { get, list } from "./read.ts";
@@ -80,10 +80,12 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
-  if (!isRead(c) && !isUpload(c, segments) && !(await mayStream(c, orb, segments))) await receiveEarly(c);
-  if (isFilePath(segments)) {
+  const toFiles = isFilePath(segments);
+  const upload = toFiles && isUpload(c, segments);
+  if (!isRead(c) && !upload && !(await mayStream(c, orb, segments))) await receiveEarly(c);
+  if (toFiles) {
     // An upload is authenticated after its body, because the session could end meanwhile.
-    const caller = isUpload(c, segments) ? undefined : beginCaller(c, orb);
+    const caller = upload ? undefined : beginCaller(c, orb);
     const live = await liveOrb(c.get("deps"), orb, isRead(c) ? "cached" : "leader");
     if (live === null) throw noLiveOrb();
     if (servesFiles(live.compiled)) return serveFile(c, live, segments, caller);

@@ -6,9 +6,8 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { comparableBy, comparableTargets, readableBy } from "../../shared/entry/model/fields.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
-import { requireReader } from "../../shared/entry/read/get.ts";
+import { latestOf } from "../../shared/entry/read/get.ts";
 import type { ListInput } from "../../shared/entry/read/list.ts";
-import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { definitions, furtherNames } from "./definitions.ts";
 
 const LIST_EXTRA = furtherNames(definitions.list);
@@ -18,18 +17,6 @@ export interface Reader {
   live: LiveOrb;
   schema: CompiledSchema;
   actor: Actor;
-}
-
-/** Returns whether the request asks for the newest revision, not the published one. Only writers may do so. */
-export function latestOf({ live, schema, actor }: Reader, revision: string | undefined): boolean {
-  const latest = revision === "latest";
-  requireReader(actor, live, schema, latest);
-  if (revision !== undefined && !latest && revision !== "published") {
-    throw invalidParameters([
-      { path: "/revision", code: "invalid_value", message: "must be published or latest" },
-    ]);
-  }
-  return latest;
 }
 
 /** Returns whether a request asks for a live list. */
@@ -42,7 +29,7 @@ export function listInputOf(
   acceptLanguage: string | undefined,
 ): ListInput & { latest: boolean } {
   const { live, schema, actor } = reader;
-  const latest = latestOf(reader, params.get("revision") ?? undefined);
+  const latest = latestOf(actor, live, schema, params.get("revision") ?? undefined);
   const caller = principalIn(actor, live.orb, live.compiled);
   const compared = comparableBy(schema, caller);
   const targetOf = comparableTargets(live.compiled, caller);

@@ -6,14 +6,14 @@ import { readableBy } from "../../shared/entry/model/fields.ts";
 import { type Choice, choose } from "../../shared/entry/model/localize.ts";
 import { parseOneQuery } from "../../shared/entry/query/query.ts";
 import { readMoment } from "../../shared/entry/read/at.ts";
-import { getEntry } from "../../shared/entry/read/get.ts";
+import { getEntry, latestOf } from "../../shared/entry/read/get.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { matchesTag } from "../http/etag.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import { definitions, furtherNames } from "./definitions.ts";
-import { isLive, latestOf, listInputOf, type Reader } from "./list-input.ts";
+import { isLive, listInputOf, type Reader } from "./list-input.ts";
 import { liveList } from "./live.ts";
 
 const GET_EXTRA = furtherNames(definitions.get);
@@ -109,7 +109,7 @@ export async function list(
 export async function get(reading: Reading, id: string): Promise<Response> {
   const { c, live, schema, actor } = reading;
   const at = momentOf(reading);
-  const latest = latestOf(reading, c.req.query("revision")) || at !== undefined;
+  const latest = latestOf(actor, live, schema, c.req.query("revision")) || at !== undefined;
   const readable = readableBy(schema, principalIn(actor, live.orb, live.compiled), true);
   const query = parseOneQuery(parametersOf(c), readable, GET_EXTRA);
   const choice = choiceOf(c, schema, query.extra);

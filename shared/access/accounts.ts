@@ -1,8 +1,8 @@
 import type { Deps } from "../deps.ts";
 import { AppError, notFound, unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
-import { isMarker } from "../store/broker/store.ts";
 import { READ_BYTES, ReadBudget } from "../store/budget.ts";
+import { isDeletionMarker } from "../store/client/message.ts";
 import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
@@ -218,7 +218,7 @@ export async function pageRecords<T>(
     }
     const prefix = kvSubject(bucket, "").length;
     const records = page.messages
-      .filter((message) => !isMarker(message))
+      .filter((message) => !isDeletionMarker(message))
       .map((message) => ({
         key: message.subject.slice(prefix),
         value: message.json<T>(),

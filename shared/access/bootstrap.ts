@@ -1,7 +1,7 @@
 /** Creates the invitation for the first owner. Its storage key is fixed, so concurrent requests cannot create two. */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
-import { isMarker } from "../store/broker/store.ts";
+import { isDeletionMarker } from "../store/client/message.ts";
 import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";
@@ -38,7 +38,7 @@ export async function hasOwner(deps: Deps, realm: Realm): Promise<boolean> {
   const { accounts } = realm.buckets;
   const newest = await deps.store.get(streams.kv(accounts), kvSubject(accounts, keys.all(realm)));
   if (newest === null) return false;
-  if (!isMarker(newest)) {
+  if (!isDeletionMarker(newest)) {
     const account = newest.json<AccountRecord>();
     if (isPerson(account) && account.role === "owner" && account.status === "active") return true;
   }

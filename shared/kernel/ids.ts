@@ -10,7 +10,7 @@ let drawn = POOL_BYTES;
  * Returns random bytes for ids. For secrets, use {@link randomToken}. The next call may overwrite the returned bytes,
  * because they are part of a pool. The pool exists because many small requests for random bytes are slow.
  */
-export function randomBytes(count: number): Uint8Array {
+function randomBytes(count: number): Uint8Array {
   if (drawn + count > POOL_BYTES) {
     crypto.getRandomValues(pool);
     drawn = 0;

@@ -3,7 +3,7 @@ import { mayWith, principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { isEntryId } from "../../definition/document/ids.ts";
 import type { Deps } from "../../deps.ts";
-import { notFound } from "../../kernel/errors.ts";
+import { invalidParameters, notFound } from "../../kernel/errors.ts";
 import { fingerprint } from "../../kernel/tags.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
@@ -63,6 +63,26 @@ export function requireReader(
 ): void {
   const principal = principalIn(actor, compiled.id, compiled);
   requireMay(principal, drafts ? "readDraft" : "read", { access, own: true });
+}
+
+/**
+ * Returns whether the parameter `revision` asks for the newest revision, not the published one. Throws if the caller can
+ * never read that revision of the schema's entries.
+ */
+export function latestOf(
+  actor: Actor,
+  orb: OrbContext,
+  schema: CompiledSchema,
+  revision: string | undefined,
+): boolean {
+  const latest = revision === "latest";
+  requireReader(actor, orb, schema, latest);
+  if (revision !== undefined && !latest && revision !== "published") {
+    throw invalidParameters([
+      { path: "/revision", code: "invalid_value", message: "must be published or latest" },
+    ]);
+  }
+  return latest;
 }
 
 async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleEntry | undefined> {

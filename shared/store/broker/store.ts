@@ -2,6 +2,7 @@ import { AppError, unavailable } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../budget.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import { Connection, type ConnectOptions } from "../client/connection.ts";
+import { isDeletionMarker, KV_OPERATION, kvEntry } from "../client/message.ts";
 import { scanPages } from "../pages.ts";
 import { kvSubject, streams } from "../subjects.ts";
 import {
@@ -25,7 +26,6 @@ import { directLast, directLatest, directMany, directSeq, leaderGet, leaderMany 
 import { scan as scanPage } from "./scan.ts";
 import { append, batch, count, failure, pipeline } from "./write.ts";
 
-const MARKER = "KV-Operation";
 const KEYS_PER_READ = 256;
 
 interface ApiAnswer {
@@ -36,21 +36,6 @@ interface ApiAnswer {
 /** Pads a timestamp from the broker to nine fractional digits, so that timestamps can be compared as strings. */
 function toNanoseconds(time: string): string {
   return time.replace(/(?:\.(\d+))?Z$/, (_, digits = "") => `.${digits.padEnd(9, "0")}Z`);
-}
-
-/** Returns whether the message says that its key was deleted, purged or expired. */
-export function isMarker(message: StoredMessage): boolean {
-  return message.header(MARKER) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
-}
-
-export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
-  return {
-    key: message.subject.slice(kvSubject(bucket, "").length),
-    revision: message.seq,
-    time: message.time,
-    text: () => message.text(),
-    json: <T>() => message.json<T>(),
-  };
 }
 
 /**
@@ -72,7 +57,7 @@ export async function listBucket(
     for (const message of messages) {
       met(message);
       left -= message.size;
-      if (!isMarker(message)) entries.push(kvEntry(bucket, message));
+      if (!isDeletionMarker(message)) entries.push(kvEntry(bucket, message));
     }
     if (left < 0) throw new TooMuch();
   }
@@ -142,7 +127,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       // marker.
       if (!(error instanceof Conflict) || write.expect !== 0) throw error;
       const last = await get(stream, subject);
-      if (last === null || !isMarker(last)) throw error;
+      if (last === null || !isDeletionMarker(last)) throw error;
       return append(connection, stream, message(last.seq));
     }
   }
@@ -170,7 +155,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
 
     async kvGet(bucket, key, read) {
       const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
-      return message === null || isMarker(message) ? null : kvEntry(bucket, message);
+      return message === null || isDeletionMarker(message) ? null : kvEntry(bucket, message);
     },
     kvList: (bucket, filter, bounds) => listBucket(scan, bucket, filter, bounds),
     async kvLast(bucket) {
@@ -183,7 +168,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       append(connection, streams.kv(bucket), {
         subject: kvSubject(bucket, key),
         data: "",
-        headers: { [MARKER]: "DEL" },
+        headers: { [KV_OPERATION]: "DEL" },
         ...(write.expect === undefined ? {} : { expect: { seq: write.expect } }),
         ...(write.expectBucket === undefined ? {} : { expectStreamSeq: write.expectBucket }),
         ...(write.ttl === undefined ? {} : { ttl: write.ttl }),

@@ -23,8 +23,9 @@
  */
 import { withGroupCommit } from "../broker/group-commit.ts";
 import { MULTI_LAST_LIMIT } from "../broker/read.ts";
-import { isMarker, kvEntry, type OpenStore, openStore } from "../broker/store.ts";
+import { type OpenStore, openStore } from "../broker/store.ts";
 import type { ConnectOptions } from "../client/connection.ts";
+import { isDeletionMarker, kvEntry } from "../client/message.ts";
 import { FOLLOWED, isIndexFilter, isOrderedLog, isStateSubject, kvSubject, streams } from "../subjects.ts";
 import type { ReadOptions, Store } from "../types.ts";
 import type { DependencyTracker } from "./dependencies.ts";
@@ -85,7 +86,7 @@ export function cachedStore(
       async kvGet(bucket, key, read) {
         if (FOLLOWED.includes(bucket) && may(read)) {
           const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
-          return message === null || isMarker(message) ? null : kvEntry(bucket, message);
+          return message === null || isDeletionMarker(message) ? null : kvEntry(bucket, message);
         }
         tracker?.markUncacheable();
         return store.kvGet(bucket, key, read);

@@ -1,6 +1,7 @@
 import type { Msg } from "nats.ws";
 import { fromBase64 } from "../../kernel/base64.ts";
-import type { Delivery, StoredMessage } from "../types.ts";
+import { kvSubject } from "../subjects.ts";
+import type { Delivery, KvEntry, StoredMessage } from "../types.ts";
 import { keptBody } from "./frames.ts";
 
 export const VERSION = "NATS/1.0";
@@ -101,6 +102,25 @@ export class Message implements StoredMessage {
   json<T>(): T {
     return JSON.parse(this.text()) as T;
   }
+}
+
+/** Header with which a message of a key-value bucket marks its key as deleted. */
+export const KV_OPERATION = "KV-Operation";
+
+/** Returns whether a message of a key-value bucket says that its key was deleted, purged or expired. */
+export function isDeletionMarker(message: StoredMessage): boolean {
+  return message.header(KV_OPERATION) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
+}
+
+/** Returns a message of a key-value bucket as the entry that it stores. */
+export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
+  return {
+    key: message.subject.slice(kvSubject(bucket, "").length),
+    revision: message.seq,
+    time: message.time,
+    text: () => message.text(),
+    json: <T>() => message.json<T>(),
+  };
 }
 
 /** The JSON response of `STREAM.MSG.GET`, with data and headers in base64. */

@@ -1,3 +1,4 @@
+/** Counts the requests of a host, and measures their durations. */
 import { Histogram, type Metric, metric, type Sample } from "../../shared/kernel/metrics.ts";
 
 /** Upper bounds of the latency buckets, in milliseconds. */
