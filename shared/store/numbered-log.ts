@@ -4,7 +4,7 @@
  */
 import { unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
-import { READ_BYTES, ReadBudget } from "./budget.ts";
+import { READ_BYTES, ReadBudget, SMALL_BYTES } from "./budget.ts";
 import type { Place, Store, StoredMessage } from "./types.ts";
 
 export interface Numbered<T> extends Place {
@@ -81,7 +81,9 @@ export class NumberedLog<T> {
     const items: Numbered<T>[] = [];
     let fromSeq = (after?.seq ?? 0) + 1;
     while (fromSeq <= end && this.#goesOn(items, limit)) {
-      const read = await this.#read(fromSeq, limit - items.length, READ_BYTES);
+      // Most logs fit into a small read, which does not wait for those of other requests.
+      const maxBytes = items.length === 0 ? SMALL_BYTES : READ_BYTES;
+      const read = await this.#read(fromSeq, limit - items.length, maxBytes);
       items.push(...read);
       fromSeq = (read.at(-1)?.seq ?? end) + 1;
     }
@@ -122,8 +124,13 @@ export class NumberedLog<T> {
       const last = items.at(-1);
       const missing = last === undefined ? 0 : below.number - 1 - last.number;
       if (last === undefined || missing <= 0) return { items, more: false };
-      if (averageSize(items) * (items.length + missing) > 2 * RUN_BYTES) return { items, more: true };
-      const read = await this.#read(last.seq + 1, missing, READ_BYTES);
+      const size = averageSize(items);
+      if (size * (items.length + missing) > 2 * RUN_BYTES) return { items, more: true };
+      const read = await this.#read(
+        last.seq + 1,
+        missing,
+        size * missing > SMALL_BYTES ? READ_BYTES : SMALL_BYTES,
+      );
       const further = read.filter(({ seq }) => seq < below.seq);
       if (further.length === 0) return { items, more: false };
       items.push(...further);
