@@ -40,8 +40,8 @@ const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) =
 async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric[]> {
   const figures = await readHookFigures(deps, orbs.slice(0, MAX_ORBS));
   if (figures === null) return [];
-  const { lanes, deadLetters, worker } = figures;
-  const outcomes = lanes.flatMap(({ orb, hook, delivered, failed }): Sample[] => [
+  const { queues, deadLetters, worker } = figures;
+  const outcomes = queues.flatMap(({ orb, hook, delivered, failed }): Sample[] => [
     [{ orb, hook, outcome: "delivered" }, delivered],
     [{ orb, hook, outcome: "failed" }, failed],
   ]);
@@ -57,7 +57,7 @@ async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric
       "gauge",
       "platform_hook_waiting",
       "Deliveries that wait for another attempt, by hook or schedule.",
-      lanes.map(({ orb, hook, waiting }): Sample => [{ orb, hook }, waiting]),
+      queues.map(({ orb, hook, waiting }): Sample => [{ orb, hook }, waiting]),
     ),
     metric(
       "gauge",

@@ -16,8 +16,8 @@ import { isObject } from "../kernel/json.ts";
 export const BEFORE_MS = 2_000;
 
 /**
- * Maximum concurrent calls of one hook in this process. Stops endless recursion when a handler's own writes trigger the
- * same hook.
+ * Maximum concurrent calls of one hook in this process. Stops endless recursion, in which the writes of a handler
+ * trigger the hook that called it.
  */
 export const BEFORE_CALLS = 64;
 
@@ -38,7 +38,7 @@ export function hooksBefore(
   schema: CompiledSchema,
   events: readonly HookEvent[],
 ): { hook: HookDefinition; event: HookEvent }[] {
-  // Settings are updated through a separate code path, which runs no hooks.
+  // Settings have an update path of their own, which runs no hooks.
   if (hooks === undefined || schema.moduleType === "SETTINGS") return [];
   return hooks.flatMap((hook) => {
     const event = events.find((one) => hook.on.includes(one));
@@ -103,8 +103,8 @@ function changesIn(answer: unknown): Record<string, unknown> {
 }
 
 /**
- * Returns the handler's message as status 422, whatever status the handler chose, because other statuses have their
- * own meaning for a write.
+ * Returns the handler's rejection as status 422. Other statuses have their own meaning for a write, so the handler
+ * cannot choose one.
  */
 function refused({ detail, errors }: ServiceRefusal): AppError {
   return new AppError("invalid", "write_refused", detail, { errors });
@@ -143,7 +143,7 @@ function failed({ id }: HookDefinition, { absent, message }: NoAnswer): AppError
 }
 
 /**
- * Start times of the running calls of each hook. A call never ends if its request is cancelled, so `enter` discards old
+ * Start times of the running calls of each hook. A cancelled request never removes its call, so `enter` discards old
  * start times.
  */
 const running = new Map<string, Set<{ since: number }>>();

@@ -11,9 +11,9 @@ import {
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { readHookFigures } from "../../shared/hooks/after/figures.ts";
-import { pauseAfter } from "../../shared/hooks/after/lane.ts";
 import { TAKEOVER_MS } from "../../shared/hooks/after/lease.ts";
 import { listDeliveries, redeliver, workerState } from "../../shared/hooks/after/list.ts";
+import { pauseAfter } from "../../shared/hooks/after/queue.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { exportOrb } from "../../shared/orb/transfer/export.ts";
@@ -237,9 +237,9 @@ describe("a delivery that fails", () => {
       const live = await requireLive(deps, id);
       return readHookFigures(deps, [live]);
     };
-    await until(figures, (all) => all?.lanes[0]?.delivered === 1);
+    await until(figures, (all) => all?.queues[0]?.delivered === 1);
     expect(await figures()).toEqual({
-      lanes: [{ orb: id, hook: "hear", waiting: 0, delivered: 1, failed: 1 }],
+      queues: [{ orb: id, hook: "hear", waiting: 0, delivered: 1, failed: 1 }],
       deadLetters: [{ orb: id, count: 1 }],
       worker: "running",
     });

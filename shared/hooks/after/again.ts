@@ -2,18 +2,18 @@ import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
-import { type LaneOptions, outcomeOf, recordMessage, recordOf } from "./lane.ts";
+import { outcomeOf, type QueueOptions, recordMessage, recordOf } from "./queue.ts";
 import type { Source } from "./source.ts";
 import type { DeliveryRecord } from "./stored.ts";
 
-/** Maximum redelivery requests that run at the same time. */
+/** Maximum requested redeliveries that run at the same time. */
 const AT_ONCE = 16;
 
-/** Makes one extra attempt for each delivery that an operator has requested again. */
+/** Delivers again what an operator has requested: one extra attempt for each request. */
 export async function deliverAgain(
   deps: HandlerDeps,
   sourceOf: (orb: string, id: string) => Source | undefined,
-  options: LaneOptions,
+  options: QueueOptions,
 ): Promise<void> {
   const asked = await deps.store.scan(streams.hooks, subjects.allHooksAgain, {
     fromSeq: 1,
@@ -27,7 +27,7 @@ export async function deliverAgain(
 async function again(
   deps: HandlerDeps,
   sourceOf: (orb: string, id: string) => Source | undefined,
-  { valid }: LaneOptions,
+  { valid }: QueueOptions,
   message: StoredMessage,
 ): Promise<void> {
   const { store, clock } = deps;
@@ -37,7 +37,7 @@ async function again(
   const source = sourceOf(orb, hookId);
   const stored = source === undefined ? null : await store.getSeq(source.stream, seq);
   const revision = stored === null ? null : (source?.read(stored) ?? null);
-  // Nothing can be delivered: the orb, the hook or the revision no longer exists. Mark the redelivery request as done.
+  // There is nothing to deliver: the application, the hook or the revision no longer exists. Mark the request as done.
   if (revision === null) {
     await store.append(streams.hooks, done);
     return;

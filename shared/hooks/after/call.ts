@@ -27,8 +27,9 @@ export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<
 }
 
 /**
- * Calls the handler of a schedule, as the current definition describes it.
- * @returns false if the definition no longer has the schedule, or has other times for it, so the tick must be dropped
+ * Calls the handler of a schedule, with the settings of the current definition.
+ * @returns false if the definition no longer has the schedule, or has other times for it, so that this call must be
+ * dropped
  * @throws Error with the reason, which the list of deliveries shows
  */
 export async function callTick(deps: HandlerDeps, tick: TickDelivery): Promise<boolean> {

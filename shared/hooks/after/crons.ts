@@ -1,7 +1,7 @@
 /**
  * Keeps the broker's schedules in line with the published definitions. At each time of a cron expression, the broker
- * stores a message, the tick, even while no host runs. Only the leader writes schedules. Each write expects the
- * message that the leader has read.
+ * stores a message (a tick), even while no host runs. Only the leader (the process that delivers) writes schedules.
+ * Each write expects the message that the leader has read, so a former leader cannot overwrite a newer one.
  */
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -17,12 +17,12 @@ import { DONE_SECONDS } from "./stored.ts";
 const LOOK_MS = 60_000;
 const REMOVED_SECONDS = 1;
 
-/** Returns a text that determines the times of a schedule's ticks. */
+/** Returns a text that changes with everything that determines when a schedule is due. */
 function rhythmOf({ fence }: LiveOrb, { cron, timeZone }: ScheduleDefinition): string {
   return JSON.stringify({ v: 1, incarnation: fence?.incarnation ?? 0, cron, timeZone });
 }
 
-/** Returns whether a tick of one definition is also a tick of another one. */
+/** Returns whether two definitions of a schedule are due at the same times. */
 export function sameRhythm(
   one: { live: LiveOrb; schedule: ScheduleDefinition },
   other: { live: LiveOrb; schedule: ScheduleDefinition },
@@ -89,8 +89,8 @@ export class Crons {
   }
 
   /**
-   * Returns the sequence after which the ticks of a schedule begin. Returns undefined if the broker does not have the
-   * schedule yet.
+   * Returns the sequence after which the messages of a schedule begin. Returns undefined if the broker does not have
+   * the schedule yet.
    */
   since(live: LiveOrb, schedule: ScheduleDefinition): number | undefined {
     const stored = this.#stored.get(subjects.hookCron(live.orb, schedule.id));

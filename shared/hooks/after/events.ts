@@ -33,7 +33,10 @@ function eventsOf({ operation, status, updated }: EntrySnapshot, published: bool
   }
 }
 
-/** Returns the revision that a log message contains, or null if the hook does not select it. */
+/**
+ * Returns the revision that a message of an entry's log contains. Returns null if the hook is not for this kind of
+ * write.
+ */
 export function revisionFor(
   compiled: CompiledOrb,
   hook: Pick<HookDefinition, "on" | "module" | "schema">,

@@ -8,7 +8,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import { workerState } from "./list.ts";
 import type { HookState } from "./stored.ts";
 
-export interface LaneFigures {
+export interface QueueFigures {
   orb: string;
   /** Id of the hook or of the schedule. */
   hook: string;
@@ -18,13 +18,13 @@ export interface LaneFigures {
 }
 
 export interface HookFigures {
-  lanes: LaneFigures[];
+  queues: QueueFigures[];
   deadLetters: { orb: string; count: number }[];
   worker: "running" | "absent";
 }
 
 const AT_ONCE = 16;
-/** Maximum states to read for one orb. An orb cannot have that many hooks and schedules. */
+/** Maximum hooks and schedules to read for one application. An application cannot have that many. */
 const STATES = 200;
 
 function lanesOf({ document }: LiveOrb): Set<string> {
@@ -33,13 +33,13 @@ function lanesOf({ document }: LiveOrb): Set<string> {
 }
 
 /**
- * Reads the figures with two requests for each orb that has hooks after writes or schedules.
- * @returns null, without a request, if no orb has any
+ * Reads the figures with two requests for each application that has hooks after writes or schedules.
+ * @returns null, without a request, if no application has any
  */
 export async function readHookFigures(deps: Deps, orbs: readonly LiveOrb[]): Promise<HookFigures | null> {
   const hooked = orbs.filter((live) => lanesOf(live).size > 0);
   if (hooked.length === 0) return null;
-  const found: HookFigures = { lanes: [], deadLetters: [], worker: await workerState(deps) };
+  const found: HookFigures = { queues: [], deadLetters: [], worker: await workerState(deps) };
   for (let i = 0; i < hooked.length; i += AT_ONCE) {
     await Promise.all(hooked.slice(i, i + AT_ONCE).map((live) => addFigures(deps, live, found)));
   }
@@ -61,7 +61,7 @@ async function addFigures({ store }: Deps, live: LiveOrb, to: HookFigures): Prom
   );
   for (const hook of lanesOf(live)) {
     const { waiting = [], delivered = 0, failed: lost = 0 } = known.get(hook) ?? {};
-    to.lanes.push({ orb, hook, waiting: waiting.length, delivered, failed: lost });
+    to.queues.push({ orb, hook, waiting: waiting.length, delivered, failed: lost });
   }
   to.deadLetters.push({ orb, count: failed === null ? 0 : failed.messages.length + failed.pending });
 }

@@ -35,9 +35,8 @@ export class Lease {
   }
 
   /**
-   * Number of the current leadership of this process, or undefined while this process does not lead. The number
-   * changes if the process loses the leadership and regains it, because another process may have led in between, or a
-   * restore may have replaced the streams.
+   * Counts the times that this process has become the leader; undefined while it does not lead. A changed number means
+   * that another process may have led in between, or that a restore may have replaced the streams.
    */
   get term(): number | undefined {
     return this.valid ? this.#term : undefined;

@@ -14,14 +14,14 @@ export const DELIVERY_STATUS = ["delivered", "waiting", "failed"] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUS)[number];
 
 export interface DeliveryItem {
-  /** `<hook or schedule>.<sequence of the revision or tick>` */
+  /** `<hook or schedule>.<sequence of the delivered message>` */
   id: string;
   hook: string;
   status: DeliveryStatus;
   event: string | null;
   module: string | null;
   schema: string | null;
-  /** Null if the delivery is a tick of a schedule. The module, the schema and the revision are then null too. */
+  /** Null if a schedule was delivered. The module, the schema and the revision are then null too. */
   entry: string | null;
   revision: number | null;
   attempts: number;
@@ -34,7 +34,7 @@ export interface DeliveryPage {
   items: DeliveryItem[];
   /** Sequence at which the next page starts. Null on the last page. */
   next: number | null;
-  /** Whether any process is currently available to deliver hooks. */
+  /** Whether a process that delivers is running. */
   worker: "running" | "absent";
 }
 
@@ -50,7 +50,7 @@ const FILTERS = {
   failed: subjects.hooksFailed,
 } as const satisfies Record<DeliveryStatus, (orb: string) => string>;
 
-/** Kinds of messages that contain deliveries. */
+/** Types of stored messages that describe a delivery. */
 const LISTED: ReadonlySet<string | undefined> = new Set(["state", "done", "failed"]);
 
 async function requireOrb(deps: Deps, orb: string): Promise<void> {

@@ -86,8 +86,9 @@ function decode(secret: string): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Re-encrypts the secrets of an orb's webhooks with the newest key. Leaves a secret unchanged if no key decrypts it.
- * @returns ids of hooks, by whether a secret was encrypted again or no configured key decrypts it
+ * Re-encrypts the secrets of an application's webhooks with the newest key. Leaves a secret unchanged if no key
+ * decrypts it.
+ * @returns ids of the hooks whose secret was encrypted again, and of those that no configured key decrypts
  */
 export async function resealSecrets(deps: Deps, orb: string): Promise<{ done: string[]; failed: string[] }> {
   const [done, failed] = [new Set<string>(), new Set<string>()];
@@ -107,7 +108,7 @@ export async function resealSecrets(deps: Deps, orb: string): Promise<{ done: st
       (secret === null ? failed : done).add(hook);
       return secret === null ? text : seal(config.encryptionKeys, secret, binding(orb, hook));
     };
-    // Remove a replaced secret that no longer signs.
+    // Drop the replaced secret once it no longer signs.
     const previous =
       found.previous !== undefined && found.previous.until > deps.clock.now() ? found.previous : undefined;
     const body: StoredSecret = {

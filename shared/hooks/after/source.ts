@@ -1,5 +1,6 @@
 /**
- * The messages that a lane delivers. A hook gets revisions of an orb's entries. The handler of a schedule gets ticks.
+ * What a delivery queue delivers: revisions of entries to a hook, or the due times (ticks) of a schedule to its
+ * handler.
  */
 import type { HookDefinition } from "../../definition/document/hooks.ts";
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
@@ -10,7 +11,7 @@ import type { StoredMessage } from "../../store/types.ts";
 import { type HookedRevision, revisionFor } from "./events.ts";
 import type { DeliveryRecord, Origin } from "./stored.ts";
 
-/** A message that a lane delivers. */
+/** One message to deliver. */
 export interface Occurrence {
   about: Pick<DeliveryRecord, "event" | "module" | "schema" | "entry" | "revision">;
   /** Returns false if the delivery is no longer wanted. */
@@ -30,7 +31,7 @@ export interface Source {
   read(message: StoredMessage): Occurrence | null;
   /** Messages with the same key keep their order. */
   keyOf(message: StoredMessage): string;
-  /** Returns whether a message may be skipped because a later one exists. */
+  /** Returns whether a message is so old that it may be skipped in favour of a later one. */
   isLate(message: StoredMessage, now: number): boolean;
 }
 
@@ -46,15 +47,15 @@ export interface TickDelivery {
   live: LiveOrb;
   schedule: ScheduleDefinition;
   seq: number;
-  /** Time of the tick in milliseconds since the epoch. */
+  /** The due time of the schedule, in milliseconds since the epoch. */
   at: number;
   attempt: number;
 }
 
-/** A tick that waits longer than this many milliseconds is skipped if the schedule has a newer tick. */
+/** If a schedule was due longer ago than this many milliseconds, and again since, the earlier time is skipped. */
 export const LATE_MS = 60_000;
 
-/** Returns the source of the revisions that a hook receives. */
+/** Returns the revisions that a hook receives. */
 export function revisionsFor(
   live: LiveOrb,
   hook: HookDefinition,
@@ -85,7 +86,7 @@ export function revisionsFor(
   };
 }
 
-/** Returns the source of a schedule's ticks. No tick waits for an earlier one. */
+/** Returns the due times of a schedule. None of them waits for an earlier one. */
 export function ticksOf(
   live: LiveOrb,
   schedule: ScheduleDefinition,

@@ -1,11 +1,16 @@
 /** Shapes of the messages in the stream `hooks`: the progress of each hook, and its finished deliveries. */
 import type { HookEvent } from "../../definition/document/hooks.ts";
 
-/** A revision or tick whose delivery failed, or a revision that waits behind an earlier one of the same entry. */
+/**
+ * A delivery that waits for its next attempt. For hooks, also a revision that waits behind an earlier one of the same
+ * entry.
+ */
 export interface Waiting {
-  /** Sequence of the revision in the orb's stream, or of the tick. */
+  /** Sequence of the message to deliver: the revision in the application's stream, or the tick of the schedule. */
   seq: number;
-  /** Id of the entry. For a tick, its own sequence, because no tick waits for another one. */
+  /**
+   * Id of the entry. For a schedule, the sequence of the message, because its deliveries do not wait for each other.
+   */
   entry: string;
   /** Number of attempts so far. */
   attempts: number;
@@ -15,14 +20,13 @@ export interface Waiting {
   error?: string | undefined;
 }
 
-/** The messages of a lane: revisions in the stream of an orb, or ticks in the stream `hooks`. */
+/** What a queue delivers: revisions in the stream of an application, or ticks of a schedule in the stream `hooks`. */
 export type Origin = "revisions" | "ticks";
 
 export interface HookState {
   v: 1;
   /**
-   * The kind of stream to which the sequences belong; `revisions` if missing. This matters because a hook and a later
-   * schedule may have the same id.
+   * The stream to which the sequences belong; `revisions` if missing. A hook and a later schedule may have the same id.
    */
   origin?: Origin | undefined;
   /**
@@ -43,7 +47,7 @@ export interface DeliveryRecord {
   v: 1;
   seq: number;
   event: HookEvent | "schedule.tick";
-  /** Null for a tick, like the three members that follow. */
+  /** Null for a schedule, like the three members that follow. */
   module: string | null;
   schema: string | null;
   entry: string | null;

@@ -9,7 +9,7 @@ export class Waker {
     this.#end?.();
   }
 
-  /** Discards earlier calls to `wake`, so that they do not end the next pause. */
+  /** Forgets earlier calls of `wake`, so that they do not end the next pause. */
   forget(): void {
     this.#woken = false;
   }

@@ -1,6 +1,7 @@
 /**
- * Runs the after-write hooks and the schedules of all orbs. Only one process does so at a time (see `lease.ts`); the
- * others wait to take over. The worker needs a long-running process: an edge function ends with its request.
+ * Runs the after-write hooks and the schedules of all applications. Only one process, the leader, does so at a time
+ * (see `lease.ts`); the others wait to take over. It must be a long-running process: an edge function ends with its
+ * request.
  */
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { feedSubject } from "../../store/broker/provision.ts";
@@ -12,17 +13,20 @@ import { deliverAgain } from "./again.ts";
 import { callAfter, callTick } from "./call.ts";
 import { Crons } from "./crons.ts";
 import { Definitions } from "./definitions.ts";
-import { Lane, type LaneOptions } from "./lane.ts";
 import { Lease } from "./lease.ts";
+import { DeliveryQueue, type QueueOptions } from "./queue.ts";
 import { type Delivery, revisionsFor, type Source, ticksOf } from "./source.ts";
 import { Waker } from "./waker.ts";
 import { type Post, webhookOf } from "./webhook.ts";
 
 /** Milliseconds between two renewals of the lease, and between two checks for changed definitions. */
 const TICK_MS = 1_000;
-/** A lane checks for new revisions at least this often, in milliseconds, in case it missed a notification. */
+/**
+ * A queue of deliveries checks for new revisions at least this often, in milliseconds, in case it missed a
+ * notification.
+ */
 const LOOK_MS = 10_000;
-/** Milliseconds that a lane waits before it tries again after a broker error. */
+/** Milliseconds that a queue waits before it tries again after a broker error. */
 const FAILED_MS = 1_000;
 
 export interface WorkerOptions {
@@ -34,7 +38,7 @@ export interface WorkerOptions {
 }
 
 interface Running {
-  lane: Lane;
+  queue: DeliveryQueue;
   wake(): void;
   stop(): void;
   subscription: Subscription | undefined;
@@ -43,16 +47,19 @@ interface Running {
 
 export class HookWorker {
   readonly #deps: HandlerDeps;
-  readonly #limits: Pick<LaneOptions, "attempts" | "retryMs">;
+  readonly #limits: Pick<QueueOptions, "attempts" | "retryMs">;
   readonly #definitions: Definitions;
   readonly #crons: Crons;
   readonly #lease: Lease;
   readonly #deliver: (delivery: Delivery) => Promise<void>;
-  /** Last sequence of the stream when this process last looked for ticks. Undefined until this process leads. */
+  /**
+   * Last sequence of the stream when this process last looked for due schedules. Undefined until this process is the
+   * leader.
+   */
   #seen: number | undefined;
-  /** The leadership in which the lanes were created. Undefined while this process does not lead. */
+  /** Identifies the leadership in which the queues were created. Undefined while this process is not the leader. */
   #term: number | undefined;
-  readonly #lanes = new Map<string, Running>();
+  readonly #queues = new Map<string, Running>();
   #stopped = false;
   readonly #waker = new Waker();
   readonly #keeper = new Waker();
@@ -86,7 +93,7 @@ export class HookWorker {
     this.#waker.wake();
     this.#keeper.wake();
     await this.#ended;
-    await this.#stopLanes();
+    await this.#stopQueues();
     await this.#lease.release();
   }
 
@@ -95,7 +102,7 @@ export class HookWorker {
     while (!this.#stopped) {
       this.#keeper.forget();
       try {
-        const idle = this.#definitions.orbs.size === 0 && this.#lanes.size === 0 && this.#crons.none;
+        const idle = this.#definitions.orbs.size === 0 && this.#queues.size === 0 && this.#crons.none;
         const led = this.#lease.valid;
         if (!idle && (await this.#lease.hold()) && !led) this.#waker.wake();
       } catch (error) {
@@ -117,16 +124,16 @@ export class HookWorker {
     }
   }
 
-  /** Makes one pass of the loop: reloads changed definitions, updates the lanes, and handles redelivery requests. */
+  /** Makes one pass of the loop: reloads changed definitions, updates the queues, and handles redelivery requests. */
   async tick(): Promise<void> {
     const before = this.#definitions.orbs.size;
     await this.#definitions.refresh();
     if (before === 0 && this.#definitions.orbs.size > 0) this.#keeper.wake();
     const { term } = this.#lease;
     if (term !== this.#term) {
-      // A restore may have replaced the streams, so the progress in memory may be wrong. New lanes read the stored
+      // A restore may have replaced the streams, so the progress in memory may be wrong. New queues read the stored
       // progress.
-      await this.#stopLanes();
+      await this.#stopQueues();
       this.#seen = undefined;
       // The previous leader may have changed the broker's schedules.
       this.#crons.forget();
@@ -140,25 +147,25 @@ export class HookWorker {
     await deliverAgain(this.#deps, (orb, id) => this.#sourceOf(orb, id), this.#optionsOf(term));
   }
 
-  #optionsOf(term: number): LaneOptions {
+  #optionsOf(term: number): QueueOptions {
     const leads = () => this.#lease.term === term;
     return { ...this.#limits, leads, valid: () => !this.#stopped && leads() };
   }
 
   /**
-   * Wakes the lanes of the schedules that have a new tick. The broker does not republish this stream, so the worker
-   * must read the stream.
+   * Wakes the queues of the schedules that have come due. The broker sends no notifications for this stream, so read
+   * it.
    */
   async #wakeTicking(): Promise<void> {
     const { store } = this.#deps;
-    // A lane reads all earlier ticks when it starts.
+    // A queue reads what was due earlier when it starts.
     this.#seen ??= (await store.streamInfo(streams.hooks))?.state.last_seq ?? 0;
     if (this.#crons.none) return;
     const read = (fromSeq: number) =>
       store.scan(streams.hooks, subjects.allHookTicks, { fromSeq, limit: 200, maxBytes: SMALL_BYTES });
     for await (const messages of scanPages(read, { fromSeq: this.#seen + 1 })) {
       const ticking = new Set(messages.map(({ subject }) => subject));
-      for (const { lane, wake } of this.#lanes.values()) if (ticking.has(lane.source.filter)) wake();
+      for (const { queue, wake } of this.#queues.values()) if (ticking.has(queue.source.filter)) wake();
       this.#seen = messages.at(-1)?.seq ?? this.#seen;
     }
   }
@@ -179,32 +186,32 @@ export class HookWorker {
     return [...hooks.map(({ hook, since }) => revisionsFor(live, hook, since, this.#deliver)), ...ticks];
   }
 
-  /** Starts, updates and stops lanes, so that each hook and each schedule has exactly one. */
-  async #follow(options: LaneOptions): Promise<void> {
+  /** Starts, updates and stops delivery queues, so that each hook and each schedule has exactly one. */
+  async #follow(options: QueueOptions): Promise<void> {
     const wanted = new Set<string>();
     for (const orb of this.#definitions.orbs.keys()) {
       for (const source of this.#sourcesOf(orb)) {
         const { id, origin, since, live } = source;
         const key = `${orb} ${id} ${origin} ${since} ${live.fence?.incarnation}`;
         wanted.add(key);
-        const running = this.#lanes.get(key);
+        const running = this.#queues.get(key);
         if (running === undefined)
-          this.#lanes.set(key, this.#begin(key, new Lane(this.#deps, source, options), options));
-        else running.lane.source = source;
+          this.#queues.set(key, this.#begin(key, new DeliveryQueue(this.#deps, source, options), options));
+        else running.queue.source = source;
       }
     }
-    const gone = [...this.#lanes].filter(([key]) => !wanted.has(key));
-    for (const [key] of gone) this.#lanes.delete(key);
-    await ended(gone.map(([, lane]) => lane));
+    const gone = [...this.#queues].filter(([key]) => !wanted.has(key));
+    for (const [key] of gone) this.#queues.delete(key);
+    await ended(gone.map(([, queue]) => queue));
   }
 
-  async #stopLanes(): Promise<void> {
-    const lanes = [...this.#lanes.values()];
-    this.#lanes.clear();
-    await ended(lanes);
+  async #stopQueues(): Promise<void> {
+    const queues = [...this.#queues.values()];
+    this.#queues.clear();
+    await ended(queues);
   }
 
-  #begin(key: string, lane: Lane, { valid }: LaneOptions): Running {
+  #begin(key: string, queue: DeliveryQueue, { valid }: QueueOptions): Running {
     let stopped = false;
     const waker = new Waker();
     const stop = () => {
@@ -215,35 +222,35 @@ export class HookWorker {
       while (!stopped) {
         waker.forget();
         try {
-          if (await lane.round()) continue;
-          const due = (lane.due ?? Number.POSITIVE_INFINITY) - this.#deps.clock.now();
+          if (await queue.round()) continue;
+          const due = (queue.due ?? Number.POSITIVE_INFINITY) - this.#deps.clock.now();
           await waker.wait(valid() ? Math.max(0, Math.min(LOOK_MS, due)) : TICK_MS);
         } catch (error) {
           this.#deps.log.warn("a hook waits for the broker", {
-            orb: lane.source.live.orb,
+            orb: queue.source.live.orb,
             error: String(error),
           });
           if (!stopped) await waker.wait(FAILED_MS);
         }
       }
     };
-    // Without a subscription, this lane would miss new deliveries. Remove it; the worker soon starts another one.
+    // Without a subscription, this queue would miss new deliveries. Remove it; the worker soon starts another one.
     const lost = () => {
       stop();
-      if (this.#lanes.get(key)?.lane === lane) this.#lanes.delete(key);
+      if (this.#queues.get(key)?.queue === queue) this.#queues.delete(key);
     };
     const wake = () => waker.wake();
-    const { origin, filter } = lane.source;
+    const { origin, filter } = queue.source;
     const subscription =
       origin === "ticks" ? undefined : this.#deps.store.subscribe(feedSubject(filter), wake, lost);
-    return { lane, wake, stop, subscription, ended: run() };
+    return { queue, wake, stop, subscription, ended: run() };
   }
 }
 
-async function ended(lanes: readonly Running[]): Promise<void> {
-  for (const { stop, subscription } of lanes) {
+async function ended(queues: readonly Running[]): Promise<void> {
+  for (const { stop, subscription } of queues) {
     stop();
     subscription?.unsubscribe();
   }
-  await Promise.all(lanes.map((lane) => lane.ended));
+  await Promise.all(queues.map((queue) => queue.ended));
 }

@@ -1,10 +1,10 @@
 /**
- * Delivers the revisions of one orb to one hook. Each revision is delivered at least once, and those of an entry in
- * order. If a delivery fails, later revisions of the same entry wait until it succeeds or its attempts run out.
- * Deliveries for other entries continue. A lane also delivers the ticks of a schedule (see `source.ts`).
+ * The deliveries of one application to one hook. Each revision of an entry is delivered at least once, and those of one
+ * entry in order. If a delivery fails, later revisions of the same entry wait until it succeeds or its attempts run
+ * out. Deliveries for other entries continue. A schedule has a queue too (see `source.ts`).
  *
- * All progress is in one message, which the lane replaces by compare-and-set after each round. A process that crashes
- * repeats at most its current round. A process that has lost the leadership cannot store its progress.
+ * All progress is in one message, which the queue replaces by compare-and-set after each round. A process that crashes
+ * repeats at most its current round. A process that is no longer the leader cannot store its progress.
  */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -12,29 +12,26 @@ import { type Append, Conflict, type Page, StreamMissing } from "../../store/typ
 import type { Occurrence, Source } from "./source.ts";
 import { type DeliveryRecord, DONE_SECONDS, FAILED_SECONDS, type HookState, type Waiting } from "./stored.ts";
 
-/** Maximum revisions that a lane reads in one round. */
+/** Maximum revisions that a queue reads in one round. */
 const ROUND = 32;
 const ROUND_BYTES = 2 * 1024 * 1024;
-/** Maximum entries to which a lane delivers at the same time. */
+/** Maximum entries whose revisions a queue delivers at the same time. */
 const AT_ONCE = 8;
-/** A lane reads no new revisions while this many are waiting for another attempt. New revisions stay in the log. */
+/** A queue reads no new revisions while this many are waiting for another attempt. New revisions stay in the log. */
 const WAITING_LIMIT = 100;
-/** A lane stores its progress after skipping this many revisions that its hook does not select. */
+/** A queue stores its progress after skipping this many revisions that its hook does not want. */
 const SKIPPED = 500;
 
-export interface LaneOptions {
+export interface QueueOptions {
   attempts: number;
   /** Milliseconds before the second attempt. Each later pause is four times the previous one, up to one hour. */
   retryMs: number;
   /**
-   * Returns whether this process may still store progress. Returns false once the process has lost the leadership in
-   * which the lane was created.
+   * Returns whether this process is still the leader, as it was when the queue was created. Only then may it store
+   * progress.
    */
   leads(): boolean;
-  /**
-   * Returns whether this process may still deliver. Returns false once the process has lost the leadership, and while
-   * it shuts down.
-   */
+  /** Returns whether this process may still deliver: it is the leader, and it is not shutting down. */
   valid(): boolean;
 }
 
@@ -44,14 +41,14 @@ export function pauseAfter(attempts: number, retryMs: number): number {
   return Math.min(LONGEST_MS, retryMs * 4 ** (attempts - 1));
 }
 
-export class Lane {
+export class DeliveryQueue {
   readonly #deps: Deps;
-  readonly #options: LaneOptions;
+  readonly #options: QueueOptions;
   #state: (HookState & { seq: number }) | undefined;
   #skipped = 0;
   source: Source;
 
-  constructor(deps: Deps, source: Source, options: LaneOptions) {
+  constructor(deps: Deps, source: Source, options: QueueOptions) {
     this.#deps = deps;
     this.#options = options;
     this.source = source;
@@ -79,7 +76,7 @@ export class Lane {
       return await this.#round();
     } catch (error) {
       this.#state = undefined;
-      // Another process has stored newer progress, or the orb was deleted.
+      // Another process has stored newer progress, or the application was deleted.
       if (error instanceof Conflict || error instanceof StreamMissing) return false;
       throw error;
     }
@@ -115,7 +112,7 @@ export class Lane {
         await this.#deliver(chain, revisions, outcome);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
-    // A restore may have replaced the stream since this lane read it.
+    // A restore may have replaced the stream since this queue read it.
     if (!this.#options.leads()) {
       this.#state = undefined;
       return false;
@@ -256,7 +253,7 @@ export function recordOf(
   return { v: 1, seq, ...about, attempts, at: new Date(now).toISOString(), error };
 }
 
-/** Returns the message that stores the outcome of a finished delivery. */
+/** Returns the message that records how a delivery ended. */
 export function recordMessage(orb: string, hook: string, record: DeliveryRecord): Append {
   const data = JSON.stringify(record);
   if (record.error === undefined) return { subject: subjects.hookDone(orb, hook), data, ttl: DONE_SECONDS };
