@@ -1,6 +1,6 @@
 /**
- * Shared by the compactions of ordered indexes and word indexes: reads changes from the log of an index, and replaces
- * its root.
+ * Shared by the compactions of ordered indexes and word indexes. Reads the changes of an index from its log, and
+ * replaces the root: the message that lists the index's pages.
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
@@ -13,7 +13,8 @@ import { lost } from "./lost.ts";
 import { type OrderedField, type Pair, pairKey, REMOVED } from "./pages.ts";
 
 /**
- * Returns the pairs that log changes added to an index, and the outdated pairs of the same entries.
+ * Returns the pairs (of a value and an entry id) that the log adds to an index, and the outdated pairs of the same
+ * entries.
  * @param upTo sequence of the last change that the index already includes
  */
 export async function changesOf(
@@ -67,7 +68,7 @@ function guardOf(orb: string, fence: Fence | undefined): Append {
 }
 
 /**
- * Marks an index as erased. Readers do not use the index until a new root replaces the mark.
+ * Marks an index as erased. No reader uses the index until it gets a new root.
  * @param end sequence before which the log will be erased
  * @throws Conflict if the definition changed
  */

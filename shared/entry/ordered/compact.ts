@@ -31,7 +31,7 @@ export interface CompactionLimits {
   recent: number;
   /** Maximum pairs in a page. */
   page: number;
-  /** Maximum changes in the log that the root already includes. With more, the compaction shortens the log. */
+  /** If the log has more than this many changes that the root already includes, the compaction shortens the log. */
   dead: number;
 }
 
@@ -41,10 +41,10 @@ export const LIMITS: CompactionLimits = { changes: 8_000, recent: 1_000, page: 1
 const PAGE_SIZE = 96 * 1024;
 /** Maximum pages that one step reads and replaces. */
 const PAGES_PER_STEP = 24;
-/** Approximate characters that each pair needs beside its value. */
+/** Estimated characters of a pair, beside its value. */
 const PAIR_SIZE = 40;
 
-/** A pair that a compaction adds, or a pair that it removes because the entry has another value. */
+/** A pair that a compaction adds, or removes because the entry has another value by now. */
 interface Item {
   pair: Pair;
   added: boolean;
@@ -71,7 +71,7 @@ function sizeOf(pairs: readonly Pair[]): number {
 }
 
 /**
- * Moves changes from the log into the index.
+ * Moves changes from the log of an index into its root and pages.
  * @returns the number of moved changes, 0 if the log has fewer than `least`
  * @throws Conflict if another compaction or another definition came first
  */
@@ -110,7 +110,7 @@ export async function compact(compaction: Compaction, least: number): Promise<nu
 }
 
 /**
- * Moves items into pages until the rest fits into the root. Begins with items that share their page with many others.
+ * Moves pairs from the root into pages until the rest fits into the root. Begins with pages that many pairs belong to.
  * Updates `current`.
  * @returns the rest
  */
@@ -135,7 +135,7 @@ async function moveToPages(
   return rest;
 }
 
-/** Replaces pages by new ones that include the given items. */
+/** Replaces pages of an index by new ones that include the given changes. */
 async function replacePages(
   compaction: Compaction,
   current: CurrentRoot,
@@ -205,7 +205,7 @@ function merged(pairs: readonly Pair[], items: readonly Item[]): Pair[] {
   return [...all.values()].sort(comparePairs);
 }
 
-/** Splits pairs into as many pages as needed, all of about the same size. */
+/** Splits pairs into pages of about the same size, as few as possible. */
 function splitPairs(pairs: readonly Pair[], most: number): Pair[][] {
   const count = Math.max(Math.ceil(pairs.length / most), Math.ceil(sizeOf(pairs) / PAGE_SIZE));
   const parts: Pair[][] = [];

@@ -1,4 +1,7 @@
-/** Reads the root and the log of an index without missing a change between the two reads. */
+/**
+ * Opens an index: reads its root (the list of its pages) and its log (the changes since) without missing a change
+ * between the two reads.
+ */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
@@ -10,14 +13,14 @@ import { nullIfMissing } from "../model/resolve.ts";
 import { EMPTY, type OrderedField, type Pair, REMOVED, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
 /**
- * Maximum changes to read from the log. If the log has more, readers cannot use the index until a compaction has
+ * Maximum changes to read from the log of an index. With more, readers cannot use the index until a compaction has
  * shortened the log.
  */
 const LONGEST_LOG = 4_000;
 /** Maximum changes per read of the log. A larger read would have to wait for other large reads. */
 const LOG_READ = 500;
 const ATTEMPTS = 8;
-/** A root of this many bytes or more is not the mark of an erased index. */
+/** A root of this many bytes or more is a real one, not the mark of an erased index. */
 const LONGEST_REMOVED = 500;
 
 export interface OpenedIndex {
@@ -29,8 +32,8 @@ export interface OpenedIndex {
 }
 
 /**
- * For each index, the sequence at which the last read of its log began. The next read starts there too, so it need not
- * wait for the root.
+ * For each index, the sequence at which its log began when it was last read. The next read of the log starts there at
+ * once, without waiting for the root.
  */
 const starts = new BoundedMap<string, number>(10_000);
 
@@ -38,7 +41,7 @@ interface KnownRoot<R> {
   seq: number;
   time: number;
   root: R;
-  /** Time of the last log change that the root includes. Undefined until that change has been read. */
+  /** When the last change that the root includes was written. Undefined until that change has been read. */
   logTime: number | undefined;
 }
 
@@ -69,7 +72,7 @@ export class RootParser<R extends { upTo: number }> {
     return this.#known.get(subject);
   }
 
-  /** Stores the time of the last log change that a root includes. */
+  /** Stores when the last change that a root includes was written. */
   confirm(subject: string, root: R, logTime: number): void {
     const known = this.#known.get(subject);
     if (known?.root === root) known.logTime = logTime;
@@ -105,8 +108,8 @@ async function readRoot<R extends { upTo: number }>(
 }
 
 /**
- * Reads the root only if it is newer than the cached one, because a root can have 100 KB. If the cached root is the
- * newest, the caller must compare the log with `logTime`: the orb may have been deleted and created again.
+ * Reads the root only if it is newer than the cached one, because a root can have 100 KB. If it is not, the caller must
+ * compare `logTime` with the log: the application may have been deleted and created again since.
  */
 async function newerRoot<R extends { upTo: number }>(
   store: Store,
@@ -115,7 +118,7 @@ async function newerRoot<R extends { upTo: number }>(
 ): Promise<ReadRoot<R>> {
   const subject = subjects.orderedRoot(index, index.field);
   const known = parser.known(subject);
-  // If the store is cached, it has the root in memory.
+  // A store with a cache has the root in memory.
   if (known?.logTime === undefined || store.isCached === true) return readRoot(store, index, parser, "stale");
   const newer = await nullIfMissing(
     store.scan(streams.orb(index.orb), subject, { fromSeq: known.seq + 1, limit: 1, maxBytes: SMALL_BYTES }),

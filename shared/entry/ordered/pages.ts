@@ -13,7 +13,7 @@
 import type { Home } from "../../store/subjects.ts";
 import type { OrderedValue } from "../model/ordered-value.ts";
 
-/** Identifies an ordered index. */
+/** Identifies an ordered index: a field of a schema. */
 export interface OrderedField extends Home {
   orb: string;
   field: string;
@@ -24,7 +24,7 @@ export interface Pair {
   id: string;
 }
 
-/** Several pairs in stored form. */
+/** Several pairs (of a value and an entry id), as pages store them. */
 export interface Pairs {
   values: OrderedValue[];
   ids: string[];
@@ -34,7 +34,7 @@ export interface StoredPage extends Pairs {
   v: 1;
 }
 
-/** A page in the list of pages. It holds the pairs from `first` up to the `first` of the next page. */
+/** A page in the list of an index's pages. It holds the pairs from `first` up to the `first` of the next page. */
 export interface PagePlace {
   name: string;
   pairs: number;

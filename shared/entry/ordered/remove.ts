@@ -13,7 +13,8 @@ export function indexesOf({ ordered, searched }: Pick<CompiledSchema, "ordered" 
 }
 
 /**
- * Erases an index. Marks its root first, so that readers with the earlier definition read the entries instead.
+ * Erases an index. First replaces its root by a mark, so that readers with the earlier definition read the entries
+ * instead.
  * @param erase erases a subject, unless another definition is active by now
  * @throws Conflict if another definition is active; nothing was changed
  */

@@ -32,14 +32,14 @@ export interface Range {
   high?: Edge | undefined;
 }
 
-/** Maximum pages per read. This many still count as a small read. */
+/** Maximum pages of the index per read. That many still count as a small read, which need not queue. */
 const PAGES_AT_ONCE = 4;
 const ATTEMPTS = 8;
 
 /** Cache of pages. Pages never change, and their names are never reused. */
 const known = new BoundedMap<string, Pair[]>(64);
 
-/** Thrown if a compaction has replaced a page since the root was read. */
+/** Thrown if a page no longer exists, because a compaction has replaced it since its name was read. */
 export class PageGone extends Error {}
 
 /** Compares a pair with the end of a range. The result is negative if the pair comes before that end. */
@@ -115,7 +115,7 @@ export async function readMessages(
 
 /** Returns the pages that may have pairs in a range. */
 function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: number; to: number } {
-  // A page extends to the start of the next page. So the last page that starts before the range may reach into it.
+  // A page ends where the next one starts. So the last page that starts before the range may reach into it.
   const before = low === undefined ? 0 : countBefore(pages, ({ first }) => toEdge(first, low) < 0);
   const from = Math.max(0, before - 1);
   const to = high === undefined ? pages.length : countBefore(pages, ({ first }) => toEdge(first, high) <= 0);
@@ -123,8 +123,8 @@ function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: num
 }
 
 /**
- * Returns a lower bound for the number of pairs in a range. Does not count the first and the last page, which may lie
- * mostly outside the range.
+ * Estimates the number of pairs in a range from below. Leaves out the first and the last page, which may lie mostly
+ * outside of the range.
  */
 export function pairsBetween({ root: { pages } }: OpenedIndex, range: Range): number {
   const { from, to } = pagesIn(pages, range);

@@ -11,11 +11,11 @@ import { compact, compactFully, LIMITS } from "./compact.ts";
 import type { OrderedField } from "./pages.ts";
 import { compactWords, compactWordsFully, WORD_LIMITS } from "./word-compact.ts";
 
-/** A read starts a compaction if it finds this many changes in the log. */
+/** A reader that finds this many changes in the log of an index starts a compaction. */
 const LONG_LOG = 64;
 /**
- * A process compacts an index after it has written this many changes. On a broker without replicas, a compaction takes
- * as long as 40 creates, so creates become slower by about a sixth.
+ * A process compacts an index after it has written this many changes to it. On a broker without replicas, a compaction
+ * takes as long as creating 40 entries, so creates become slower by about a sixth.
  */
 const MANY_WRITTEN = 256;
 /** A compaction that runs longer than this many milliseconds is considered crashed. */
@@ -31,7 +31,7 @@ const written = new BoundedMap<string, number>(10_000);
 type Definition = Pick<OrbContext, "orb" | "fence">;
 
 /**
- * Compacts an index after the response has been sent, if its log is long.
+ * Compacts an index in the background, after the response has been sent, if its log is long.
  * @param logged number of changes in the log; undefined if there are too many to read
  */
 export function tendIndex(

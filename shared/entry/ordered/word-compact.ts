@@ -27,17 +27,20 @@ import {
 import { readWordPages } from "./word-scan.ts";
 
 export interface WordLimits {
-  /** Terms that one compaction takes from the log. It takes at least one change. */
+  /** Maximum terms (words) that one compaction takes from the log. It always takes at least one change. */
   terms: number;
-  /** Postings of a page. */
+  /** Maximum postings (of a word and an entry id) in a page. */
   page: number;
-  /** Included changes that stay in the log, before it is shortened. */
+  /** If the log has more than this many changes that the root already includes, the compaction shortens it. */
   dead: number;
-  /** Postings of the smallest runs. Runs of a level have up to four times as many as those of the one below. */
+  /**
+   * Postings of the smallest runs (sorted lists of postings). Runs of the next level have up to four times as many, and
+   * so on.
+   */
   level: number;
-  /** Steps of merges that one compaction makes. */
+  /** Maximum steps of merging that one compaction makes. */
   merges: number;
-  /** Pages that one step of a merge reads. It reads at least one of each run. */
+  /** Maximum pages that one step of a merge reads. It reads at least one page of each list that it merges. */
   step: number;
 }
 
@@ -54,9 +57,9 @@ export interface WordCompaction extends Omit<Compaction, "limits"> {
   limits: WordLimits;
 }
 
-/** Runs of similar size that are merged into one. */
+/** A merge joins this many sorted lists of similar size into one. */
 const FAN_IN = 4;
-/** Changes of one read of the log. */
+/** Maximum changes per read of the log. */
 const LOG_READ = 500;
 
 interface CurrentWords {
@@ -83,7 +86,7 @@ async function readLog({ deps, index, limits }: WordCompaction, upTo: number): P
 }
 
 /**
- * Takes changes from the log into a new run, and merges some runs.
+ * Takes changes from the log of a word index into a new sorted list of postings (a run), and merges some lists.
  * @returns the number of changes that it took, 0 if the log has fewer than `least`
  * @throws Conflict if another compaction or another definition came first
  */
@@ -116,13 +119,13 @@ export async function compactWords(compaction: WordCompaction, least: number): P
           merge: merge === undefined ? undefined : { ...merge, at: merge.at + 1 },
         }),
   });
-  // Readers of the root check that the log still has the last change that the root includes. So keep that one.
+  // Readers check that the log still has the last change that the root includes. So keep that one.
   if (shortens) await store.purge(stream, subjects.orderedLog(index, index.field), { beforeSeq: last.seq });
   for (let step = 0; step < limits.merges && (await mergeStep(compaction, current)); step++);
   return messages.length;
 }
 
-/** Returns a run with the given postings, and the messages with its pages. */
+/** Returns a new run (sorted list) of postings, and the messages with its pages. */
 function written(
   { index, limits }: WordCompaction,
   { root }: CurrentWords,
@@ -144,7 +147,10 @@ function written(
   return { run, pages };
 }
 
-/** Returns how many of the newest runs to merge: those of a level that has enough of them, and all smaller ones. */
+/**
+ * Returns how many of the newest runs (sorted lists) to merge: those of a level that has enough of them, and all
+ * smaller ones.
+ */
 function mergeable(runs: readonly Run[], { level, step }: WordLimits): number {
   const levelOf = (run: Run) => Math.max(0, Math.floor(Math.log(countOf(run) / level) / Math.log(FAN_IN)));
   const levels = runs.map(levelOf);
@@ -158,7 +164,7 @@ function mergeable(runs: readonly Run[], { level, step }: WordLimits): number {
 
 const START: Pair = { value: null, id: "" };
 
-/** Merges a part of some runs. Returns false if there is nothing to merge. */
+/** Makes one step of merging sorted lists. Returns false if there is nothing to merge. */
 async function mergeStep(compaction: WordCompaction, current: CurrentWords): Promise<boolean> {
   const { limits, index } = compaction;
   let { runs, merge } = current.root;
@@ -183,7 +189,7 @@ async function mergeStep(compaction: WordCompaction, current: CurrentWords): Pro
     const key = pairKey(posting);
     if (!merged.has(key)) merged.set(key, posting);
   }
-  // Below the oldest run there is nothing that a lost word could hide.
+  // A posting that says that an entry lost a word hides older ones. Nothing is older than this run, so drop it.
   const isOldest = end === runs.length;
   const kept = [...merged.values()].filter(({ gone }) => !(isOldest && gone === true)).sort(comparePairs);
   const { run, pages } = written(compaction, current, kept);
@@ -207,7 +213,7 @@ async function mergeStep(compaction: WordCompaction, current: CurrentWords): Pro
   return true;
 }
 
-/** Reads the first pages of each run. */
+/** Reads the next pages of each list to merge. */
 async function readWindows(
   { deps, index }: WordCompaction,
   runs: readonly Run[],

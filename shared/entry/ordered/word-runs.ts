@@ -1,22 +1,23 @@
 /**
- * The word index of a schema lists its entries by the words of their texts: postings of term and id. Its log is that of
- * an ordered index. Compactions write the postings of the log as a sorted run of pages, and merge runs of similar size.
- * The words of a text are spread over the whole index, so with one sorted list each text would replace almost all pages.
+ * The word index of a schema finds entries by the words of their texts. It consists of postings: pairs of a word (term)
+ * and an entry id. Writes append postings to a log, like that of an ordered index. Compactions turn the log into runs,
+ * sorted lists of postings in pages, and merge runs of similar size. A single sorted list would not do: the words of
+ * one text are spread over the whole list, so each write would replace almost all pages.
  *
- * A posting is a hint. An entry may have lost the word by now, so readers compare each candidate with its entry.
+ * A posting is a hint. The entry may have lost the word by now, so readers compare each candidate with its entry.
  */
 import type { StoredMessage } from "../../store/types.ts";
 import { RootParser } from "./open.ts";
 import { comparePairs, type PagePlace, type Pair, pairKey } from "./pages.ts";
 
-/** The term is in `value`. */
+/** A word (in `value`) and the id of an entry that contains it. */
 export interface Posting extends Pair {
   value: string;
-  /** Whether the entry has lost the word, so that the posting in an older run no longer counts. */
+  /** Whether the entry has lost the word. Then older postings of the two no longer count. */
   gone?: true;
 }
 
-/** Pages in order. Their postings are sorted and do not overlap. */
+/** A sorted list of postings, split into pages that do not overlap. */
 export type Run = PagePlace[];
 
 export interface WordRoot {
@@ -24,17 +25,20 @@ export interface WordRoot {
   upTo: number;
   /** Number of included changes that are still in the log. */
   dead: number;
-  /** The newest run is first. */
+  /** The sorted lists, the newest first. */
   runs: Run[];
-  /** The merge that is under way. */
+  /** The merge that has begun and is not finished, if any. */
   merge: Merge | undefined;
 }
 
-/** A merge of consecutive runs. The run at position `at` is its result so far, and the next ones are merged into it. */
+/**
+ * An unfinished merge of consecutive runs (sorted lists). The run at position `at` is its result so far. The next ones
+ * are being merged into it.
+ */
 export interface Merge {
   at: number;
   inputs: number;
-  /** Postings up to this one are in the result. Pages of the inputs may contain them still. */
+  /** The last posting in the result. Pages of the merged runs may still contain earlier ones too. */
   done: Pair;
 }
 
@@ -46,7 +50,7 @@ interface StoredWordRoot {
   merge?: [at: number, inputs: number, term: string, id: string];
 }
 
-/** A term, the ids of its entries, and the ids of those that have lost it. Ids are separated by spaces. */
+/** As pages store it: a word, the ids of its entries, and the ids of entries that have lost it. Spaces separate ids. */
 export type StoredTerm = [term: string, ids: string, gone?: string];
 
 interface StoredWordPage {
@@ -55,7 +59,7 @@ interface StoredWordPage {
 }
 
 const EMPTY: WordRoot = { upTo: 0, dead: 0, runs: [], merge: undefined };
-/** Parsed roots that a process keeps. The root of a large index has thousands of pages. */
+/** Maximum parsed roots (lists of pages) in memory. The root of a large index lists thousands of pages. */
 const KEPT_ROOTS = 50;
 
 export const wordRoots = new RootParser<WordRoot>(EMPTY, wordRootOf, KEPT_ROOTS);
@@ -120,7 +124,7 @@ export function splitIds(ids: string): string[] {
   return ids === "" ? [] : ids.split(" ");
 }
 
-/** Sorts postings of which a later one replaces an earlier one. */
+/** Sorts postings. Of several postings of the same word and entry, keeps the last one. */
 export function sortedPostings(postings: Iterable<Posting>): Posting[] {
   return [...new Map([...postings].map((posting) => [pairKey(posting), posting])).values()].sort(
     comparePairs,

@@ -8,7 +8,7 @@ import { countBefore, type OrderedField, type Pair } from "./pages.ts";
 import { PageGone, readMessages } from "./scan.ts";
 import { type Run, type StoredTerm, splitIds, termsIn, type WordRoot, wordRoots } from "./word-runs.ts";
 
-/** Maximum pages of one read. */
+/** Maximum pages of the index per read. */
 const PAGES_AT_ONCE = 4;
 const ATTEMPTS = 8;
 
@@ -17,13 +17,13 @@ const known = new BoundedMap<string, StoredTerm[]>(64);
 
 export interface OpenedWords {
   root: WordRoot;
-  /** Postings that the log adds to the root. */
+  /** Postings (of a word and an entry id) that the log adds to the pages. */
   added: Pair[];
-  /** Number of changes in the log that the root does not include. */
+  /** Number of changes in the log that the pages do not include. */
   logged: number;
 }
 
-/** Returns the state of a word index. Undefined if its log is too long. */
+/** Reads the state of a word index. Undefined if its log is too long. */
 export async function openWords(store: Store, index: OrderedField): Promise<OpenedWords | undefined> {
   const opened = await openLog(store, index, wordRoots);
   if (opened === undefined) return undefined;
@@ -31,7 +31,10 @@ export async function openWords(store: Store, index: OrderedField): Promise<Open
   return { root, added: changes.flatMap(pairsAdded), logged: changes.length };
 }
 
-/** Returns pages by name. @throws PageGone if a compaction has replaced one */
+/**
+ * Reads pages of a word index by name.
+ * @throws PageGone if a compaction has replaced one
+ */
 export async function readWordPages(
   store: Store,
   index: OrderedField,
@@ -64,7 +67,7 @@ export async function readWordPages(
   return found;
 }
 
-/** Terms from `from` up to, but not including, `to`. */
+/** The words from `from` up to, but not including, `to`. */
 export interface TermRange {
   from: string;
   to: string;
@@ -75,7 +78,7 @@ function pagesIn(run: Run, { from, to }: TermRange): Run {
   return run.slice(Math.max(0, countBefore(run, isBefore(from)) - 1), countBefore(run, isBefore(to)));
 }
 
-/** Returns a lower bound for the number of postings in a range. */
+/** Estimates the number of postings in a range of words from below. */
 export function postingsBetween({ root: { runs } }: OpenedWords, range: TermRange): number {
   return runs.reduce((sum, run) => {
     const inner = pagesIn(run, range).slice(1, -1);
@@ -83,7 +86,7 @@ export function postingsBetween({ root: { runs } }: OpenedWords, range: TermRang
   }, 0);
 }
 
-/** Calls a function for each term of a range, with the ids of its entries. The order of the calls is undefined. */
+/** Calls a function for each word of a range, with the ids of its entries, in no particular order. */
 async function eachTerm(
   store: Store,
   index: OrderedField,
@@ -104,15 +107,14 @@ async function eachTerm(
       const missing = lost.get(term);
       const all = splitIds(ids);
       each(term, missing === undefined ? all : all.filter((id) => !missing.has(id)));
-      // Older runs may still list these entries for the term.
+      // Older lists may still name these entries for the word.
       if (gone !== undefined) lost.set(term, new Set([...(missing ?? []), ...splitIds(gone)]));
     }
   }
 }
 
 /**
- * Calls a function for each term of a range, with the ids of its entries. The order of the calls is undefined, and ids
- * may be repeated.
+ * Calls a function for each word of a range, with the ids of its entries, in no particular order. Ids may be repeated.
  */
 export async function eachTermIn(
   store: Store,
