@@ -17,7 +17,10 @@ const COPY = html`
       <button id="copy" type="button">Copy access token</button>
       <input id="token" type="text" readonly hidden aria-label="Access token">`;
 
-/** The link to the console, for platform admins. Users of an orb get no link, because they have an application. */
+/**
+ * The link to the console, for platform admins. Other users get no link, because they use an application, not the
+ * console.
+ */
 const CONSOLE = html`
       <a class="provider primary" href="/console">Open the console</a>`;
 
@@ -33,7 +36,10 @@ const PASSKEYS = html`
         <button id="add" type="button">Add another passkey</button>${said("passkeys")}
       </section>`;
 
-/** Linked identities, and a button for each provider. The page shows them only if the orb uses the handler `oauth`. */
+/**
+ * Linked identities, and a button for each provider. The page shows them only if the application offers sign-in with
+ * providers.
+ */
 function identities({ handlers, providers }: Realm): Html {
   if (!handlers.has("oauth")) return nothing;
   const links = providers.map(
@@ -70,7 +76,7 @@ const SESSIONS = html`
         <button id="end-others" type="button" hidden>Sign out everywhere else</button>${said("sessions")}
       </section>`;
 
-/** The rights of a scope, with their names and explanations. */
+/** The rights of a scope (a limit of an API token), with their names and explanations. */
 export const RIGHTS = [
   ["read", "Read", "see what you can see"],
   ["write", "Write", "create, change and delete"],

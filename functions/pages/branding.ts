@@ -1,4 +1,7 @@
-/** The look of an orb's sign-in page, within the Content-Security-Policy of all sign-in pages. */
+/**
+ * The look of an application's sign-in page. The Content-Security-Policy limits it to a logo and a generated style
+ * sheet.
+ */
 
 type Rgb = readonly [number, number, number];
 const WHITE: Rgb = [255, 255, 255];
@@ -35,7 +38,7 @@ function readable(color: Rgb, towards: Rgb, ground: Rgb): string {
     .join("")}`;
 }
 
-/** Returns the name of the style sheet with the readable variants of a color. */
+/** Returns the name of the style sheet that makes a color readable. */
 export const accentName = (color: string) => `accent-${color.slice(1).toLowerCase()}.css`;
 
 /** Returns the style sheet `accent-<hex color>.css` with an orb's color, or undefined for any other name. */

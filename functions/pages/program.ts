@@ -91,7 +91,7 @@ async function confirmation(
 interface Question extends Omit<ProgramRequest, "challenge"> {
   account: string;
   expiresAt: string;
-  /** Address to open if the person refuses; null without a loopback address. */
+  /** Address to open if the person refuses. Null if the program waits at no local address. */
   refusal: string | null;
   /** Sign-in page, from which the person comes back with another account. */
   other: string;

@@ -32,7 +32,7 @@ const policy = (logo: string | undefined) =>
 
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "0.0.0.0"]);
 
-/** Redirects from an address such as 127.0.0.1 to a host name, because passkeys need one. */
+/** Redirects from an IP address such as 127.0.0.1 to a host name, because passkeys need one. */
 export function byName(c: Context<AppEnv>): Response | null {
   const asked = new URL(c.req.url);
   const known = new URL(c.var.deps.config.publicUrl);
@@ -113,7 +113,7 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   return { kind: "login", name: null, signup: await isSignupOpen(deps, realm) };
 }
 
-/** Returns the page for an error that a later attempt may not meet. */
+/** Returns the page for an error that may be gone at the next attempt. */
 export function troubled(error: AppError): PageState {
   const words =
     error.kind === "too_many"

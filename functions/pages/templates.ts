@@ -124,8 +124,8 @@ function loginForm(realm: Realm, signup: boolean): Html {
 }
 
 /**
- * Offers signed-in users to go back to where they came from, or to see their account. Platform admins confirm with their
- * passkey first, because their account shows an access token, which the page gets only from a new session.
+ * Lets signed-in users go back to where they came from, or see their account. Platform admins first confirm with their
+ * passkey: their account shows an access token, which the page gets only from a new session.
  */
 function knownForm(realm: Realm, name: string): Html {
   const confirm = html`

@@ -81,8 +81,7 @@ const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
     realm: single(new URL(c.req.url).searchParams, "realm"),
   });
   const name = c.req.param("name");
-  // Check the scopes of an API token here only before a redirect. Otherwise the code that reads the mapping checks
-  // them.
+  // Before a redirect, check the scopes of an API token here. Otherwise, the code that reads the mapping checks them.
   const redirects = c.var.deps.config.streamsUrl !== undefined;
   if (name === undefined) listerOf(actor);
   else if (actor.kind === "anonymous" || redirects)

@@ -2,7 +2,9 @@ import { AppError, writeConflict } from "../kernel/errors.ts";
 import { REQUEST_BYTES, tooManyBytes } from "./budget.ts";
 import { Conflict, StreamMissing, TooMuch } from "./types.ts";
 
-/** Converts an error of the store into the error that the client gets. Returns undefined for errors from elsewhere. */
+/**
+ * Converts an error of the store into the error that the client of the API gets. Returns undefined for other errors.
+ */
 export function storeFailure(error: unknown, onMissing: (stream: string) => void): AppError | undefined {
   if (error instanceof Conflict) return writeConflict();
   if (error instanceof TooMuch) return tooManyBytes(REQUEST_BYTES);

@@ -26,7 +26,7 @@ function encodedName(name: string): string {
 const inOrb = (orb: string, space: string) => `${token(orb, "orb")}.${space}`;
 
 export const fileSubjects = {
-  /** The record of a file: its properties, who uploaded it, and which entries refer to it. */
+  /** The record of a file: its properties, who uploaded it, and which entries use it. */
   record: (orb: string, id: string) => `${inOrb(orb, "_file")}.${token(id, "file")}`,
   /** Marks that a file has the content with this hash. */
   content: (orb: string, sha256: string, id: string) =>
@@ -36,7 +36,7 @@ export const fileSubjects = {
   use: (orb: string, entry: string, id: string) =>
     `${inOrb(orb, "_has")}.${token(entry, "entry")}.${token(id, "file")}`,
   usesBy: (orb: string, entry: string) => `${inOrb(orb, "_has")}.${token(entry, "entry")}.*`,
-  /** A check: makes the sweep examine the content of an upload later. */
+  /** Tells the background job that deletes unused content to examine an upload later. */
   check: (orb: string, id: string) => `${inOrb(orb, "_sweep")}.${token(id, "file")}`,
   checks: (orb: string) => `${inOrb(orb, "_sweep")}.*`,
   /** A variant of an image: where its content is, or that a request is making it. */

@@ -1,6 +1,6 @@
 /**
- * Reads pages of a log whose messages have ascending numbers, such as the revisions of an entry. Estimates a message's
- * position from its number, so no request reads the whole log.
+ * Reads pages of a log whose messages have ascending numbers, such as the revisions of an entry. Estimates from a
+ * message's number where the message is, so no request reads the whole log.
  */
 import { unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
@@ -37,7 +37,7 @@ interface Log<T> {
 /** Maximum messages and bytes of one read while searching. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
-/** The search starts reading this many numbers before the wanted number, so that one read usually includes it. */
+/** Start reading this many numbers before the wanted one, so that the first read usually includes it. */
 const FIRST_LEAD = 100;
 /** Every third step of the search halves the range, which bounds the number of reads. */
 const BISECT_EVERY = 3;

@@ -28,7 +28,7 @@ export async function* scanPages(
   }
 }
 
-/** Returns the result of a write. Returns null if it failed because another process wrote first. */
+/** Returns the result of a write, or null if another process wrote first. */
 export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
   try {
     return await write;

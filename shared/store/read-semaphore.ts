@@ -7,7 +7,10 @@ import { SMALL_BYTES } from "./budget.ts";
 
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
-/** A waiting request that does not poll for this many milliseconds loses its place. It has probably been cancelled. */
+/**
+ * A waiting request must poll at least this often, in milliseconds. Otherwise it has probably been cancelled, and loses
+ * its place.
+ */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
 

@@ -22,19 +22,19 @@ export function token(value: string, what: string): string {
 
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
 export type ModuleToken = (typeof MODULE_TOKENS)[number];
-/** The group of readers that a published copy of an entry is for. */
+/** The group of readers for whom a published copy of an entry is stored. */
 export type LiveRole = "public" | "user" | "admin";
 
-/** The name of a schema in message subjects. It can differ from the schema's id, so it has its own type. */
+/** The name of a schema in message subjects. A schema can be renamed, but this name stays, so it has its own type. */
 export type SchemaToken = string & { readonly brand: "SchemaToken" };
 
-/** Identifies where the entries of one schema are stored in the stream of their orb. */
+/** Where the entries of one schema are stored in the stream of their application. */
 export interface Home {
   type: ModuleToken;
   schema: SchemaToken;
 }
 
-/** Returns the home for a module type and a schema name from a stored subject. */
+/** Parses the module type and the schema name in a subject. */
 export function parsedHome(type: string, schema: string): Home {
   return { type: type as ModuleToken, schema: schema as SchemaToken };
 }
@@ -49,16 +49,16 @@ export const SUBJECT_SPACES: readonly string[] = ["platform", "heartbeat", "wall
 
 export const streams = {
   platform: "platform",
-  /** For rate limits, each attempt is one message. The broker rejects further messages when a subject is full. */
+  /** Counts attempts for rate limits, one message each. The broker rejects messages beyond the limit of a subject. */
   limits: "limits",
-  /** Counters of how often a client has used its quota, for short periods and for periods of a day. */
+  /** Counters of the requests of each account and application, for short periods and for days. */
   quotas: "quotas",
   longQuotas: "quotas_long",
   heartbeat: "heartbeat",
   wallet: "wallet",
   /** Progress and deliveries of after-write hooks. */
   hooks: "hooks",
-  /** The stream that holds an orb's entries. */
+  /** The stream that holds the entries of an application (an orb). */
   orb: (orb: string) => `ø${token(orb, "orb")}`,
   kv: (bucket: string) => `KV_${bucket}`,
 } as const;
@@ -93,7 +93,7 @@ const entry = (a: EntryAddress, role: string) =>
 export const subjects = {
   orbHistory: (orb: string) => `platform.orbs.${token(orb, "orb")}`,
   allOrbHistories: "platform.orbs.*",
-  /** Written when an orb is created, so that orbs can be listed by creation time. */
+  /** Written when an orb (an application) is created, so that they can be listed by creation time. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
@@ -102,7 +102,7 @@ export const subjects = {
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,
-  /** Written once the unique values of all existing entries are stored in normalized form. */
+  /** Written once all unique values that existed before have been stored in normalized form. */
   claimForms: "platform.claims.forms",
   /** Audit log of one realm and action, such as `platform.audit.shop.signin`. */
   audit: (realm: string, action: string) =>
@@ -137,7 +137,7 @@ export const subjects = {
   schemaIndex: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._ix.${a.type}.${token(a.schema, "schema")}.*`,
   orbIndex: (orb: string) => `${token(orb, "orb")}._ix.>`,
-  /** Equality index: the entry has this value, or had it earlier. */
+  /** Equality index. The message tells that the entry has this value, or had it earlier. */
   equality: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
@@ -149,27 +149,27 @@ export const subjects = {
   schemaOrder: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
   /**
-   * Marks that an entry got this value after its creation. The index then does not list the entry in order of creation.
+   * Tells that the entry got this value after its creation. The index then does not list entries in order of creation.
    */
   late: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   lateOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
-  /** Unique index: the message names the entry that uses the value. */
+  /** Unique index. The message names the entry that has the value. */
   unique: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
     `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}`,
   uniqueOf: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
-  /** Reference index: a field of the entry `source` refers to the entry `target`. */
+  /** Reference index. The message tells that a field of the entry `source` refers to the entry `target`. */
   reference: (target: string, source: EntryAddress, field: string) =>
     `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.${token(source.id, "entry")}`,
   referencesBy: (target: string, source: Omit<EntryAddress, "id">, field: string) =>
     `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.*`,
   referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
-  /** Changes of an ordered index that its pages do not contain yet. */
+  /** The log of an ordered index: changes that its pages do not contain yet. */
   orderedLog: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._ol.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}`,
-  /** The list of an ordered index's pages. */
+  /** The root of an ordered index: the list of its pages. */
   orderedRoot: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._om.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}`,
   /** A page of an ordered index. It never changes, and a later page has another name. */
@@ -179,53 +179,50 @@ export const subjects = {
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
   /** Each new reference to `target` writes this subject. A concurrent deletion of `target` then gets a conflict. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
-  /**
-   * For messages that carry a condition about another subject: the batch fails if that subject has changed. These
-   * messages expire after a second.
-   */
+  /** Carries only a condition: the batch fails if another subject has changed. These messages expire after a second. */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /**
-   * The fence of the active definition. A new definition changes the fence, and every write requires that the fence is
-   * unchanged. So writes that used an outdated definition fail.
+   * Guards the published definition. Each publication writes here, and every change of an entry requires that nothing
+   * was written since. So a change that was decided by an outdated definition fails.
    */
   fence: (orb: string, incarnation: number, part: number) =>
     `${token(orb, "orb")}._def.${incarnation}.${part}`,
-  /** Shows that an import is filling the orb's stream. */
+  /** Tells that an import is writing into this stream. */
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
-  /** Says that a request with this Idempotency-Key was executed. Written in the same atomic batch as the change. */
+  /** Tells that a request with this Idempotency-Key was executed. Written in the same atomic batch as the change. */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
-  /** Message that the broker sends at `validFrom` to show an entry, or at `validTo` to hide it. */
+  /**
+   * Message that the broker publishes at `validFrom`, when the entry becomes visible, or at `validTo`, when it is
+   * hidden.
+   */
   schedule: (orb: string, id: string, revision: number, edge: "open" | "close") =>
     `${token(orb, "orb")}._at.${token(id, "entry")}.${revision}.${edge}`,
   schedulesOf: (orb: string, id: string) => `${token(orb, "orb")}._at.${token(id, "entry")}.>`,
   /** Ids of the entries that belong to one user account, in order of creation, including deleted ones. */
   ownOrder: (a: Omit<EntryAddress, "id">, owner: string) =>
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
-  /** Name of the process that currently runs the after-write hooks. */
+  /** Name of the process that runs the after-write hooks at present. */
   hooksLeader: "_hooks.leader",
-  /** How far an after-write hook has progressed in the orb's stream. */
+  /** How far the deliveries of a hook have come in the stream of the application. */
   hookState: (orb: string, hook: string) => `_hooks.state.${token(orb, "orb")}.${token(hook, "hook")}`,
   hookStates: (orb: string) => `_hooks.state.${token(orb, "orb")}.*`,
-  /** The most recent successful deliveries of a hook, all stored under one subject. */
+  /** The newest successful deliveries of a hook, all under one subject. */
   hookDone: (orb: string, hook: string) => `_hooks.done.${token(orb, "orb")}.${token(hook, "hook")}`,
   hooksDone: (orb: string) => `_hooks.done.${token(orb, "orb")}.*`,
-  /**
-   * A failed delivery that is no longer retried. The last part of the subject is the sequence of the delivered
-   * revision.
-   */
+  /** A delivery whose last attempt failed. The subject ends with the sequence of the delivered revision. */
   hookFailed: (orb: string, hook: string, seq: number) =>
     `_hooks.failed.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   hooksFailed: (orb: string) => `_hooks.failed.${token(orb, "orb")}.*.*`,
-  /** Requests another delivery of a revision. */
+  /** An operator's request to deliver a revision again. */
   hookAgain: (orb: string, hook: string, seq: number) =>
     `_hooks.again.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   allHooksAgain: "_hooks.again.*.*.*",
-  /** Tells the broker when a schedule has its ticks. */
+  /** Tells the broker when a schedule is due. */
   hookCron: (orb: string, schedule: string) =>
     `_hooks.cron.${token(orb, "orb")}.${token(schedule, "schedule")}`,
   allHookCrons: "_hooks.cron.*.*",
-  /** Each message is a tick of a schedule. The broker writes it. */
+  /** The broker writes a message here each time a schedule is due. */
   hookTicks: (orb: string, schedule: string) =>
     `_hooks.tick.${token(orb, "orb")}.${token(schedule, "schedule")}`,
   allHookTicks: "_hooks.tick.*.*",
@@ -242,7 +239,9 @@ export const subjects = {
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
 } as const;
 
-/** Key-value buckets that every request needs: published definitions, and the data that authenticates callers. */
+/**
+ * Key-value buckets that requests read all the time: published definitions, and the data that authenticates callers.
+ */
 export const FOLLOWED: readonly string[] = [
   buckets.orbs,
   buckets.sessions,
@@ -251,10 +250,7 @@ export const FOLLOWED: readonly string[] = [
   buckets.orbUsers,
 ];
 
-/**
- * Streams whose messages contain their own expiry time. The cache can therefore store these messages although they
- * expire.
- */
+/** Buckets whose values contain their own expiry time. The cache can hold these although they expire. */
 export const SELF_EXPIRING: readonly string[] = [streams.kv(buckets.sessions), streams.kv(buckets.apiTokens)];
 
 export const DEFINITIONS = streams.kv(buckets.orbs);
@@ -274,10 +270,10 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._(def\.\d+\.0|file\.[^.*>]+|o[ms](\.[^.*>]+){3,4})|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/** Header of an ordered index's root: the sequence from which readers must also read the log. */
+/** Header of an ordered index's root (the list of its pages): where the log begins that readers must read too. */
 export const LOG_START = "Log-Start";
 
-/** Returns the log that belongs to the root of an ordered index. */
+/** Returns the log of an ordered index, given the subject of its root. */
 export function logOfRoot(subject: string): string | undefined {
   const [, space] = subject.split(".", 2);
   return space === "_om" ? subject.replace("._om.", "._ol.") : undefined;

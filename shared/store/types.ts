@@ -134,7 +134,7 @@ export interface Subscription {
 
 /** The message broker (NATS). Every method throws AppError `unavailable` if it does not respond. */
 export interface Store {
-  /** Whether this store keeps published entries and definitions in memory. */
+  /** Whether this store keeps entries and definitions in memory. */
   readonly isCached?: boolean;
   /** Reads the last message that matches a subject, or null. Wildcards are allowed. */
   get(stream: string, subject: string, options?: ReadOptions): Promise<StoredMessage | null>;

@@ -10,7 +10,7 @@ import type { Store } from "../store/types.ts";
 import { getMapping, type Mapping } from "./mappings/mapping.ts";
 
 export interface Caller {
-  /** Id of the account. Filters contain `{userID}` as a placeholder for it. */
+  /** Id of the account. It replaces `{userID}` in filters. */
   userId: string;
   /** Whether the caller is a platform admin, who may read more streams at the same time. */
   admin: boolean;
@@ -18,13 +18,16 @@ export interface Caller {
   expiresAt: number;
   /** True if the caller has no session. Such callers may read only public mappings. */
   anonymous?: boolean | undefined;
-  /** Limits of the caller's API token. Undefined if the caller sent another credential. */
+  /** What the caller's API token allows. Undefined if the caller sent another credential. */
   limits?: TokenLimits | undefined;
 }
 
 export interface TokenLimits {
   scopes: readonly Scope[];
-  /** The orb that scopes must name to cover streams that belong to no orb; `*` if the account belongs to no orb. */
+  /**
+   * Some streams belong to no application. A token can read them if its scopes name this application; `*` if the
+   * account belongs to no application.
+   */
   home: string;
 }
 
@@ -47,7 +50,7 @@ export function callerOf(actor: Actor): Caller {
 
 /**
  * Throws 403 if the scopes of the caller's API token do not allow reading a stream.
- * @param orb the orb that the stream belongs to
+ * @param orb the application that the stream belongs to
  */
 function requireStreamScope({ limits }: Caller, orb?: string): void {
   if (limits !== undefined) requireCovered(scopeIn(limits.scopes, orb ?? limits.home), "stream");
@@ -60,10 +63,12 @@ export function listerOf(actor: Actor): Caller {
   return caller;
 }
 
-/** Lifetime in milliseconds of a ticket for a reader without a session. */
+/**
+ * Lifetime, in milliseconds, of a ticket (a URL parameter that identifies the caller) for a reader without a session.
+ */
 const ANONYMOUS_MS = 3_600_000;
 
-/** Returns the stream caller for an actor. Anonymous readers are identified by a hash of their client address. */
+/** Returns the reader of a stream for a caller. Anonymous readers are identified by a hash of their client address. */
 export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<Caller> {
   if (actor.kind !== "anonymous") return callerOf(actor);
   const address = (await sha256(request.client)).slice(0, 22);
@@ -76,9 +81,9 @@ export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<
 }
 
 /**
- * Throws unless the caller may read the mapping. Anonymous callers may read only public mappings. They get the same
- * error for private and missing mappings. API tokens may read only streams that their scopes cover.
- * @returns the mapping, if the check had to read it
+ * Throws unless the caller may read the stream with this public name. Anonymous callers may read only public ones, and
+ * get the same error for private and missing ones. API tokens may read only streams that their scopes cover.
+ * @returns the mapping from the name to the broker's stream, if the check had to read it
  */
 export async function requireReadable(
   store: Store,

@@ -13,8 +13,8 @@ export interface StreamCredentials extends Credentials {
 }
 
 /**
- * Returns the reader's account, from the bearer token or from a session cookie. Without the parameter `realm`, uses
- * the cookie of platform admins.
+ * Returns the reader's account, from the bearer token or from a session cookie. Without the parameter `realm` (a set of
+ * accounts), uses the cookie of platform admins.
  */
 export async function authenticateReader(deps: Deps, credentials: StreamCredentials): Promise<Actor> {
   const { bearer, cookies, realm = DEFAULT_REALM } = credentials;

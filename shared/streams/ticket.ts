@@ -1,9 +1,7 @@
 /**
  * Tickets. When the platform redirects a client to the streams process on another origin, the client does not send its
- * token there. So the new URL contains a ticket that identifies the account.
- *
- * A ticket must be used within a minute. A browser's EventSource may use it again while the session lasts, because it
- * reconnects to the redirected URL.
+ * token there. So the new URL contains a ticket, which identifies the account. A ticket must be used within a minute. A
+ * browser's EventSource may use it again while the session lasts, because it reconnects to the redirected URL.
  */
 import { jwtVerify, SignJWT } from "jose";
 import { type Actor, anonymous, credentialOf, type DirectActor } from "../access/actor.ts";
@@ -16,7 +14,7 @@ import { type Caller, callerOf } from "./caller.ts";
 /** Seconds within which a ticket must be used. */
 const LIFETIME = 60;
 const AUDIENCE = "streams";
-/** The realm in the ticket of a reader without a session. */
+/** The realm (set of accounts) in the ticket of a reader without a session. */
 const ANONYMOUS = "";
 export const TICKET = "ticket";
 
@@ -71,7 +69,7 @@ const refused = () =>
   );
 
 /**
- * Verifies a ticket, but not its session.
+ * Verifies a ticket, but not the session that it names.
  * @param resumes whether a client reconnects, so that the one-minute limit does not apply
  */
 export async function readTicket(
@@ -101,7 +99,7 @@ export async function readTicket(
   };
 }
 
-/** Verifies the ticket of a request whose answer depends on the caller's rights. Returns the caller. */
+/** Verifies the ticket in a request whose response depends on the caller's rights. Returns the caller. */
 export async function redeemForActor(
   deps: Deps,
   ticket: string,

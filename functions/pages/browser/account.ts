@@ -22,7 +22,7 @@ async function load(where: Place, part: () => Promise<void>): Promise<void> {
   }
 }
 
-/** A session whose token the page knows only if the session began on this page. */
+/** A session. The page knows its token only if the session began on this page. */
 type OpenSession = Pick<Session, "name"> & Partial<Session>;
 
 /** Shows the account section and loads its parts. */

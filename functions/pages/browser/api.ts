@@ -25,7 +25,7 @@ export interface Passkey {
 
 export interface Identity {
   id: string;
-  /** Null if the orb no longer offers the provider. Such an identity cannot sign in. */
+  /** Null if the application no longer offers the provider. The user cannot sign in with such an identity. */
   provider: string | null;
   issuer: string;
   label: string | null;
@@ -42,7 +42,7 @@ export interface SessionEntry {
 }
 
 export interface CodesState {
-  /** Undefined if the response does not come from this API: a module of the orb may use the same path. */
+  /** Undefined if the response does not come from this API: a module of the application may use the same path. */
   remaining?: number;
   createdAt: string | null;
 }
@@ -89,7 +89,9 @@ async function send(
 export type RealmApi = ReturnType<typeof realmApi>;
 
 const get = (path: string) => send(path, undefined, {}, "GET") as Promise<unknown>;
-/** Fetches a list. Returns null if the orb has a module at this path, because the response is then not the list. */
+/**
+ * Fetches a list. Returns null if a module of the application has this path, so that the response is something else.
+ */
 async function listAt<T>(path: string): Promise<T[] | null> {
   const answer = await get(path);
   return Array.isArray(answer) ? (answer as T[]) : null;
@@ -116,7 +118,9 @@ export function realmApi(base: string) {
     return { token, name: nameIn(token) };
   }
   return {
-    /** Id of the orb that the accounts belong to. Do not use it for accounts of the platform or shared accounts. */
+    /**
+     * Id of the application that the accounts belong to. Do not use it for accounts of the platform or shared accounts.
+     */
     orb: base.slice("/api/".length),
     beginLogin: () => begin<PublicKeyCredentialRequestOptionsJSON>({}),
     beginRegistration: (

@@ -27,7 +27,7 @@ function showMade(codes: string[]): void {
   say("status", "These are your new codes. Copy or print them now, because they are not shown again.");
 }
 
-/** Shows the number of recovery codes that the account has, and a button that creates new ones. */
+/** Shows how many recovery codes the account has left, and a button that creates new ones. */
 export async function showCodes(api: RealmApi): Promise<void> {
   const { remaining, createdAt } = await api.countCodes();
   show("codes-part", remaining !== undefined);

@@ -5,8 +5,8 @@ import { attempt, say, sayAt } from "./feedback.ts";
 import { unlessGone } from "./words.ts";
 
 /**
- * Key in the tab's storage of the ids of the linked identities, stored before the user goes to a provider. When the
- * user comes back, the page compares them to find the new identity.
+ * Key under which the tab stores the ids of the linked identities before the user goes to a provider. When the user
+ * comes back, the page compares them to find the new identity.
  */
 const BEFORE = "identities-before";
 
@@ -48,7 +48,7 @@ function itemOf(
     {},
     part("div", {}, title, part("p", { className: "hint", textContent: told(identity) })),
   );
-  // Omit the button for the last way to sign in.
+  // Show no button for the last way to sign in: removing it would lock the user out.
   if (!isLast) item.append(button);
   return item;
 }

@@ -47,7 +47,7 @@ function itemOf(
     {},
     part("div", {}, name, part("p", { className: "hint", textContent: told(passkey) })),
   );
-  // Omit the button for the last way to sign in.
+  // Show no button for the last way to sign in: removing it would lock the user out.
   if (!isLast) item.append(remove.button);
   return item;
 }

@@ -18,7 +18,7 @@ function guard(): void {
   if (document.visibilityState === "visible") timer = setTimeout(() => busy(false), GUARD_MS);
 }
 
-/** Ends the question. The person can neither allow nor refuse again. */
+/** Makes both buttons unusable, once the person has answered. */
 function close(): void {
   document.removeEventListener("visibilitychange", guard);
   removeEventListener("focus", guard);

@@ -11,7 +11,7 @@ function nameOf({ browser, system }: SessionEntry): string {
   return system === null ? browser : `${browser} on ${system}`;
 }
 
-/** Shortens a network in CIDR notation to the prefix that its addresses share, for example `203.0.113.…`. */
+/** Shortens a network in CIDR notation to the part that all its addresses share, for example `203.0.113.…`. */
 function placeOf({ network }: SessionEntry): string {
   return network === null ? "" : `, from the network ${network.replace(/(?<=[.:])[0:]\/\d+$/, "…")}`;
 }

@@ -11,7 +11,7 @@ export class Refused extends Error {
   }
 }
 
-/** Ignores a 404, which means that the object has already been removed. Throws every other error again. */
+/** Ignores a 404, because the object has already been removed. Throws every other error again. */
 export function unlessGone(error: unknown): void {
   if (!(error instanceof Refused && error.status === 404)) throw error;
 }

@@ -10,7 +10,8 @@ import { RejectedWrite } from "./write.ts";
 /** Maximum bytes of all message bodies in one batch. */
 const MOST_BYTES = 1024 * 1024;
 /**
- * Maximum milliseconds that a batch waits for more writes. Clients often write again as soon as they get a response.
+ * Maximum milliseconds that a batch waits for more writes to join it. Clients often write again as soon as they get a
+ * response.
  */
 const MOST_GATHER_MS = 20;
 /** After this many milliseconds, the next batch starts even if the previous one has not finished. */
@@ -24,8 +25,8 @@ interface Waiting {
 }
 
 /**
- * The subjects that the writes of a batch change, and those whose last sequence they expect. A write must not join the
- * batch if a subject would then be in both groups.
+ * The subjects that the writes of a batch change, and the subjects whose last sequence they expect. The broker rejects
+ * a batch with a subject in both groups, so such a write must wait for the next batch.
  */
 class Subjects {
   readonly #touched = new Set<string>();
@@ -69,7 +70,7 @@ function messagesOf(group: readonly Waiting[]): Append[] {
   );
 }
 
-/** Returns whether the broker may have stored the messages although the write failed, for example with a timeout. */
+/** Returns whether the error leaves open if the broker has stored the messages. A timeout does. */
 function isUnsure(error: unknown): boolean {
   if (!(error instanceof AppError) || error instanceof RejectedWrite) return false;
   return error.kind === "timeout" || error.kind === "unavailable";

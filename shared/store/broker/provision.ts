@@ -1,4 +1,4 @@
-/** Creates and updates the broker's streams and key-value buckets. Calling it again is safe. */
+/** Creates and updates the broker's streams and key-value buckets. Repeated calls are safe. */
 
 import { pause } from "../../kernel/pause.ts";
 import { fileStream, fileSubjects, orbOfFiles } from "../file-subjects.ts";
@@ -9,7 +9,7 @@ import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
 
-/** The broker counts attempts for rate limits. It keeps each counted attempt for this many seconds. */
+/** The broker counts attempts, to limit their rate. It keeps each counted attempt for this many seconds. */
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
@@ -17,7 +17,7 @@ export const LIMIT_PER_WINDOW = 300;
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
-/** Number of successful deliveries that are kept for each hook. Older ones are discarded. */
+/** Number of successful deliveries that are kept for each hook or schedule. The broker discards older ones. */
 const DELIVERIES_KEPT = 100;
 
 const HEARTBEAT_SECONDS = 5;
@@ -55,7 +55,10 @@ export function republishedFilter(config: StreamConfig): string | undefined {
   return src !== undefined && dest === feedSubject(src) ? src : undefined;
 }
 
-/** Maximum bytes of the bucket in which services register as handlers. One registration has at most 256 KiB. */
+/**
+ * Maximum bytes of the bucket in which services register the handlers that they provide. One registration has at most
+ * 256 KiB.
+ */
 const HANDLERS_BYTES = 8 * 1024 * 1024;
 
 function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConfig> = {}): StreamConfig {
@@ -129,8 +132,8 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.apiTokens, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services register in this bucket. Rollups are off, because a service could use one to delete the keys of others.
-    // The byte limit keeps the bucket small enough to read as a whole.
+    // Services register their handlers in this bucket. Rollups are off, because a service could use one to delete the
+    // keys of others. The byte limit keeps the bucket small enough to read as a whole.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
     bucketConfig(buckets.platformSettings, replicas),

@@ -28,8 +28,9 @@ export async function inspect(connection: Connection, stream: string): Promise<S
 const PAUSES = [5, 20, 80];
 
 /**
- * Makes a request. If no subscriber received it although the stream exists, makes it again: the stream was created after
- * the request was sent, or is starting. Writes are not repeated by this, because the broker dropped the first attempt.
+ * Makes a request. If no subscriber received it although the stream exists, makes it again: the stream was created
+ * after the request was sent, or is starting. Repeating a write is safe here, because the broker dropped the first
+ * attempt.
  * @param ask throws {@link NoResponders} if no subscriber received the request
  * @throws StreamMissing if the stream does not exist, AppError unavailable if it does not respond
  */

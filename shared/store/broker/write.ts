@@ -56,7 +56,7 @@ function headersOf(stream: string, message: Append): Record<string, string> {
   return headers;
 }
 
-/** @throws NoResponders if no stream has the subject */
+/** @throws NoResponders if no stream stores messages with this subject */
 function publish(connection: Connection, message: Append, headers: Record<string, string>): Promise<Ack> {
   return connection.ask<Ack>(
     message.subject,
@@ -78,7 +78,7 @@ export async function append(connection: Connection, stream: string, message: Ap
 }
 
 /**
- * Adds to a counter and returns the new sum. Takes no expected sequence, because the broker rejects that for counters.
+ * Adds to a counter and returns the new sum. Cannot expect a sequence, because the broker rejects that for counters.
  */
 export async function count(
   connection: Connection,

@@ -8,8 +8,8 @@ export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
 }
 
 /**
- * One version of a cached index. It becomes invalid when the index changes, and with it all cached responses that were
- * made from it.
+ * One state of a cached index. When the index changes, the state becomes invalid, and with it all cached responses that
+ * were made from it.
  */
 class State implements Dependency {
   readonly #epoch: Epoch;

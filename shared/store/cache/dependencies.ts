@@ -24,8 +24,8 @@ export interface Source {
 }
 
 /**
- * Maximum number of recorded values per response and stream. To decide whether a cached response is still current, all
- * recorded values are checked. With more values, that would be slower than building the response again.
+ * Maximum number of recorded values per response and stream. All of them are checked before a cached response is used
+ * again. With more values, that would be slower than building the response again.
  */
 const MOST = 512;
 

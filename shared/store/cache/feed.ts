@@ -1,6 +1,6 @@
 /**
- * Change feed: receives every message that the broker stores in a stream, in sequence order. A gap in the sequence
- * numbers reveals a lost message. All values cached from the stream then become invalid.
+ * Change feed: receives every message that the broker stores in a stream, in sequence order. A gap in the sequences
+ * means that a message was lost. Then all values cached from the stream become invalid.
  */
 import { feedSubject, republishedFilter } from "../broker/provision.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -62,7 +62,10 @@ export class Feed {
     return this.#state === "off";
   }
 
-  /** Subscribes to the stream. Returns false if the stream has no change feed, or this user may not subscribe. */
+  /**
+   * Subscribes to the stream. Returns false if the broker republishes no messages of the stream, or this user may not
+   * subscribe.
+   */
   async start(): Promise<boolean> {
     await this.#store.ping();
     if (this.#state === "off") return false;

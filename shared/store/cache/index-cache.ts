@@ -1,4 +1,7 @@
-/** Keeps whole indexes in memory. Each index is read once, page by page. Then the change feed keeps it up to date. */
+/**
+ * Keeps whole indexes in memory. An index is read once, page by page. Then messages from the change feed keep it up to
+ * date.
+ */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
@@ -96,7 +99,7 @@ export class IndexCache {
     }
   }
 
-  /** After a new root of an ordered index, removes the part of its log that the root includes. */
+  /** Removes the part of an ordered index's log that its new root (the list of its pages) includes. */
   #trim(message: Message): void {
     const log = logOfRoot(message.subject);
     const known = log === undefined ? undefined : this.#known.get(log);

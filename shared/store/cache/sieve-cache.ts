@@ -42,7 +42,8 @@ export class SieveCache<V extends Evictable> {
   }
 
   /**
-   * Evicts other values first and then inserts. The new value has no visited bit yet, so it could be evicted itself.
+   * Evicts other values before it inserts the new one. The new value has no visited bit, so it could be evicted itself
+   * otherwise.
    */
   set(key: string, value: V): void {
     this.delete(key);

@@ -1,5 +1,5 @@
 /**
- * Decides which streams to follow through a change feed, and when cached values become invalid. `cached-store.ts`
+ * Decides which streams to watch through a change feed, and when cached values become invalid. `cached-store.ts`
  * explains how.
  */
 
@@ -106,7 +106,7 @@ export class StreamCache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
-    // Definitions need their change feed first, because it reports that another stream was deleted.
+    // The definitions must have a change feed first, because only they tell that another stream was deleted.
     if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
@@ -129,7 +129,7 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
     this.#indexes.apply(message);
-    // A stream's own change feed does not report that the stream was deleted and created again. A changed definition
+    // A stream's own change feed does not tell that the stream was deleted and created again. A changed definition
     // does.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);

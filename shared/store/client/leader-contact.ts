@@ -29,7 +29,7 @@ const EXPECTED: readonly (number | undefined)[] = [undefined, ApiCode.noMessage,
  */
 export function keepLeaderContact(connection: NatsConnection): void {
   let lostAt: number | undefined;
-  /** Server that the connection has just left. The client library may return to it first. */
+  /** The server that the connection has just left, because the client library may return to it first. */
   let left = "";
   let checking = false;
   async function check(): Promise<void> {

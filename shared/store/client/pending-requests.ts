@@ -6,7 +6,9 @@ import { AppError } from "../../kernel/errors.ts";
 import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";
 
 const SILENT_MS = 3_000;
-/** After this fraction of the allowed silence, the broker is pinged. A broker that is only busy answers the ping. */
+/**
+ * The broker is pinged after this fraction of the silence that is allowed. A broker that is only busy answers the ping.
+ */
 const UNASKED = 1 / 3;
 
 export interface MonitoredConnection {

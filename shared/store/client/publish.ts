@@ -3,7 +3,7 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { VERSION } from "./message.ts";
 
-/** Returns the maximum bytes that a body can need: UTF-8 needs at most three bytes per UTF-16 code unit. */
+/** Returns an upper bound for the bytes of a body: UTF-8 needs at most three bytes per UTF-16 code unit. */
 export function mostBytes(data: string | Uint8Array): number {
   return typeof data === "string" ? data.length * 3 : data.length;
 }
@@ -21,7 +21,10 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Cache of encoded headers, because most messages have the same headers as earlier ones. */
 const blocks = new BoundedMap<string, Uint8Array>(256);
 
-/** Returns whether other messages are likely to have the same headers, and the headers contain no secrets. */
+/**
+ * Returns whether to cache the encoded headers: other messages are likely to have the same ones, and they contain no
+ * secrets.
+ */
 function comesAgain(values: Record<string, string>): boolean {
   const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
   return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;

@@ -35,8 +35,8 @@ export function watchedSocket(url: string): WebSocket {
   socket.addEventListener("message", () => {
     pulse.heard++;
   });
-  // The client library closes a socket only after all data is sent, which a silent server may never accept. So report
-  // that no data is waiting.
+  // The client library waits until all data is sent before it closes a socket. A silent server may never accept the
+  // data. So report that none is waiting.
   Object.defineProperty(socket, "bufferedAmount", { value: 0 });
   return socket;
 }

@@ -19,7 +19,7 @@ export interface LinkStub {
 const PATIENCE_MS = 15_000;
 
 /**
- * Returns a store that calls the methods of the Durable Object `far`. For subscriptions, it connects to the broker
+ * Returns a store that calls the methods of the Durable Object `far`. Only subscriptions connect to the broker
  * directly.
  */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {

@@ -25,7 +25,10 @@ export interface LinkServerOptions {
 
 const KNOWN = new Set<string>(CALLS);
 
-/** Calls that are repeated after a lost connection. Writes are not, because the first attempt may have succeeded. */
+/**
+ * Calls that are repeated if the connection is lost. Writes are not among them, because the first attempt may have
+ * succeeded.
+ */
 const REPEATABLE = new Set<Call>([
   "get",
   "getSeq",

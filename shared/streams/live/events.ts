@@ -1,4 +1,4 @@
-/** Server-sent events of live lists. */
+/** Server-sent events of live lists: lists whose changes a client receives while it stays connected. */
 import type { ListEvent } from "../../entry/live/judge.ts";
 
 const encoder = new TextEncoder();

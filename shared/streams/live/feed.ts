@@ -9,16 +9,16 @@ import type { Hub } from "../read/hub.ts";
 import { checkRetained, type PageLimit } from "../read/source.ts";
 import type { Listener, Step, Tail } from "../read/tail.ts";
 
-/** The changes between two positions of the stream. */
+/** The changes of entries between two positions of the stream. */
 export interface ChangeStep extends Step {
   changes: readonly Change[];
-  /** The definition when the changes were read. Null if the orb was not published. */
+  /** The definition when the changes were read. Null if the application was not published. */
   live: LiveOrb | null;
 }
 
 const LIMIT: PageLimit = { messages: 500, bytes: 2_000_000 };
 /**
- * Followers share a page of changes for this many milliseconds. After an interruption, many clients resume from almost
+ * Clients that resume within this many milliseconds share what was read. After an interruption, many resume from almost
  * the same position.
  */
 const SHARED_MS = 1_000;
@@ -41,7 +41,7 @@ export class ChangeFeed {
     this.#filter = changesFilter(orb, home);
   }
 
-  /** Returns the object that delivers new changes to the listener. The caller must release it. */
+  /** Returns the object that delivers new changes to the listener. The caller must release it in the end. */
   tail(listener: Listener<ChangeStep>): Promise<Tail<ChangeStep>> {
     return this.#hub.tailOf("changes", this.stream, this.#filter, listener, (messages, between) =>
       this.#step(messages, between),

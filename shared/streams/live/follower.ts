@@ -1,11 +1,14 @@
-/** One client that follows a list: first a snapshot or the changes since its last event, then new changes. */
+/**
+ * One client that receives a list and its changes: first a snapshot, or the changes since its last event, then new
+ * changes.
+ */
 import { AppError } from "../../kernel/errors.ts";
 import type { Hub, TimerListener } from "../read/hub.ts";
 import type { ReaderEnd, Sink } from "../read/reader.ts";
 import { type EndReason, endEvent, listEvent, positionLine, RESET, readyEvent, retryLine } from "./events.ts";
 import type { ListFollower, ListSnapshot, ListStep, LiveList, Piece } from "./live-list.ts";
 
-/** Where a follower starts: with a snapshot, or after a position in the stream. */
+/** Where the events for a client start: with a snapshot, or after a position in the stream. */
 export type Beginning = { snapshot: ListSnapshot } | { after: number };
 
 export interface FollowerOptions {
@@ -17,7 +20,7 @@ export interface FollowerOptions {
   expiresAt: number;
   /** Returns whether the caller still has the rights with which the response started. */
   stillAllowed: () => Promise<boolean>;
-  /** Called after the snapshot was sent. */
+  /** Called after the snapshot of the list was sent. */
   begun: () => void;
   ended: (reason: ReaderEnd) => void;
 }
@@ -35,8 +38,8 @@ export class Follower implements ListFollower, TimerListener {
   /** The snapshot may already contain changes up to this sequence. */
   #snapshotLast: number;
   /**
-   * For each entry of the snapshot, the revision that the client got. Used to skip changes that the snapshot already
-   * contained. Undefined once no such change can follow.
+   * The revision of each entry in the snapshot that the client got. Used to skip changes that the snapshot already
+   * contains. Undefined once no such change can follow.
    */
   #told: Map<string, number> | undefined;
   #ended = false;
@@ -119,8 +122,8 @@ export class Follower implements ListFollower, TimerListener {
       return;
     }
     const lost = step.lost.filter(({ seq }) => seq > this.#position);
-    // Ignore entries that were erased before the snapshot. The snapshot contains such an entry only if it came from a
-    // replica that lagged.
+    // Ignore entries that were erased before the snapshot was read. Only a snapshot from a replica that lagged can
+    // contain one.
     if (lost.some(({ seq }) => seq > this.#snapshotLast)) {
       this.#endBecause("history_lost");
       return;

@@ -1,6 +1,6 @@
 /**
- * A list that clients follow. All followers with the same filter, sort order, language and rights share it. So each
- * event is computed and encoded only once.
+ * A list whose changes clients receive. All clients with the same filter, sort order, language and rights share it. So
+ * each event is computed and encoded only once.
  */
 import type { Deps } from "../../deps.ts";
 import { eventOf, type ListView } from "../../entry/live/judge.ts";
@@ -23,22 +23,22 @@ export interface Piece {
   bytes: Uint8Array;
 }
 
-/** The events of a list for the changes between two positions. */
+/** The events of a list for the changes between two positions of the stream. */
 export interface ListStep {
   from: number;
   to: number;
   upToDate: boolean;
   pieces: readonly Piece[];
-  /** Entries whose history was erased, with the sequence of the message that says so. */
+  /** Entries whose history was erased, each with the sequence of the message that tells so. */
   lost: readonly { seq: number; id: string }[];
-  /** Set if the followers must start again, because the definition changed. */
+  /** Set if the clients must start again, because the definition changed. */
   end: EndReason | undefined;
 }
 
 export interface ListSnapshot {
-  /** Followers must read the changes after this sequence. The snapshot may already contain some of them. */
+  /** Clients continue with the changes after this sequence. The snapshot may already contain some of them. */
   from: number;
-  /** Last sequence of the stream when reading the snapshot began. */
+  /** Last sequence of the stream when the snapshot began to be read. */
   last: number;
   /** The revision of each entry in the snapshot. */
   revisions: ReadonlyMap<string, number>;
@@ -57,11 +57,11 @@ export interface LiveListOptions {
   view: ListView;
   feed: ChangeFeed;
   signer: PositionSigner;
-  /** Called when the last follower has left. */
+  /** Called when the last client has left. */
   unused: () => void;
 }
 
-/** Followers that start within this many milliseconds share a snapshot. */
+/** Clients that connect within this many milliseconds share a snapshot. */
 const SHARED_MS = 1_000;
 /** A cache or a replica may lag behind the leader for this many milliseconds. */
 const LAG_MS = 10_000;
@@ -78,7 +78,7 @@ export class LiveList implements Listener<ChangeStep> {
   readonly #steps = new WeakMap<ChangeStep, Promise<ListStep>>();
   #snapshot: { at: number; read: Promise<ListSnapshot> } | undefined;
   #tail: Promise<Tail<ChangeStep>> | undefined;
-  /** The attached followers have received everything up to this sequence. */
+  /** The attached clients have received everything up to this sequence. */
   #position = 0;
   #delivering = Promise.resolve();
 
@@ -89,7 +89,7 @@ export class LiveList implements Listener<ChangeStep> {
     this.signer = options.signer;
   }
 
-  /** Adds a follower, which the caller must release. Once this resolves, the follower misses no further change. */
+  /** Adds a client, which the caller must release. Once this resolves, the client misses no further change. */
   async hold(follower: ListFollower): Promise<void> {
     this.#followers.add(follower);
     this.#tail ??= this.#listen();
@@ -109,7 +109,8 @@ export class LiveList implements Listener<ChangeStep> {
   }
 
   /**
-   * Starts to deliver new changes to a follower. Returns false if the follower must read another page of changes first.
+   * Starts to deliver new changes to a client. Returns false if the client must read another page of earlier changes
+   * first.
    */
   attach(follower: ListFollower): boolean {
     if (!this.#followers.has(follower) || follower.position < this.#position) return false;
@@ -138,7 +139,7 @@ export class LiveList implements Listener<ChangeStep> {
         this.#position = made.to;
         for (const follower of this.#attached) follower.deliver(made);
       } catch {
-        // The followers resume from their positions, and get the error if it persists.
+        // The clients resume from their positions, and get the error if it persists.
         this.end("broker_lost");
       }
     });

@@ -6,7 +6,8 @@
 import { base64url } from "jose";
 
 /**
- * A client can resume from an event that is at most this many milliseconds old: one hour less than tombstones are kept.
+ * A client can resume from an event that is at most this many milliseconds old. Tombstones, which mark deletions, are
+ * kept an hour longer.
  */
 const RESUMABLE_MS = 23 * 3_600_000;
 const MAC_CHARACTERS = 22;

@@ -36,7 +36,7 @@ export class LiveLists {
     this.hub = hub;
   }
 
-  /** Number of different lists that clients currently follow. */
+  /** Number of different lists whose changes clients receive at present. */
   get size(): number {
     return this.#lists.size;
   }
@@ -173,7 +173,7 @@ export async function serveLiveList(
   try {
     const { last, created } = await hub.source.state(stream);
     const list = await lists.listOf(deps, view, request.params, created);
-    // Snapshots take memory until they are sent.
+    // Snapshots take memory until they are sent, so each user may have only a few at a time.
     sent = await hub.pageTurn(userId, admin);
     const beginning = await beginningOf(list, hub, last, request.lastEventId);
     if (!("snapshot" in beginning)) sent();

@@ -1,4 +1,4 @@
-/** Mappings. A mapping gives a broker stream a public name, under which clients can read it. */
+/** Mappings. A mapping gives a stream of the broker a public name, under which clients can read it. */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -10,7 +10,7 @@ import type { Store } from "../../store/types.ts";
 
 export interface MappingInput {
   stream: string;
-  /** Which of the stream's subjects clients get. The token `{userID}` is replaced by the caller's id. */
+  /** The subjects of the stream whose messages clients get. `{userID}` stands for the caller's id. */
   subjectFilter: string;
   description: string;
   /** `public` also admits readers without a session. If missing: `user`. */
@@ -99,8 +99,8 @@ export function filterFor(mapping: MappingInput, userId: string): string {
 }
 
 /**
- * Returns what is wrong with a mapping for anonymous readers. Such a mapping must use the stream of an orb, because
- * only that stream can be limited to public data. Its filter cannot contain `{userID}`, because anonymous readers have
+ * Returns what is wrong with a public name for anonymous readers. It must stand for the stream of an application,
+ * because only that can be limited to public data. Its filter cannot contain `{userID}`, because anonymous readers have
  * no id.
  */
 function readFaults({ read: readers, stream, subjectFilter }: MappingInput): Fault[] {
@@ -140,8 +140,9 @@ export async function listMappings(store: Store): Promise<Mapping[]> {
 }
 
 /**
- * Creates or replaces a mapping. Responses that are already being sent use the old one for up to a minute.
- * @returns `created` is true if the name had no mapping
+ * Gives a stream a public name, or changes what the name stands for. Responses that are already being sent use the old
+ * stream for up to a minute.
+ * @returns `created` is true if the name is new
  */
 export async function putMapping(
   deps: Deps,
@@ -170,7 +171,7 @@ export async function deleteMapping(deps: Deps, actor: Actor, name: string): Pro
   await note(deps, actor, name, `removed ${stream} ${subjectFilter}`);
 }
 
-/** Writes to the audit log, because each mapping decides which messages users can read. */
+/** Writes to the audit log, because each public name decides which messages users can read. */
 function note(deps: Deps, actor: Actor, target: string, detail: string): Promise<void> {
   return audit(deps, { realm: "platform", action: "stream", actor, target, detail });
 }

@@ -20,7 +20,8 @@ export async function isServed(store: Store, stream: string): Promise<boolean> {
 }
 
 /**
- * Returns whether clients can read a stream. A published application always has its stream, so one request is enough.
+ * Returns whether clients can read a stream. A published application always has its stream, so its definition is
+ * enough.
  */
 async function isThere(store: Store, stream: string): Promise<boolean> {
   return orbOf(stream) === undefined ? (await store.streamInfo(stream)) !== null : isServed(store, stream);

@@ -7,7 +7,7 @@ export class Batch {
   readonly to: number;
   readonly messages: Messages;
   readonly upToDate: boolean;
-  /** Value of the protocol's cursor when the batch was created. */
+  /** Value of the protocol's cursor, which separates responses in shared caches, when the batch was created. */
   readonly cursor: number;
   readonly #encoded = new Map<Form, Uint8Array>();
 

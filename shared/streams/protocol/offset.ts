@@ -3,9 +3,9 @@ import { AppError } from "../../kernel/errors.ts";
 
 const DIGITS = 20;
 const OFFSET = /^\d{20}$/;
-/** Length of a cursor interval in milliseconds. */
+/** Cursors of the protocol count intervals of this many milliseconds. */
 const CURSOR_INTERVAL_MS = 20_000;
-/** Maximum intervals by which a cursor may be ahead (180 × 20 s = 1 hour). */
+/** A client's cursor may be ahead of the time by at most this many intervals (180 × 20 s = 1 hour). */
 const CURSOR_JUMP = 180;
 
 /** Where reading begins: at the oldest stored message, at the end, or after a position. */

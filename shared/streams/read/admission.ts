@@ -8,7 +8,7 @@ export interface AdmissionOptions {
   limits: HubLimits;
   /** @throws AppError too_many */
   admitToOrb: ((orb: string) => Promise<void>) | undefined;
-  /** Called for each reader that is refused. */
+  /** Called for each reader that is turned away. */
   refused: () => void;
 }
 
@@ -66,8 +66,8 @@ export class Admission {
   }
 
   /**
-   * Waits until the user may load another page: pages take memory until they are sent.
-   * @returns a function that ends the use of that memory; repeated calls have no effect
+   * Waits until the user may load another page. Pages take memory until they are sent.
+   * @returns a function that frees the place; repeated calls have no effect
    */
   pageTurn(user: string, admin: boolean): Promise<() => void> {
     const waiting = this.#pages.waitingOf(user);

@@ -35,7 +35,7 @@ export interface Figures {
   lag: Histogram;
 }
 
-/** The part of a tail's interface that is the same for all kinds of tails. */
+/** The members that all kinds of tails have in common. A tail delivers the new messages of a stream. */
 type AnyTail = Pick<Tail, "stream" | "pollAt" | "idleSince" | "wake" | "poll" | "end" | "close">;
 
 export interface HubOptions {
@@ -143,7 +143,7 @@ export class Hub {
     return this.#admission.pageTurn(user, admin);
   }
 
-  /** Returns the object that delivers new messages of a filter. The reader must release it. */
+  /** Returns the object that delivers new messages of a filter. The reader must release it in the end. */
   tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
     return this.tailOf("messages", stream, filter, holder, async (stored, { from, to, upToDate }) => {
       const { messages } = await this.source.present(stream, stored);
@@ -152,8 +152,8 @@ export class Hub {
   }
 
   /**
-   * Returns the tail of a filter: the object that passes new messages to `make` and delivers the results. The reader
-   * must release it.
+   * Returns the object (a tail) that passes new messages of a filter to `make`, and delivers the results. The reader
+   * must release it in the end.
    * @param kind distinguishes tails of the same filter that deliver different results
    */
   async tailOf<S extends Step>(

@@ -20,10 +20,10 @@ export interface Projected {
   rest: number | undefined;
 }
 
-/** Waits until this many bytes may be read. Returns a function that releases them. */
+/** Waits until this many bytes may be read. Returns a function that ends their use. */
 export type TakeBytes = (bytes: number) => Promise<() => void>;
 
-/** Maximum entries and bytes to read at once. A draft may be far larger than the published copy. */
+/** Maximum entries and bytes per read. A draft may be far larger than the published copy. */
 const HEADS = 1024;
 const HEAD_BYTES = 4_000_000;
 /**
@@ -109,7 +109,7 @@ class Heads {
     return this.#heads.get(log);
   }
 
-  /** Whether the entry was requested from the broker. It may not exist. */
+  /** Whether the entry was requested from the broker, which may have no such entry. */
   has(log: string): boolean {
     return this.#requested.has(log);
   }

@@ -1,7 +1,7 @@
 import type { StreamPage, StreamState } from "./page.ts";
 
 interface CachedPage {
-  /** Identifies the state of the stream and of the definition. The page is valid only for this state. */
+  /** Text that changes with the stream and with the definition. The page is valid only while it is the same. */
   proof: string;
   page: StreamPage;
 }

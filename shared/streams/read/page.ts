@@ -9,7 +9,7 @@ export interface StreamState {
   last: number;
   /** Text that changes when a message is removed, or when the stream is deleted and created again. */
   signature: string;
-  /** Text that changes with the application's published definition. Empty if no application owns the stream. */
+  /** Text that changes with the published definition of the application. Empty if no application owns the stream. */
   basis: string;
   replicas: number;
   /** Returns the subjects to subscribe to for notifications about new messages. */

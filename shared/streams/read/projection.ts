@@ -1,8 +1,7 @@
 /**
- * Decides which messages of an application clients get, and in which form. A message that no rule allows is left out.
- *
- * Stored messages stay the same when a definition changes, because one change may affect many entries. So the rules
- * use the definition that is published at delivery.
+ * Decides which messages of an application clients get, and in which form. Rules are applied when a message is
+ * delivered, with the definition that is published then. Stored messages stay the same when a definition changes,
+ * because one change may affect many entries.
  */
 import { may, PUBLIC } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
@@ -68,8 +67,8 @@ export function isCopy(read: PublicMessage): read is PublicCopy {
 }
 
 /**
- * Returns whether the published copy of an entry is still current. `unread` means that this process has not read the
- * newest revision yet. `withdrawn` is final, because a later publication gets a new revision number.
+ * Returns whether the published copy of an entry is still current. `unread`: this process has not read the newest
+ * revision yet. `withdrawn` is final, because a later publication gets a new revision number.
  */
 export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" | "withdrawn" | "unread" {
   if (head === undefined || head.revision < copy.revision) return "unread";

@@ -34,7 +34,7 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
     replicas: Number(config.num_replicas ?? 1),
     numbered: fed,
     wakeUps: (filter) => {
-      // For messages of its scheduler, the broker sends notifications only to one special subject.
+      // The broker reports the messages of its scheduler only under one special subject.
       if (fed) return [feedSubject(filter)];
       // A filter that begins with a wildcard would match all messages of the broker. Subscribe to the stream's own
       // subjects instead.
@@ -75,7 +75,7 @@ export class Source {
     return this.#store;
   }
 
-  /** @throws AppError not_found if the broker has no such stream, or its orb is not published */
+  /** @throws AppError not_found if the broker has no such stream, or its application is not published */
   async state(stream: string): Promise<StreamState> {
     const [info, served] = await Promise.all([this.#store.streamInfo(stream), servedAs(this.#store, stream)]);
     if (served === null) throw notFound("stream");
@@ -136,7 +136,10 @@ export class Source {
     );
   }
 
-  /** Returns whether pages may be cached: not while a replica may return messages that the leader has removed. */
+  /**
+   * Returns whether pages may be cached. They may not while a replica could still return messages that the leader has
+   * removed.
+   */
   #settled(stream: string, { signature, replicas }: StreamState): boolean {
     if (replicas <= 1) return true;
     const now = this.#now();

@@ -1,8 +1,7 @@
 /**
- * Delivers new messages of a stream to all readers of one filter.
- *
- * A notification from the broker only reports that there are new messages. They are then read from the stream, so none
- * is lost, repeated or out of order. A slow poll finds messages whose notification was lost.
+ * Delivers new messages of a stream to all readers of one filter. A notification from the broker only says that there
+ * are new messages. They are then read from the stream, so none is lost, repeated or out of order. A slow poll finds
+ * messages whose notification was lost.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type StoredMessage, StreamMissing } from "../../store/types.ts";
@@ -12,7 +11,7 @@ import type { PageLimit, Source } from "./source.ts";
 
 export type TailEnd = "broker_lost" | "stream_gone";
 
-/** The changes of a stream between two positions. */
+/** What the readers of a stream get between two positions. */
 export interface Step {
   readonly from: number;
   readonly to: number;
@@ -168,7 +167,7 @@ export class Tail<S extends Step = Batch> {
         if (pause === undefined) break;
         await this.#pause(pause);
       }
-      // The message of the notification was deleted before it could be read, or the stream rejected it.
+      // The announced message was deleted before it could be read, or the stream rejected it.
       this.#owed = 0;
       this.#wanted = 0;
     } catch (error) {
