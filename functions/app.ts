@@ -123,7 +123,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   runtime.use("/api/:orbId/mcp", orbMcp(sendInner));
   describeOrbMcp(runtime);
   if (MOUNTED.length > 0) runtime.use("/api/:orbId/*", httpHandlers(MOUNTED));
-  // Register these routes last, because their generic paths match every URL of an orb.
+  // Register these routes last, because their generic paths match every URL of an application.
   runtime.route("/", runtimeRoutes());
 
   return {

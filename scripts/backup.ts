@@ -96,7 +96,8 @@ export async function writeBackup(
     broker: (await store.server()).version,
     streams: [],
   };
-  // `allStreams` sorts `hooks` before the streams of orbs, so the progress of a hook is never ahead of its orb.
+  // `allStreams` sorts `hooks` before the streams of applications, so the progress of a hook is never ahead of its
+  // application.
   for (const name of await allStreams(store)) {
     const file = snapshotFile(name);
     const taken = await snapshot(store, name, join(folder, file)).catch(async (error: unknown) => {

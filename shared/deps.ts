@@ -25,9 +25,9 @@ export interface Quotas {
   orbCalls: number;
   /** Maximum bytes that an account may write per long period. */
   accountBytes: number;
-  /** Maximum bytes stored per orb, without files. */
+  /** Maximum bytes stored per application, without files. */
   orbBytes: number;
-  /** Maximum bytes of the content of an orb's files. */
+  /** Maximum bytes of the content of an application's files. */
   orbFileBytes: number;
   /** Maximum rejected writes of unique sensitive values. Each rejection helps a client to guess a value. */
   accountConflicts: number;

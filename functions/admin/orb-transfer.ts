@@ -1,4 +1,4 @@
-/** Exports and imports an orb with its entries as JSON Lines. */
+/** Exports and imports an application with its entries as JSON Lines. */
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import { exportOrb } from "../../shared/orb/transfer/export.ts";

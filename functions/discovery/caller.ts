@@ -112,7 +112,7 @@ function orbOf({ orb, document, compiled }: LiveOrb, actor: Actor) {
   };
 }
 
-/** Returns a published orb; null if its definition is damaged, so that admins still get their account. */
+/** Returns a published application; null if its definition is damaged, so that admins still get their account. */
 async function usable(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb | null> {
   try {
     return await liveOrb(deps, orb, "cached");

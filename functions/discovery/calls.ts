@@ -30,7 +30,7 @@ const SERVICE_REFUSAL: JsonSchema = {
 /**
  * Returns the suffix of a handler's operation ids. Its parts are joined by single underscores, so that no two handlers
  * have the same suffix.
- * @param route the handler's path below the orb
+ * @param route the handler's path below the application
  */
 function handlerSuffix(orb: string, route: string): string {
   const [service, handler] = route.split("/");
@@ -41,7 +41,7 @@ function handlerSuffix(orb: string, route: string): string {
 
 /**
  * Describes calls of a handler for the OpenAPI document.
- * @param route the handler's path below the orb
+ * @param route the handler's path below the application
  * @param handler undefined if its registration is missing or invalid
  * @param part receives the schemas of input and output
  */
@@ -167,7 +167,7 @@ function httpOperation(
 
 export type Handlers = ReadonlyMap<string, Handler | FaultyEntry>;
 
-/** Adds the routes of an orb's handlers to the OpenAPI document. */
+/** Adds the routes of an application's handlers to the OpenAPI document. */
 export function describeHandlers(
   live: LiveOrb,
   handlers: Handlers,

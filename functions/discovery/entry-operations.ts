@@ -1,4 +1,4 @@
-/** Describes the operations on the entries of one schema of an orb. */
+/** Describes the operations on the entries of one schema of an application. */
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { exampleValues } from "../../shared/definition/example.ts";
 import type { JsonSchema } from "../../shared/definition/fields/index.ts";
@@ -34,12 +34,14 @@ type Given = Parameter | { $ref: string };
 export const entriesTag = ({ compiled }: LiveOrb, schema: CompiledSchema) =>
   entriesPath(compiled, schema).replace("/api/", "");
 
-/** Restricts the parameter `locale` or `market` of a write to the languages or markets of the orb. */
+/** Restricts the parameter `locale` or `market` of a write to the languages or markets of the application. */
 function onlyThese(parameter: Parameter, names: readonly string[]): Parameter[] {
   return names.length === 0 ? [] : [{ ...parameter, schema: { type: "string", enum: [...names] } }];
 }
 
-/** Describes the parameter `locale` of a read, which accepts any language, even one that the orb does not have. */
+/**
+ * Describes the parameter `locale` of a read, which accepts any language, even one that the application does not have.
+ */
 function anyLanguage(parameter: Parameter, languages: readonly string[]): Parameter {
   const { pattern, ...schema } = parameter.schema as JsonSchema;
   const fits = languages.every((language) => new RegExp(String(pattern)).test(language));

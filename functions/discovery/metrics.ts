@@ -36,7 +36,7 @@ const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) =
   ["platform_orb_consumers", "Consumers of an orb's stream.", ({ info }) => info.state.consumer_count],
 ];
 
-/** Returns the metrics of deliveries. Returns none if no orb has after-write hooks or schedules. */
+/** Returns the metrics of deliveries. Returns none if no application has after-write hooks or schedules. */
 async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric[]> {
   const figures = await readHookFigures(deps, orbs.slice(0, MAX_ORBS));
   if (figures === null) return [];

@@ -52,7 +52,7 @@ class Describer {
     this.#described = described;
   }
 
-  /** Describes the routes that do not depend on published orbs, and caches the result. */
+  /** Describes the routes that do not depend on published applications, and caches the result. */
   #base() {
     if (this.#fixed !== undefined) return this.#fixed;
     const wrap = (made: Pick<ApiDocument, "paths" | "components">): ApiDocument => ({
@@ -103,14 +103,17 @@ class Describer {
       try {
         described.set(live.orb, { live, part: describeOrb(source, live, handlers, deps.config) });
       } catch (error) {
-        // One orb that cannot be described must not remove all others from the document.
+        // One application that cannot be described must not remove all others from the document.
         deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
       }
     }
     return described;
   }
 
-  /** @param orb id of the only orb to describe. If undefined, describes all orbs and the platform's routes. */
+  /**
+   * @param orb id of the only application to describe. If undefined, describes all applications and the
+   * platform's routes.
+   */
   document(all: Parts, { config }: Deps, orb: string | undefined): ApiDocument | undefined {
     const { own } = this.#base();
     const one = orb === undefined ? undefined : all.get(orb);

@@ -19,7 +19,7 @@ import {
 import { entriesTag, entryOperation } from "./entry-operations.ts";
 import { COLLECTION, type Generic, type Making, type OrbPart, textOf } from "./entry-schemas.ts";
 
-/** @param generic OpenAPI document of the routes that all orbs have */
+/** @param generic OpenAPI document of the routes that all applications have */
 export function describeOrb(
   generic: Generic,
   live: LiveOrb,

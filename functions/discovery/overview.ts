@@ -1,4 +1,4 @@
-/** Lists published orbs in enough detail to build menus and forms. */
+/** Lists published applications in enough detail to build menus and forms. */
 import type { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
@@ -86,8 +86,8 @@ function handlerView(live: LiveOrb, route: string, full: string, found: Handler 
 }
 
 /**
- * Returns the key of a schema in a map of paths. Uses the schema's home instead of its current id, because another orb
- * may still refer to the schema by an earlier id.
+ * Returns the key of a schema in a map of paths. Uses the schema's home instead of its current id, because another
+ * application may still refer to the schema by an earlier id.
  */
 function placeOf(orb: string, { module, schema }: { module: string; schema: SchemaToken }): string {
   return `${orb}/${module}/${schema}`;

@@ -1,4 +1,6 @@
-/** Routes whose response depends only on the published orbs. The query parameter `orb` selects one orb. */
+/**
+ * Routes whose response depends only on the published applications. The query parameter `orb` selects one application.
+ */
 import { z } from "@hono/zod-openapi";
 import { noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { CachedValue } from "../../shared/discovery/cached-value.ts";
@@ -27,7 +29,7 @@ export function publishedRoutes<State>({ buckets, read, show, ...texts }: Publis
   const { path, operationId, summary, description, response, schema, orb: about } = texts;
   const kept = new CachedValue(buckets, async (deps) => ({
     state: await read(deps),
-    /** Encoded responses by orb id. The key undefined stands for all orbs. */
+    /** Encoded responses by application id. The key undefined stands for all applications. */
     rendered: new Map<string | undefined, { bytes: Uint8Array<ArrayBuffer>; tag: string }>(),
   }));
   const route = defineRoute({

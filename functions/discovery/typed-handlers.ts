@@ -1,6 +1,6 @@
 /**
- * Describes the built-in handlers as one orb sees them: with input and output schemas that list the fields of the orb's
- * own schemas.
+ * Describes the built-in handlers as one application sees them: with input and output schemas that list the fields of
+ * the application's own schemas.
  */
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { listsNames, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
@@ -22,8 +22,8 @@ const TYPED: Readonly<Record<string, { type: ModuleType; input: Use; output: Use
 };
 
 /**
- * If an orb has more schemas than this, the handlers keep their general description, because a specific one would be
- * too large.
+ * If an application has more schemas than this, the handlers keep their general description, because a specific one
+ * would be too large.
  */
 const MOST_SCHEMAS = 20;
 
@@ -45,7 +45,7 @@ const valuesOf = (schema: CompiledSchema, use: Use, named: boolean) =>
   toJsonSchema(valuesSchema(schema, { use, locales: "all", named }) as Json) as Described;
 
 /**
- * Returns a handler's general schema, narrowed to the fields and the target of one schema of the orb.
+ * Returns a handler's general schema, narrowed to the fields and the target of one schema of the application.
  * @param named the properties of the target (`module`, `schema`) that a request must contain
  */
 function forSchema(
@@ -80,7 +80,7 @@ function choice(forms: readonly Described[]): Described {
   return forms.length === 1 && only !== undefined ? only : { anyOf: [...forms] };
 }
 
-/** Returns the handler with its input and output as specific to this orb. */
+/** Returns the handler with its input and output as specific to this application. */
 export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
   const typed = Object.hasOwn(TYPED, handler.name) ? TYPED[handler.name] : undefined;
   if (typed === undefined || handler.kind !== "local") return handler;
@@ -88,7 +88,8 @@ export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
   const schemas = modules.flatMap((module) =>
     [...module.schemas.values()].map((schema) => ({
       schema,
-      // A request may omit the module if the orb has only one of this type, and the schema if the module has only one.
+      // A request may omit the module if the application has only one of this type, and the schema if the module has
+      // only one.
       named: [...(modules.length > 1 ? ["module"] : []), ...(module.only === undefined ? ["schema"] : [])],
     })),
   );

@@ -176,7 +176,7 @@ export class ToolServer {
       method === "server/discover"
         ? { supportedVersions: [STATELESS_VERSION], ...this.#about() }
         : await this.#use(method, given.data, 404);
-    // Tools and instructions depend on the caller and on the orb's definition, so clients must not cache them.
+    // Tools and instructions depend on the caller and on the application's definition, so clients must not cache them.
     const caching = method === "tools/call" ? {} : { ttlMs: 0, cacheScope: "private" };
     return { ...result, resultType: "complete", ...caching, _meta: { [`${META}serverInfo`]: this.#info } };
   }

@@ -1,6 +1,6 @@
 /**
- * The Model Context Protocol routes for agents (Streamable HTTP without sessions): one route for all orbs, and one for
- * each orb.
+ * The Model Context Protocol routes for agents (Streamable HTTP without sessions): one route for all applications, and
+ * one for each application.
  */
 import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
@@ -68,7 +68,7 @@ async function requireValidToken(c: Context<AppEnv>, realms: readonly string[]):
   await identify(c, { platform: true, realms }, "leader");
 }
 
-/** Returns the realm in the caller's token. The route for all orbs accepts tokens of every realm. */
+/** Returns the realm in the caller's token. The route for all applications accepts tokens of every realm. */
 function realmsOf(c: Context<AppEnv>): string[] {
   const realm = claimedRealm(bearerOf(c.req.header("authorization")) ?? "");
   return realm === null || realm === PLATFORM_REALM ? [] : [realm];
@@ -103,7 +103,7 @@ const responses = {
   },
 };
 
-/** Creates the route that gives agents access to all orbs. */
+/** Creates the route that gives agents access to all applications. */
 export function mcpRoutes(send: InnerSend) {
   const route = defineRoute({
     ...described,
@@ -134,8 +134,8 @@ export function describeOrbMcp(router: Router): void {
 }
 
 /**
- * Handles the route `/api/{orbId}/mcp`. An orb from before the name `mcp` was reserved may have a module or handler of
- * this name. The path then still leads there.
+ * Handles the route `/api/{orbId}/mcp`. An application from before the name `mcp` was reserved may have a module or
+ * handler of this name. The path then still leads there.
  */
 export function orbMcp(send: InnerSend): MiddlewareHandler<AppEnv> {
   return async (c, next) => {

@@ -19,10 +19,10 @@ publish_entry is called. Values of translatable fields are maps from language to
 
 type Entries = Collection<AnyOrbs, OrbTypes, Fields, Mode>;
 
-/** The transport that the tools use, and the orb that they are limited to. */
+/** The transport that the tools use, and the application that they are limited to. */
 export interface Site {
   transport: Transport;
-  /** The orb that the tools are limited to. Undefined on the route for all orbs. */
+  /** The application that the tools are limited to. Undefined on the route for all applications. */
   orb: OrbView | undefined;
 }
 
@@ -51,7 +51,7 @@ async function answer(act: () => Promise<unknown>): Promise<ToolResult> {
   }
 }
 
-/** Returns the part of an orb's overview that a model needs to choose a collection. */
+/** Returns the part of an application's overview that a model needs to choose a collection. */
 const brief = ({ id, name, description, languages, markets, modules, handlers }: OrbView) => ({
   id,
   name,
@@ -72,8 +72,8 @@ function oneOf(names: readonly string[], description: string) {
 }
 
 /**
- * Creates the tools for one request. If the request is limited to one orb, the tools' input schemas list the orb's
- * collections.
+ * Creates the tools for one request. If the request is limited to one application, the tools' input schemas list the
+ * application's collections.
  */
 export function toolServer({ transport, orb }: Site): ToolServer {
   const server = new ToolServer({ name: orb?.id ?? "composable-platform", version: VERSION }, INSTRUCTIONS);

@@ -123,8 +123,8 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
 }
 
 /**
- * Starts to authenticate the caller while the orb's definition is read. Call the returned function when the definition
- * has been read.
+ * Starts to authenticate the caller while the application's definition is read. Call the returned function when the
+ * definition has been read.
  */
 export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
   const early = identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb });
@@ -145,7 +145,10 @@ export function actingConsistency(c: Context<AppEnv>): Consistency {
   return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }
 
-/** Admits only platform admins. An API token of an admin also needs the operation's scope for the orb in the path. */
+/**
+ * Admits only platform admins. An API token of an admin also needs the operation's scope for the application in the
+ * path.
+ */
 function onlyPlatformAdmins(
   operation: Operation,
   consistencyOf: (c: Context<AppEnv>) => Consistency,

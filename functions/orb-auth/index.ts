@@ -1,4 +1,4 @@
-/** Account routes of users: under /api/auth, and under each orb that has user accounts. */
+/** Account routes of users: under /api/auth, and under each application that has user accounts. */
 import { sharedRealm } from "../../shared/access/realms.ts";
 import { newRouter } from "../http/router.ts";
 import { accountRoutes } from "../realm/account.ts";

@@ -116,7 +116,7 @@ export function orbAuth() {
       const { pathname, search } = new URL(c.req.url);
       return c.redirect(`/api/auth${pathname.slice(`/api/${orbId}`.length)}${search}`, 302);
     }
-    // If the orb has no user accounts, the path may belong to a module or handler.
+    // If the application has no user accounts, the path may belong to a module or handler.
     if (realm === null || foreign) {
       await next();
       return undefined;

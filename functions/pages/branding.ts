@@ -41,7 +41,7 @@ function readable(color: Rgb, towards: Rgb, ground: Rgb): string {
 /** Returns the name of the style sheet that makes a color readable. */
 export const accentName = (color: string) => `accent-${color.slice(1).toLowerCase()}.css`;
 
-/** Returns the style sheet `accent-<hex color>.css` with an orb's color, or undefined for any other name. */
+/** Returns the style sheet `accent-<hex color>.css` with an application's color, or undefined for any other name. */
 export function accentStyle(name: string): string | undefined {
   const hex = /^accent-([0-9a-f]{6})\.css$/.exec(name)?.[1];
   if (hex === undefined) return undefined;

@@ -33,7 +33,7 @@ const POLICY = [
 /** The user who opens the page. */
 interface Visitor {
   actor: Actor;
-  /** The accounts that may sign in: those of the orb, or those that several orbs share. */
+  /** The accounts that may sign in: those of the application, or those that several applications share. */
   users: Realm;
 }
 

@@ -31,7 +31,7 @@ export interface Scope {
   prefix: string;
   /** Suffix that makes operation ids unique in the OpenAPI document. */
   name: "Platform" | "Shared" | "Orb";
-  /** OpenAPI tags of the routes. In the document of an orb, the orb's id precedes them. */
+  /** OpenAPI tags of the routes. In the document of an application, the application's id precedes them. */
   tags: { signin: string; account: string; recovery: string; invitations: string; people: string };
   /** Noun for an account in messages, and the roles of accounts. Invitations grant the last role by default. */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
@@ -41,8 +41,8 @@ export interface Scope {
 }
 
 /**
- * Returns the schema of an account's role. For the users of an orb, the schema accepts any short string. `requireRole`
- * in shared/access later checks that the orb has the role.
+ * Returns the schema of an account's role. For the users of an application, the schema accepts any short string.
+ * `requireRole` in shared/access later checks that the application has the role.
  */
 export function roleSchema({ name, accounts }: Scope): z.ZodString | z.ZodEnum<Record<Account, Account>> {
   if (name !== "Orb") return z.enum(accounts.roles) as z.ZodEnum<Record<Account, Account>>;
@@ -101,7 +101,7 @@ function described({ name }: Scope, operation: RouteOperation) {
  * Returns the common properties of an account route. The route rejects unauthorized callers before it validates their
  * request.
  * @param operation operation that the caller must be allowed to perform; `anyone` if the route needs no account
- * @param handler handler of the service `access`; the route exists only if the orb uses this handler
+ * @param handler handler of the service `access`; the route exists only if the application uses this handler
  * @param attempt action that the audit log records for each request while the platform has no admin
  */
 export function realmRoute(

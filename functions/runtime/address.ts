@@ -1,4 +1,4 @@
-/** Resolves the URLs of published orbs to handlers, collections, entries and operations. */
+/** Resolves the URLs of published applications to handlers, collections, entries and operations. */
 import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { joinNames } from "../../shared/kernel/faults.ts";
@@ -57,12 +57,12 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
   );
 }
 
-/** Returns whether a path may belong to files. {@link servesFiles} then decides for the orb. */
+/** Returns whether a path may belong to files. {@link servesFiles} then decides for the application. */
 export function isFilePath(segments: readonly string[]): boolean {
   return segments[0] === "files";
 }
 
-/** Returns whether `/files` of the orb serves files. A module or handler named `files` takes precedence. */
+/** Returns whether `/files` of the application serves files. A module or handler named `files` takes precedence. */
 export function servesFiles({ modules, handlers }: CompiledOrb): boolean {
   return !modules.has("files") && !handlers.has("files");
 }
@@ -98,7 +98,10 @@ export function isHandler(compiled: CompiledOrb, segments: readonly string[]): b
   return first === "call" || compiled.handlers.has(first) || compiled.handlerNames.has(`${first}.${second}`);
 }
 
-/** @param segments the path below the orb, split at slashes; the last segment is empty if the path ends with a slash */
+/**
+ * @param segments the path below the application, split at slashes; the last segment is empty if the path ends with a
+ * slash
+ */
 export function addressOf(compiled: CompiledOrb, segments: readonly string[]): Address {
   const [first = "", ...rest] = segments;
   if (first === "call" && rest.length > 0) {

@@ -1,4 +1,4 @@
-/** Defines the bodies of the routes of entries. The definition of each orb validates values later. */
+/** Defines the bodies of the routes of entries. The definition of each application validates values later. */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { EntrySchema, MOMENT, PATCH_VALUES, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";

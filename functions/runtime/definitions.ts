@@ -1,4 +1,6 @@
-/** Defines the routes of entries once for all orbs. The definition of each orb validates values later. */
+/**
+ * Defines the routes of entries once for all applications. The definition of each application validates values later.
+ */
 import { z } from "@hono/zod-openapi";
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import { LIST_PARAMETERS } from "../../shared/entry/query/query.ts";

@@ -1,4 +1,7 @@
-/** Serves the entries of all orbs under generic paths. The definition of the orb decides what a path refers to. */
+/**
+ * Serves the entries of all applications under generic paths. The definition of the application decides what a path
+ * refers to.
+ */
 import type { Context } from "hono";
 import { tryDecodeURIComponent } from "hono/utils/url";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
@@ -147,7 +150,7 @@ function answer(
   }
 }
 
-/** Mount these routes last, because they match all other URLs of an orb. */
+/** Mount these routes last, because they match all other URLs of an application. */
 export function runtimeRoutes() {
   const router = newRouter();
   const described = [fileDefinitions, resumableDefinitions, definitions].flatMap((each) =>

@@ -35,7 +35,7 @@ export const MOUNTED: readonly MountedHandler[] = HTTP_HANDLERS.flatMap((handler
   return run === undefined ? [] : [{ handler, run }];
 });
 
-/** Serves requests to HTTP handlers that the orb uses, and passes all others on. */
+/** Serves requests to HTTP handlers that the application uses, and passes all others on. */
 export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHandler<AppEnv> {
   const byName = new Map(mounted.map((each) => [each.handler.name, each] as const));
   const shorts = new Set([...byName.keys()].map((name) => name.slice(name.indexOf(".") + 1)));

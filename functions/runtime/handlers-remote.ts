@@ -76,14 +76,15 @@ const SANDBOX =
 const HEAD_LIMIT = 64 * 1024;
 
 /**
- * Number of parts before the handler's path, if a URL's path is split at slashes: an empty one, `api` and the orb's id.
+ * Number of parts before the handler's path, if a URL's path is split at slashes: an empty one, `api` and the
+ * application's id.
  */
 export const LEADING = 3;
 
 /**
  * Returns the path below a handler, percent-encoded as the client sent it. The URL parser has already removed dot
  * segments, including encoded ones.
- * @param above number of segments between the orb's id and this path
+ * @param above number of segments between the application's id and this path
  */
 function pathBelow(pathname: string, above: number): string {
   const segments = pathname.split("/").slice(LEADING + above);

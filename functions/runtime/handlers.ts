@@ -1,4 +1,4 @@
-/** Calls handlers of a published orb. {@link CHAIN} lists the steps. */
+/** Calls handlers of a published application. {@link CHAIN} lists the steps. */
 
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";

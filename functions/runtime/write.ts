@@ -54,7 +54,7 @@ export function requireWriter({ live, schema, actor }: Writing, operation: Entry
   requireMay(principal, operation, { access: schema.access, own: true });
 }
 
-/** Returns a function that reads the orb's definition again before a retry. */
+/** Returns a function that reads the application's definition again before a retry. */
 export function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
   return async () => {
     const now = await requireLive(c.get("deps"), live.orb);

@@ -40,7 +40,10 @@ const OWN = [
   ...Object.values(buckets).map((bucket) => streams.kv(bucket)),
 ];
 
-/** Streams that the Workers functions may purge. They erase accounts, sessions and the deliveries of deleted orbs. */
+/**
+ * Streams that the Workers functions may purge. They erase accounts, sessions and the deliveries of deleted
+ * applications.
+ */
 const ERASABLE = [
   ...[
     buckets.sessions,

@@ -1,18 +1,18 @@
 /**
- * The local files of orbs: one JSON document for each orb. The properties have a fixed order, so that diffs are easy to
- * review.
+ * The local files of applications: one JSON document each. The properties have a fixed order, so that diffs are
+ * easy to review.
  */
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError } from "./command/context.ts";
 
-/** The document of an orb, without state such as its revision and status. */
+/** The document of an application, without state such as its revision and status. */
 export interface OrbDocument {
   id: string;
   [property: string]: unknown;
 }
 
-/** Properties of an API response that describe an orb's state. The orb's file omits them. */
+/** Properties of an API response that describe an application's state. The application's file omits them. */
 const STATE: readonly string[] = [
   "status",
   "revision",
@@ -50,7 +50,7 @@ function ordered(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, of]) => [name, ordered(of)]));
 }
 
-/** Returns the orb's document from an API response, without the state. */
+/** Returns the application's document from an API response, without the state. */
 export function documentOf(orb: Readonly<Record<string, unknown>>): OrbDocument {
   const document = Object.fromEntries(Object.entries(orb).filter(([name]) => !STATE.includes(name)));
   return ordered(document) as OrbDocument;
@@ -78,8 +78,8 @@ export async function writeOrb(dir: string, document: OrbDocument): Promise<stri
 }
 
 /**
- * Reads the document of an orb.
- * @throws CommandError if the file is missing, or does not contain the document of this orb
+ * Reads the document of an application.
+ * @throws CommandError if the file is missing, or does not contain the document of this application
  */
 export async function readOrb(dir: string, id: string): Promise<OrbDocument> {
   const path = fileOf(dir, id);
@@ -102,7 +102,7 @@ export async function readOrb(dir: string, id: string): Promise<OrbDocument> {
   return document as OrbDocument;
 }
 
-/** Returns the ids of all orbs that have a file in the folder. */
+/** Returns the ids of all applications that have a file in the folder. */
 export async function localOrbs(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch(() => [] as string[]);
   return names

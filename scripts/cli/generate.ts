@@ -15,7 +15,7 @@ const LOOK_MS = 1_000;
 const SETTLED_MS = 150;
 
 /**
- * Writes the types of all published orbs to a file.
+ * Writes the types of all published applications to a file.
  * @returns whether the file has changed
  */
 async function writeTypes(context: Context, path: string): Promise<{ changed: boolean; orbs: string[] }> {
@@ -46,7 +46,7 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Writes the types of all published orbs to a file.
+ * Writes the types of all published applications to a file.
  * @param options.signal stops the command if `watch` is set
  */
 export async function types(
@@ -77,7 +77,7 @@ function told(error: unknown): string {
   return [error.message, ...error.errors.map(({ path, message }) => `  ${path} ${message}`)].join("\n");
 }
 
-/** Pushes a file as a draft each time it is saved. Updates the types each time a published orb changes. */
+/** Pushes a file as a draft each time it is saved. Updates the types each time a published application changes. */
 export async function dev(
   context: Context,
   options: { out: string; publish: boolean; signal: AbortSignal },

@@ -1,4 +1,4 @@
-/** The commands that manage orbs' documents: init, pull, diff and push. */
+/** The commands that manage applications' documents: init, pull, diff and push. */
 import { isProblem } from "../../shared/client/problem.ts";
 import { CommandError, type Context, manage } from "./command/context.ts";
 import { documentOf, localOrbs, type OrbDocument, readOrb, textOf, writeOrb } from "./files.ts";
@@ -42,10 +42,10 @@ async function chosen(context: Context, ids: readonly string[]): Promise<string[
   throw new CommandError(`There are no orbs in ${context.dir}. Run: orb pull, or: orb init <id>`);
 }
 
-/** The form that the platform requires of orb ids. */
+/** The form that the platform requires of application ids. */
 const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 
-/** Creates the local file of a new orb. */
+/** Creates the local file of a new application. */
 export async function init(context: Context, id: string): Promise<number> {
   if (!ORB_ID.test(id))
     throw new CommandError(
@@ -88,7 +88,7 @@ async function everyOrb(context: Context): Promise<string[]> {
   return ids;
 }
 
-/** Writes the newest revision of each orb to its local file. */
+/** Writes the newest revision of each application to its local file. */
 export async function pull(context: Context, given: readonly string[]): Promise<number> {
   const ids = given.length > 0 ? given : await everyOrb(context);
   const written: { orb: string; path: string; revision: number }[] = [];
@@ -106,7 +106,7 @@ export async function pull(context: Context, given: readonly string[]): Promise<
   return 0;
 }
 
-/** Compares the file of an orb with the platform's newest revision. */
+/** Compares the file of an application with the platform's newest revision. */
 export async function compare(context: Context, id: string): Promise<Difference> {
   const [local, orb] = await Promise.all([readOrb(context.dir, id), remote(context, id)]);
   if (orb === null) return { orb: id, state: "new" };
@@ -149,7 +149,7 @@ function linesOf(context: Context, difference: Difference): string[] {
 
 /**
  * Prints what a push would change, and the effects on stored entries.
- * @returns 2 if any orb differs, otherwise 0
+ * @returns 2 if any application differs, otherwise 0
  */
 export async function diff(context: Context, given: readonly string[]): Promise<number> {
   const differences: Difference[] = [];
@@ -159,8 +159,8 @@ export async function diff(context: Context, given: readonly string[]): Promise<
 }
 
 /**
- * Uploads local files as drafts. Creates no new revision of an orb whose document has not changed.
- * @param options.publish also publishes the orbs
+ * Uploads local files as drafts. Creates no new revision of an application whose document has not changed.
+ * @param options.publish also publishes the applications
  * @param options.force allows changes that the platform otherwise rejects, such as removing a field that has values
  */
 export async function push(

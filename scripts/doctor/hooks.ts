@@ -1,4 +1,4 @@
-/** Checks that a process is running the after-write hooks and the schedules, if any orb has them. */
+/** Checks that a process is running the after-write hooks and the schedules, if any application has them. */
 import { Definitions } from "../../shared/hooks/after/definitions.ts";
 import { workerState } from "../../shared/hooks/after/list.ts";
 import type { Store } from "../../shared/store/types.ts";

@@ -227,7 +227,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       withReadyBroker(as("operator"), replicas, brokers.length, (store) => act(scriptDeps(store, bindings)));
     await finishAtStart(dataDir, finish, options.say);
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
-    // Finishes publications and deletions of orbs that a crash has interrupted.
+    // Finishes publications and deletions of applications that a crash has interrupted.
     await withStore(as("fn"), replicas, async (store) => {
       const deps = scriptDeps(store, bindings);
       await reconcileAll(deps);

@@ -22,7 +22,7 @@ export interface LiveRequest {
 
 const segmentsOf = (pathname: string) => pathname.split("/").slice(2).map(decoded);
 
-/** Returns whether a path may belong to a list: an orb, a module and optionally a schema. */
+/** Returns whether a path may belong to a list: an application, a module and optionally a schema. */
 export function isLivePath(pathname: string): boolean {
   const [orb = "", module, , ...more] = segmentsOf(pathname);
   return pathname.startsWith("/api/") && isOrbId(orb) && module !== undefined && more.length === 0;

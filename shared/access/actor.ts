@@ -35,13 +35,13 @@ interface SignedIn {
   token?: ActorToken;
 }
 
-/** Role of an account: `user`, `admin`, `owner`, or the id of a role of the orb. */
+/** Role of an account: `user`, `admin`, `owner`, or the id of a role of the application. */
 export type AccountRole = string;
 
 /** A caller that is not a handler: an account, an anonymous caller, or the platform itself. */
 export type DirectActor =
   | { kind: "anonymous" }
-  /** A platform admin has the rights of an owner in every orb. */
+  /** A platform admin has the rights of an owner in every application. */
   | (SignedIn & { kind: "platform"; email: string | null })
   | (SignedIn & { kind: "orb"; realm: string; role: AccountRole })
   /** The platform itself, for example a command that provisions the broker. */
@@ -51,8 +51,8 @@ export type DirectActor =
 export type AccountActor = Extract<DirectActor, { kind: "platform" | "orb" }>;
 
 /**
- * A handler that sends requests on behalf of the user who called the handler. In other orbs, the handler has the rights
- * of an anonymous caller.
+ * A handler that sends requests on behalf of the user who called the handler. In other applications, the handler has
+ * the rights of an anonymous caller.
  */
 export interface HandlerActor {
   kind: "handler";
@@ -60,8 +60,8 @@ export interface HandlerActor {
   handler: string;
   orb: string;
   /**
-   * Acts that the orb granted to the handler when the handler was called. If the orb has since withdrawn an act, the
-   * handler loses that act. Acts granted since do not count.
+   * Acts that the application granted to the handler when the handler was called. If the application has since
+   * withdrawn an act, the handler loses that act. Acts granted since do not count.
    */
   acts: readonly string[];
   caller: DirectActor;
@@ -130,16 +130,17 @@ export function throughOf(actor: Actor): string | undefined {
 }
 
 /**
- * Returns whether a name is valid as the role of an account. The role may not exist: only the orb's definition lists
- * the orb's roles.
+ * Returns whether a name is valid as the role of an account. The role may not exist: only the application's definition
+ * lists the application's roles.
  */
 export function isAccountRole(name: string): boolean {
   return name !== "public" && ROLE_ID.test(name);
 }
 
 /**
- * Returns the built-in role whose rights an account has. A role that an orb defines has the rights of the built-in role
- * that it extends. If the orb has removed the role, the account has the rights of an anonymous caller.
+ * Returns the built-in role whose rights an account has. A role that an application defines has the rights of the
+ * built-in role that it extends. If the application has removed the role, the account has the rights of an anonymous
+ * caller.
  */
 export function builtInRole(name: AccountRole, roles: OrbRoles): Role {
   return BUILT_IN_ROLES.find((role) => role === name) ?? roles.get(name) ?? "public";

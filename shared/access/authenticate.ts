@@ -28,7 +28,7 @@ export interface Credentials {
 export interface AcceptedRealms {
   platform?: boolean;
   realms?: readonly string[];
-  /** Id of an orb. Handlers of this orb that act on behalf of their callers are accepted too. */
+  /** Id of an application. Handlers of this application that act on behalf of their callers are accepted too. */
   handlersOf?: string;
 }
 

@@ -45,9 +45,9 @@ export function realmOf(orb: string, orbUsesAccess: boolean): string {
 /** An actor together with its rights in one application. */
 export interface Principal {
   actor: Actor;
-  /** Built-in role of the caller. If the caller has a role that the orb defines, the built-in role that it extends. */
+  /** Built-in role of the caller. For a role that the application defines, the built-in role that it extends. */
   role: Role;
-  /** The caller's role, if it is one that the orb defines. */
+  /** The caller's role, if it is one that the application defines. */
   orbRole?: string | undefined;
   /** Rights of the caller's API token in this application. Without a token, only the role limits the caller. */
   scope?: Scope;
@@ -167,14 +167,14 @@ export function mayField(
   return grant === undefined || permits(grant, caller, own);
 }
 
-/** Returns the roles defined by the orb that an access rule allows to perform an operation. */
+/** Returns the roles defined by the application that an access rule allows to perform an operation. */
 function namedBy(operation: Exclude<EntryOperation, "reveal">, access: SchemaAccess): string[] {
   return [...new Set(ALLOWED_BY[operation].flatMap((action) => access[action].roles))];
 }
 
 /**
- * Returns whether an access rule names the orb's role that the caller has, or the handler that acts on behalf of the
- * caller.
+ * Returns whether an access rule names the application's role that the caller has, or the handler that acts on behalf
+ * of the caller.
  */
 function isNamed({ roles, handlers }: Grant, { orbRole = "", acting }: Rights): boolean {
   return roles.includes(orbRole) || handlers.includes(acting?.handler ?? "");
@@ -215,7 +215,7 @@ export function mayOperate(actor: Actor, operation: PlatformOperation, orb: stri
 /**
  * Returns whether an account with a role may manage other accounts. Admins manage users; only owners manage owners and
  * admins.
- * @param target built-in role of the managed account; `public` if the orb has removed that account's role
+ * @param target built-in role of the managed account; `public` if the application has removed that account's role
  */
 export function mayInRealm(role: Role, operation: RealmOperation, target: Role = "user"): boolean {
   switch (operation) {
@@ -258,7 +258,7 @@ export function requireMay(
   requireCovered(scope, operation);
 }
 
-/** Throws 403 if a handler acts on behalf of the caller and the orb does not grant the act to that handler. */
+/** Throws 403 if a handler acts on behalf of the caller and the application does not grant the act to that handler. */
 export function requireAct({ acting }: Principal, act: Act): void {
   if (acting !== undefined && !acting.acts.includes(act)) throw missingAct(acting.handler, act);
 }

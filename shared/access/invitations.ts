@@ -229,7 +229,7 @@ export async function hasValidCreator(
   realm: Realm,
   { createdBy, role }: InvitationRecord,
 ): Promise<boolean> {
-  // The orb may have removed the role since the invitation was created.
+  // The application may have removed the role since the invitation was created.
   if (builtInRole(role, realm.roles) === "public") return false;
   if (createdBy === actorId(system)) return true;
   const [own, operator] = await Promise.all([

@@ -83,8 +83,8 @@ export function joined(account: AccountRecord, credential: string): AccountRecor
 }
 
 /**
- * Returns whether the user can still sign in without a passkey or an identity. Counts the passkeys if the orb offers
- * sign-in with them, and the identities at providers that the orb offers.
+ * Returns whether the user can still sign in without a passkey or an identity. Counts the passkeys if the application
+ * offers sign-in with them, and the identities at providers that the application offers.
  * @param credential id of the passkey, or `identity.<id>`
  */
 export function canSignInWithout(

@@ -1,4 +1,7 @@
-/** A realm is a separate set of accounts: platform admins, the users of one orb, or the users that orbs share. */
+/**
+ * A realm is a separate set of accounts: platform admins, the users of one application, or the users that applications
+ * share.
+ */
 import { base64url } from "jose";
 import { NO_ROLES, type OrbRoles, rolesOf } from "../definition/document/access.ts";
 import type { ProviderDefinition } from "../definition/document/providers.ts";
@@ -24,11 +27,11 @@ interface Branding {
 /** Whether people need an invitation to register an account. With `setting`, the platform's settings decide. */
 export type Signup = "invitation" | "open" | "setting";
 
-/** Sign-in features that an orb can turn on. */
+/** Sign-in features that an application can turn on. */
 export type AccessHandler = "passkey" | "invitations" | "bootstrap" | "oauth";
 
 export interface Realm {
-  /** `platform`, `auth`, or an orb's id. */
+  /** `platform`, `auth`, or an application's id. */
   name: string;
   /** Name in the browser's passkey dialog and on the sign-in page. */
   title: string;
@@ -36,14 +39,14 @@ export interface Realm {
   base: string;
   /** Lifetime of its sessions in seconds. */
   sessionSeconds: number;
-  /** Sign-in features that the orb uses. */
+  /** Sign-in features that the application uses. */
   handlers: ReadonlySet<string>;
-  /** Roles that the orb defines, in addition to the built-in ones. */
+  /** Roles that the application defines, in addition to the built-in ones. */
   roles: OrbRoles;
   /** Look of the sign-in page. */
   branding?: Branding | undefined;
   signup: Signup;
-  /** OpenID Connect providers that the orb offers for sign-in. */
+  /** OpenID Connect providers that the application offers for sign-in. */
   providers: readonly ProviderDefinition[];
   buckets: { accounts: string; credentials: string; invitations: string };
 }
@@ -98,7 +101,7 @@ export interface RealmDocument {
   roles?: Parameters<typeof rolesOf>[0];
 }
 
-/** Returns the realm of an orb; null if the orb has no accounts of its own. */
+/** Returns the realm of an application; null if the application has no accounts of its own. */
 export function orbRealm(document: RealmDocument): Realm | null {
   const used = document.uses?.find(({ service }) => service === "access");
   if (used === undefined) return null;

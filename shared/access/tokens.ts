@@ -242,7 +242,7 @@ export function claimsHandler(token: string): boolean {
 
 /**
  * Verifies the signature, algorithm, issuer, lifetime and kind of a handler's credential. The calling code must check
- * the orb and the session.
+ * the application and the session.
  * @throws AppError unauthenticated `invalid_token`, with the same text for every reason
  */
 export async function verifyHandlerToken(

@@ -1,4 +1,4 @@
-/** Compares two definitions of an orb and lists the changes that affect stored entries. Does no I/O. */
+/** Compares two definitions of an application and lists the changes that affect stored entries. Does no I/O. */
 import { equal } from "../kernel/json.ts";
 import { accessLists } from "./document/access.ts";
 import type {
@@ -203,8 +203,8 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
 }
 
 /**
- * Returns the orb, module and stored schema name that a reference points to. The stored name stays the same when a
- * schema is renamed and keeps its entries.
+ * Returns the application, module and stored schema name that a reference points to. The stored name stays the same
+ * when a schema is renamed and keeps its entries.
  */
 function targetOf({ ref }: FieldDefinition): string | undefined {
   if (ref === undefined) return undefined;

@@ -55,7 +55,7 @@ export interface CompiledField {
   readonly operators: readonly FilterOperator[];
   /**
    * The schema that a reference field points to, by its name in message subjects. The schema's current id is not known
-   * here: the schema may belong to another orb, which can rename it.
+   * here: the schema may belong to another application, which can rename it.
    */
   readonly target: { orb: string; module: string; schema: SchemaToken } | undefined;
   readonly allowed: ReadonlySet<string> | undefined;
@@ -119,22 +119,22 @@ export interface CompiledOrb {
   /** Lifetime of user sessions, in seconds. */
   readonly sessionTtl: number;
   /**
-   * Full handler names (`service.handler`), keyed by their path below the orb. The path is the handler's name, such as
-   * `quote`. If another service has a `quote` too, the path includes the service: `pricing/quote`.
+   * Full handler names (`service.handler`), keyed by their path below the application. The path is the handler's name,
+   * such as `quote`. If another service has a `quote` too, the path includes the service: `pricing/quote`.
    */
   readonly handlers: ReadonlyMap<string, string>;
-  /** Full names of all handlers that the orb uses. */
+  /** Full names of all handlers that the application uses. */
   readonly handlerNames: ReadonlySet<string>;
   /** Acts that the document grants to each handler, keyed by full handler name. */
   readonly grants: ReadonlyMap<string, readonly Act[]>;
-  /** Whether the orb has user accounts. */
+  /** Whether the application has user accounts. */
   readonly usesAccess: boolean;
-  /** Roles that the orb defines. */
+  /** Roles that the application defines. */
   readonly roles: OrbRoles;
   schema(module: string, schema?: string): CompiledSchema | undefined;
   /**
-   * Returns the schema whose entries are stored under a name. Stored revisions and references from other orbs may use
-   * the name from an earlier definition, such as `product-variant` for `ProductVariant`.
+   * Returns the schema whose entries are stored under a name. Stored revisions and references from other applications
+   * may use the name from an earlier definition, such as `product-variant` for `ProductVariant`.
    */
   schemaNamed(module: string, schema: string): CompiledSchema | undefined;
 }
@@ -143,7 +143,7 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
   const modules = new Map<string, CompiledModule>();
   const byHome = new Map<HomeKey, CompiledSchema>();
   const usesAccess = document.uses.some((use) => use.service === "access");
-  // An orb without its own accounts uses the shared accounts. Shared accounts have built-in roles only.
+  // An application without its own accounts uses the shared accounts. Shared accounts have built-in roles only.
   const roles = usesAccess ? rolesOf(document.roles) : NO_ROLES;
   for (const definition of document.modules) {
     const schemas = new Map<string, CompiledSchema>();

@@ -119,7 +119,7 @@ function mapSchema(
         ? strict
         : inner
       : mapOf(inner, markets, form.named, filled ? strict : undefined);
-  // A masked value with none of the orb's languages and markets is shown as a single mask.
+  // A masked value with none of the application's languages and markets is shown as a single mask.
   return field.sensitive && form.use !== "new" ? { anyOf: [map, MASKED] } : map;
 }
 

@@ -2,15 +2,15 @@ import type { CompiledOrb } from "./compile.ts";
 import type { OrbDocument } from "./document/document.ts";
 import type { Home } from "./document/home.ts";
 
-/** The fence of an orb. The broker rejects writes that expect an outdated fence: see `stored/fence.ts`. */
+/** The fence of an application. The broker rejects writes that expect an outdated fence: see `stored/fence.ts`. */
 export interface Fence {
-  /** Distinguishes an orb from an earlier, deleted one with the same id. */
+  /** Distinguishes an application from an earlier, deleted one with the same id. */
   incarnation: number;
   /** Sequence number of the message that last moved the fence. 0 if the fence never moved. */
   seq: number;
 }
 
-/** The published definition of an orb, ready for use. */
+/** The published definition of an application, ready for use. */
 export interface LiveOrb {
   orb: string;
   revision: number;

@@ -17,7 +17,7 @@ export interface Retired {
   fields: FieldMeaning[];
 }
 
-/** Maximum number of listed fields, because each message of the orb's history contains them. */
+/** Maximum number of listed fields, because each message of the application's history contains them. */
 const MOST_FIELDS = 2_000;
 
 interface SchemaLocation {

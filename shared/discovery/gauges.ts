@@ -37,7 +37,7 @@ export interface Figures {
   figures: OrbFigures[];
 }
 
-/** Reads all metrics with two requests per orb. */
+/** Reads all metrics with two requests per application. */
 export async function readFigures(deps: Deps): Promise<Figures> {
   const [{ orbs, damaged }, platform, sessions, roundTripMs, server] = await Promise.all([
     liveDefinitions(deps),

@@ -9,7 +9,7 @@ import { buckets } from "../store/subjects.ts";
  * @throws AppError unavailable
  */
 export async function requireReady({ store }: Pick<Deps, "store">): Promise<number> {
-  // Only a leader responds to this read. No orb has the id `health`, so the response is small.
+  // Only a leader responds to this read. No application has the id `health`, so the response is small.
   const checks = Promise.all([store.ping(), store.kvGet(buckets.orbs, "health")]);
   const [roundTripMs] = await checks.catch((error: unknown) => {
     throw unavailable(error);

@@ -21,7 +21,9 @@ import type { Handler, HandlerCredential, RemoteHandler, RemoteHttpHandler } fro
  */
 const LAST_MOMENT = 2;
 
-/** Returns the acts that a handler requests and the orb grants. Returns none if another handler makes the call. */
+/**
+ * Returns the acts that a handler requests and the application grants. Returns none if another handler makes the call.
+ */
 function grantedActs(
   { compiled }: LiveOrb,
   { name, acts = [] }: Handler,
@@ -53,9 +55,9 @@ export function handlerActor(
 }
 
 /**
- * Returns the credential that lets a service act on behalf of its caller. Returns undefined if the orb grants the
- * service no acts.
- * @param only selects the acts that the credential may have. If missing, it has all that the orb grants.
+ * Returns the credential that lets a service act on behalf of its caller. Returns undefined if the application grants
+ * the service no acts.
+ * @param only selects the acts that the credential may have. If missing, it has all that the application grants.
  */
 export async function credentialFor(
   deps: Deps,

@@ -22,7 +22,7 @@ export interface Resolved {
   guess: SpeculativeCheck | undefined;
 }
 
-/** Finds a handler that an orb uses. Its service may have removed the registration since. */
+/** Finds a handler that an application uses. Its service may have removed the registration since. */
 export async function resolveHandler(
   deps: Pick<HandlerDeps, "store" | "log" | "builtIn">,
   name: string,
@@ -63,8 +63,8 @@ export function requireCallable(handler: Handler, principal: Principal): void {
 }
 
 /**
- * The error if a service calls another service on behalf of its caller. Such a chain would hide from the orb's owner
- * which service acts.
+ * The error if a service calls another service on behalf of its caller. Such a chain would hide from the application's
+ * owner which service acts.
  */
 function nested(handler: string, called: string): AppError {
   const words = `The handler ${handler} cannot call ${called} for its caller, because that is not a built-in handler. Call it without the credential, or let the client call it.`;

@@ -146,7 +146,7 @@ export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): 
   );
 }
 
-/** Returns handlers whose calls the stream of a new orb would store. */
+/** Returns handlers whose calls the stream of a new application would store. */
 export async function handlersUnder(deps: Lookup, orb: string): Promise<string[]> {
   const all = await listHandlers(deps);
   return all.flatMap((entry) =>

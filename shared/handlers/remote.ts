@@ -18,7 +18,7 @@ export interface RemoteRequest {
   schedule?: { id: string; at: string; delivery: { id: string; attempt: number } };
   input: unknown;
   caller: Caller | null;
-  /** Present if the orb grants the handler at least one of the acts that it requests. */
+  /** Present if the application grants the handler at least one of the acts that it requests. */
   credential?: HandlerCredential;
 }
 

@@ -32,7 +32,7 @@ export interface HookedWrite {
   previous: object | null;
 }
 
-/** Returns the hooks to run before a write, in the order of the orb's document. */
+/** Returns the hooks to run before a write, in the order of the application's document. */
 export function hooksBefore(
   { hooks }: OrbDocument,
   schema: CompiledSchema,

@@ -1,4 +1,4 @@
-/** Variants of an image: smaller copies. The orb's document lists their sizes and formats. */
+/** Variants of an image: smaller copies. The application's document lists their sizes and formats. */
 
 export const FITS = ["contain", "cover"] as const;
 export const FORMATS = ["webp", "jpeg", "png"] as const;

@@ -9,7 +9,7 @@ import { addZodIssues, Faults } from "../kernel/faults.ts";
 export const DEFINITION_KINDS = ["messages", "modules"] as const;
 export type DefinitionKind = (typeof DEFINITION_KINDS)[number];
 
-/** In references of a template, the placeholder for the id of the orb that will use the template. */
+/** In references of a template, the placeholder for the id of the application that will use the template. */
 const TEMPLATE_ORB = "template";
 
 export interface DefinitionBody {
@@ -44,7 +44,7 @@ export function readDefinition(kind: DefinitionKind, input: unknown): Definition
   return readTemplate(data.description, data.module);
 }
 
-/** A template is valid if an orb that contains only this module is valid. */
+/** A template is valid if an application that contains only this module is valid. */
 function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
   try {
     const { document } = checkDocument({ id: TEMPLATE_ORB, modules: [module], ...PLACES });
@@ -57,10 +57,13 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
   }
 }
 
-/** A market for the validation of templates, because market-specific fields are valid only in an orb with markets. */
+/**
+ * A market for the validation of templates, because market-specific fields are valid only in an application with
+ * markets.
+ */
 const PLACES = { markets: ["any"] };
 
-/** Creates a module from a template. References to the template's own schemas then point into the given orb. */
+/** Creates a module from a template. References to the template's own schemas then point into the given application. */
 export function moduleFrom(
   template: ModuleDefinition,
   place: { orb?: string | undefined; module?: string | undefined },

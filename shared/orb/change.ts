@@ -118,7 +118,7 @@ const FURTHER_ATTEMPTS = [500, 1_000, 2_000, 4_000, 8_000, 12_000];
 
 /**
  * Does the work that a committed revision requires. If that fails, it continues after the response. After the last
- * attempt, the next management request for the orb or the next start finishes it.
+ * attempt, the next management request for the application or the next start finishes it.
  */
 async function follow(deps: Deps, orb: string, made: OrbHead, fence: Fence | undefined): Promise<void> {
   try {

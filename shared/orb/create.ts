@@ -57,7 +57,7 @@ export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOr
   ]);
   if (before !== null) return replayed(deps, orb, before);
   requireAbsent(orb, head);
-  // Users who registered with a deleted orb of this id must not get access to the new one.
+  // Users who registered with a deleted application of this id must not get access to the new one.
   if (head !== null) await eraseRealm(deps, orb);
   await requireFreeSubjects(deps, orb);
   const record = firstRecord(document, head, { by: actorId(actor), now: deps.clock.now(), publish });
@@ -99,7 +99,7 @@ async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
 export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string): Promise<OrbHead> {
   const head = await headToFollow(deps, orb);
   requireAbsent(orb, head);
-  // Users who registered with a deleted orb of this id must not get access to the new one.
+  // Users who registered with a deleted application of this id must not get access to the new one.
   if (head !== null) await eraseRealm(deps, orb);
   await requireFreeSubjects(deps, orb);
   const at = new Date(deps.clock.now()).toISOString();
@@ -146,7 +146,7 @@ export async function finishImport(
   return { ...record, seq: await appendRecord(deps, document.id, record, begun.seq) };
 }
 
-/** Revision numbers continue where a deleted orb with the same id ended. */
+/** Revision numbers continue where a deleted application with the same id ended. */
 function firstRecord(
   document: OrbDocument,
   head: OrbHead | null,

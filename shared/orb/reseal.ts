@@ -1,4 +1,4 @@
-/** Encrypts the client secrets of an orb's providers again, after a change of the encryption keys. */
+/** Encrypts the client secrets of an application's providers again, after a change of the encryption keys. */
 import type { Actor } from "../access/actor.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import { type ProviderDefinition, providerBinding, SEALED } from "../definition/document/providers.ts";

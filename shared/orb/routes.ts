@@ -19,10 +19,12 @@ import { listHandlers } from "../handlers/registry.ts";
 
 export type RouteOrigin = "crud" | "handler" | "signin" | "mcp";
 
-/** Path segment of the orb's MCP endpoint, which offers tools to AI agents. */
+/** Path segment of the application's MCP endpoint, which offers tools to AI agents. */
 export const MCP_SEGMENT = "mcp";
 
-/** Returns whether a module or handler of the orb uses the path `mcp`. Such an orb has no MCP endpoint. */
+/**
+ * Returns whether a module or handler of the application uses the path `mcp`. Such an application has no MCP endpoint.
+ */
 export function hidesMcp({ modules, handlers }: CompiledOrb): boolean {
   return modules.has(MCP_SEGMENT) || handlers.has(MCP_SEGMENT);
 }
@@ -33,8 +35,8 @@ export interface ActiveRoute {
   orb: string;
   origin: RouteOrigin;
   /**
-   * Lowest role that may use the route, at least for its own entries. The orb may define this role itself. `handler`
-   * means that only handlers may use the route, on behalf of their callers.
+   * Lowest role that may use the route, at least for its own entries. The application may define this role itself.
+   * `handler` means that only handlers may use the route, on behalf of their callers.
    */
   role: string;
   handler?: string;

@@ -1,4 +1,6 @@
-/** Limits how much accounts and orbs may use. Platform admins are exempt, because they import and repair data. */
+/**
+ * Limits how much accounts and applications may use. Platform admins are exempt, because they import and repair data.
+ */
 import { type Actor, accountBehind, accountOf } from "../access/actor.ts";
 import { clientNetwork } from "../access/limits.ts";
 import type { Deps } from "../deps.ts";
@@ -12,7 +14,7 @@ const AHEAD = { acts: 8, bytes: 1024 * 1024 };
 /** A process allows at most 1/n of a limit in advance, so that small limits stay exact. */
 const AHEAD_SHARE = 100;
 
-/** The account, client address or orb that a limit applies to. */
+/** The account, client address or application that a limit applies to. */
 export interface Spender {
   scope: Scope;
   /** Parts of a message subject, joined by dots. */
@@ -48,8 +50,8 @@ async function spendQuota(
 const orbSpender = (orb: string): Spender => ({ scope: "orb", key: `orb.${orb}` });
 
 /**
- * Counts a write against the limits of the account and the orb. Authorize the caller first, so that rejected callers do
- * not use up the orb's limit.
+ * Counts a write against the limits of the account and the application. Authorize the caller first, so that rejected
+ * callers do not use up the application's limit.
  */
 export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;
@@ -59,8 +61,8 @@ export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise
 }
 
 /**
- * Counts a handler call against the limits of the account and the orb. Authorize the caller first, so that rejected
- * callers do not use up the orb's limit.
+ * Counts a handler call against the limits of the account and the application. Authorize the caller first, so that
+ * rejected callers do not use up the application's limit.
  */
 export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {
   if (!isCounted(actor)) return;

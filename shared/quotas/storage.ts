@@ -17,7 +17,7 @@ const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
 const REMEMBERED = 10_000;
 
-/** Bytes that one process may write into an orb before it asks the broker for the size again. */
+/** Bytes that one process may write into an application before it asks the broker for the size again. */
 interface Allowance {
   left: number;
   taken: number;
@@ -55,12 +55,12 @@ async function look(deps: Deps, quota: Quota, room: Allowance, bytes: number): P
   return take(room, bytes);
 }
 
-/** Rejects a write if the orb is full. Concurrent processes may slightly exceed the quota. */
+/** Rejects a write if the application is full. Concurrent processes may slightly exceed the quota. */
 export function requireStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
   return requireRoom(deps, { stream: streams.orb(orb), most: deps.config.quotas.orbBytes }, bytes);
 }
 
-/** Rejects a part of a file if the files of the orb take too much room. */
+/** Rejects a part of a file if the files of the application take too much room. */
 export function requireFileStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
   return requireRoom(deps, { stream: fileStream(orb), most: deps.config.quotas.orbFileBytes }, bytes);
 }

@@ -37,7 +37,9 @@ export async function countValues(
 /** Approximate bytes of the messages that describe a file. */
 const RECORD_BYTES = 2048;
 
-/** Counts an upload against the rate limits, then executes it. Rejects it if the orb has no room for its record. */
+/**
+ * Counts an upload against the rate limits, then executes it. Rejects it if the application has no room for its record.
+ */
 export function countedFile<T>(deps: Deps, actor: Actor, orb: string, write: () => Promise<T>): Promise<T> {
   return counted(deps, actor, orb, async () => {
     if (isCounted(actor)) await requireStorage(deps, orb, RECORD_BYTES);

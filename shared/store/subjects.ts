@@ -22,7 +22,7 @@ export function token(value: string, what: string): string {
 
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
 export type ModuleToken = (typeof MODULE_TOKENS)[number];
-/** The group of readers for whom a published copy of an entry is stored. */
+/** The group of readers that a published copy of an entry is stored for. */
 export type LiveRole = "public" | "user" | "admin";
 
 /** The name of a schema in message subjects. A schema can be renamed, but this name stays, so it has its own type. */

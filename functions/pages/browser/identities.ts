@@ -12,7 +12,7 @@ const BEFORE = "identities-before";
 
 const buttons = () => [...document.querySelectorAll<HTMLButtonElement>("button[data-provider]")];
 
-/** Returns the provider's name, or the host of the issuer if the orb no longer offers the provider. */
+/** Returns the provider's name, or the host of the issuer if the application no longer offers the provider. */
 function providerOf({ provider, issuer }: Identity): string {
   const button = buttons().find(({ dataset }) => dataset.provider === provider);
   return button?.dataset.name ?? new URL(issuer).host;

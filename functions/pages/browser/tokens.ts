@@ -72,7 +72,8 @@ function create(api: RealmApi): void {
     const text = await api.createToken({
       name: name?.value.trim() ?? "",
       expiresAt: days === "never" ? days : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
-      // Tokens of an orb's account are limited to that orb. Other accounts can choose one orb or all of them.
+      // Tokens of an application's account are limited to that application. Other accounts can choose one application
+      // or all of them.
       scopes: [{ orb: orb === null ? api.orb : wanted === "" ? "*" : wanted, can }],
     });
     await showTokens(api);

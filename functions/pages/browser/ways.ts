@@ -6,8 +6,8 @@ import { showPasskeys } from "./passkeys.ts";
 import { showSessions } from "./sessions.ts";
 
 /**
- * Loads the passkeys and the identities of the account and shows them in two lists. The page has a list only if the orb
- * offers that way to sign in.
+ * Loads the passkeys and the identities of the account and shows them in two lists. The page has a list only if the
+ * application offers that way to sign in.
  * @returns the identities
  */
 export async function showWays(api: RealmApi): Promise<Identity[]> {

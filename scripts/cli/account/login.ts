@@ -246,7 +246,7 @@ export async function logout(context: Context): Promise<number> {
     try {
       await revoke(createTransport({ url, token: stored.token }), base);
     } catch (error) {
-      // An expired token needs no revocation, and neither does a token of a deleted orb.
+      // An expired token needs no revocation, and neither does a token of a deleted application.
       const ended = isProblem(error) && (error.status === 401 || error.status === 404);
       if (!ended) {
         context.note(

@@ -1,12 +1,16 @@
-/** Finds the accounts that a command works with: those of the platform, of one orb, or the ones that orbs share. */
+/**
+ * Finds the accounts that a command works with: those of the platform, of one application, or the ones that
+ * applications share.
+ */
 import { CommandError, type Context } from "../command/context.ts";
 import { PLATFORM_BASE } from "../command/token.ts";
 
 const SHARED_BASE = "/api/auth";
 
 /**
- * Returns the path prefix of the accounts that sign in to an orb.
- * @param orb id of an orb; `auth` for the accounts that orbs share; undefined for platform admins
+ * Returns the path prefix of the accounts that sign in to an application.
+ * @param orb id of an application; `auth` for the accounts that applications share; undefined for platform
+ * admins
  */
 export async function baseFor({ transport }: Context, orb: string | undefined): Promise<string> {
   if (orb === undefined) return PLATFORM_BASE;
@@ -20,6 +24,6 @@ export async function baseFor({ transport }: Context, orb: string | undefined): 
       throw error;
     });
   await response.body?.cancel();
-  // The sign-in page of an orb without accounts of its own leads to that of the shared accounts.
+  // The sign-in page of an application without accounts of its own leads to that of the shared accounts.
   return new URL(response.url).pathname.startsWith(`${SHARED_BASE}/`) ? SHARED_BASE : path;
 }

@@ -9,7 +9,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /** Selects the account whose tokens a command works with. */
 export interface OwnerOptions {
-  /** The orb to which the service account belongs; by default, the orb of the caller's own token. */
+  /** The application to which the service account belongs; by default, the application of the caller's own token. */
   orb?: string | undefined;
   /** Id of a service account; by default, the caller's own account. */
   account?: string | undefined;

@@ -14,7 +14,7 @@ const DEFAULT_URL = "http://localhost:8787";
 export interface GlobalOptions {
   url: string;
   json: boolean;
-  /** Folder that contains the orbs' files. */
+  /** Folder that contains the applications' files. */
   dir: string;
 }
 

@@ -19,7 +19,10 @@ export function claimsOf(token: string): SessionClaims | null {
   }
 }
 
-/** Returns the realm of a token: `platform`, `auth` or the id of an orb. Returns null if the text is not a token. */
+/**
+ * Returns the realm of a token: `platform`, `auth` or the id of an application. Returns null if the text is not a
+ * token.
+ */
 export function realmOfToken(token: string): string | null {
   const realm = /^orbtok_([a-z][a-z0-9_-]{1,62})_[0-9a-f]{32}_/.exec(token)?.[1];
   if (realm !== undefined) return realm;

@@ -9,7 +9,7 @@ import { sealState } from "./state.ts";
 
 export interface BeginOAuth {
   realm: Realm;
-  /** Id of the provider in the orb's document. */
+  /** Id of the provider in the application's document. */
   provider: string;
   /** Code of the invitation with which to create the account, if the user has none yet. */
   invite?: string | undefined;

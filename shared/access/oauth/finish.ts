@@ -43,7 +43,7 @@ export interface Profile {
 
 export interface FinishOAuth {
   realm: Realm;
-  /** Id of the provider in the orb's document. */
+  /** Id of the provider in the application's document. */
   provider: string;
   cookie: string | undefined;
   /** Query parameters of the callback URL, to which the provider redirected the browser. */
@@ -135,7 +135,7 @@ async function signIn(
   return register(deps, realm, begun, { found, identity, profile });
 }
 
-/** Creates an account if the user has an invitation or if the orb's sign-up is open. */
+/** Creates an account if the user has an invitation or if the application's sign-up is open. */
 async function register(
   deps: Deps,
   realm: Realm,

@@ -106,7 +106,7 @@ export async function writeIdentity(
 
 export interface Identity {
   id: string;
-  /** Id of the provider in the orb's document; null if the orb has removed the provider. */
+  /** Id of the provider in the application's document; null if the application has removed the provider. */
   provider: string | null;
   issuer: string;
   label: string | null;

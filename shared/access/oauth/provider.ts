@@ -25,7 +25,7 @@ const MAX_ANSWER_BYTES = 262_144;
 /** Milliseconds for which the metadata and public keys of a provider are cached. */
 const REMEMBER_MS = 5 * 60 * 1000;
 
-/** Returns a provider of the orb. Throws 404 if the orb has no provider with this id. */
+/** Returns a provider of the application. Throws 404 if the application has no provider with this id. */
 export function findProvider(realm: Realm, id: string): ProviderDefinition {
   const found = realm.providers.find((provider) => provider.id === id);
   if (found === undefined) throw notFound("provider", "This orb has no provider of this id.");

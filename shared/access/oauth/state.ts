@@ -17,7 +17,7 @@ const BINDING = "oauth";
 
 export interface OAuthState {
   realm: string;
-  /** Id of the provider in the orb's document. */
+  /** Id of the provider in the application's document. */
   provider: string;
   issuer: string;
   /** Value of the OAuth parameter `state`. */

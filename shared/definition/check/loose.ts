@@ -57,7 +57,7 @@ export interface LooseDocument {
   id: string | undefined;
   languages: Placed[];
   markets: Placed[];
-  /** Ids of the roles that the orb defines. */
+  /** Ids of the roles that the application defines. */
   roles: Placed[];
   uses: { path: string; service: string | undefined; handlers: Placed[]; acts: Placed[] }[];
   hooks: LooseHook[];

@@ -1,4 +1,4 @@
-/** Roles that an orb defines, and access rules: who may read and write the entries of a schema. */
+/** Roles that an application defines, and access rules: who may read and write the entries of a schema. */
 import { z } from "zod";
 import { equal } from "../../kernel/json.ts";
 import { ROLE_ID } from "./ids.ts";
@@ -15,20 +15,23 @@ export type BuiltInRole = (typeof BUILT_IN_ROLES)[number];
 export const ACTIONS = ["read", "create", "update", "publish", "delete"] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** The callers that every access rule can name, in addition to the orb's roles and handlers. */
+/** The callers that every access rule can name, in addition to the application's roles and handlers. */
 export const CALLERS: readonly string[] = ["public", "user", "own", "admin", "owner"];
 
-/** Maximum number of roles that an orb can define. */
+/** Maximum number of roles that an application can define. */
 export const MAX_ROLES = 50;
 
-/** Ids that an orb cannot give to a role, because they have another meaning in access rules or descriptions. */
+/** Ids that an application cannot give to a role, because they have another meaning in access rules or descriptions. */
 const RESERVED: ReadonlySet<string> = new Set([...CALLERS, "platform", "anonymous", "system", "handler"]);
 
-/** The built-in roles that a role of an orb can extend. The role also has the rights of the role that it extends. */
+/**
+ * The built-in roles that a role of an application can extend. The role also has the rights of the role that it
+ * extends.
+ */
 const EXTENDED = ["user", "admin"] as const;
 export type ExtendedRole = (typeof EXTENDED)[number];
 
-/** The roles that an orb defines. Maps the role id to the built-in role that the role extends. */
+/** The roles that an application defines. Maps the role id to the built-in role that the role extends. */
 export type OrbRoles = ReadonlyMap<string, ExtendedRole>;
 
 export const NO_ROLES: OrbRoles = new Map();
@@ -176,7 +179,7 @@ export interface Grant {
   least: BuiltInRole | null;
   /** Whether signed-in users may perform the action on entries that they created. */
   own: boolean;
-  /** Roles of the orb that may perform the action on every entry, even if the role that they extend may not. */
+  /** Roles of the application that may perform the action on every entry, even if the role that they extend may not. */
   roles: readonly string[];
   /** Full names of handlers that may perform the action on every entry when they act for a caller. */
   handlers: readonly string[];

@@ -1,6 +1,6 @@
 /**
  * Acts: operations that a handler can perform on behalf of its caller. A handler lists the acts that it needs when it
- * registers. The orb's document grants them in `uses`.
+ * registers. The application's document grants them in `uses`.
  */
 export const ACTS = [
   "entries:read",

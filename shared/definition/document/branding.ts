@@ -1,8 +1,8 @@
-/** The look of an orb's sign-in page. */
+/** The look of an application's sign-in page. */
 import { z } from "zod";
 import { textFlaw } from "./text.ts";
 
-/** Maximum characters of a logo. Every sign-in page and every revision of the orb's document contains it. */
+/** Maximum characters of a logo. Every sign-in page and every revision of the application's document contains it. */
 const MAX_LOGO = 32_768;
 
 const DATA_IMAGE = /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml);base64,[A-Za-z0-9+/]+={0,2}$/;

@@ -1,4 +1,7 @@
-/** The orb document. Types, validation and OpenAPI schemas derive from these zod schemas. */
+/**
+ * The orb document, which describes one application. Types, validation and OpenAPI schemas derive from these zod
+ * schemas.
+ */
 import { z } from "zod";
 import { accessSchema, fieldAccessSchema, MAX_ROLES, rolesSchema } from "./access.ts";
 import { ACTS } from "./acts.ts";

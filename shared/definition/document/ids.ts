@@ -17,7 +17,7 @@ export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** A reference to a schema: `orbId/moduleId/schemaId`. */
 export const REF = /^[a-z][a-z0-9_-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-zA-Z][a-zA-Z0-9-]{0,62}$/;
 
-/** Orb ids that the specification reserves or that the platform's routes use. */
+/** Application ids that the specification reserves or that the platform's routes use. */
 const ROUTES: ReadonlySet<string> = new Set([
   "admin",
   "openapi",
@@ -99,8 +99,8 @@ export function isRealmSegment(segment: string): boolean {
 }
 
 /**
- * Returns whether a module of an orb already uses the path of an account route. Only a definition that is older than
- * the route can contain such a module. The module keeps its path.
+ * Returns whether a module of an application already uses the path of an account route. Only a definition that is older
+ * than the route can contain such a module. The module keeps its path.
  */
 export function hidesRealmSegment(
   { modules }: { modules: readonly { id: string }[] },

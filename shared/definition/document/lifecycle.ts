@@ -3,12 +3,14 @@ import { AppError } from "../../kernel/errors.ts";
 export const STATUSES = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** Operations on an orb or an entry. Only `update` never changes the state. */
+/** Operations on an application or an entry. Only `update` never changes the state. */
 export type Operation = "create" | "update" | "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 export type Next = Status | "gone";
 
-/** For each operation, the state before it and after it. `none` means that the orb or entry does not exist yet. */
+/**
+ * For each operation, the state before it and after it. `none` means that the application or entry does not exist yet.
+ */
 const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Next>>>> = {
   create: { none: "SAVED" },
   update: { SAVED: "SAVED", PUBLISHED: "PUBLISHED", UNPUBLISHED: "UNPUBLISHED" },

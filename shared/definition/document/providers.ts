@@ -1,4 +1,4 @@
-/** Identity providers that the users of an orb can sign in with. */
+/** Identity providers that the users of an application can sign in with. */
 import { z } from "zod";
 import { MODULE_ID } from "./ids.ts";
 import { MASK } from "./mask.ts";

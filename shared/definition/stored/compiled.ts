@@ -7,7 +7,7 @@ const cache = new BoundedMap<string, CompiledOrb>(64);
 
 /**
  * Returns a compiled document from a cache. Compares documents too, because one process may serve several brokers with
- * equal orb ids.
+ * equal application ids.
  */
 export function compiled(orbId: string, revision: number, document: OrbDocument): CompiledOrb {
   const key = `${orbId}/${revision}`;

@@ -1,5 +1,6 @@
 /**
- * The fence of an orb (a fencing token): the broker rejects writes that were decided under an outdated definition.
+ * The fence of an application (a fencing token): the broker rejects writes that were decided under an outdated
+ * definition.
  *
  * Publishing a definition moves the fence first. Every write must find the fence at the position that its definition
  * names.
@@ -12,10 +13,10 @@ import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 
-/** The fence of orbs that were stored before fences existed. */
+/** The fence of applications that were stored before fences existed. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
-/** Returns whether two fences belong to different orbs that had the same id. */
+/** Returns whether two fences belong to different applications that had the same id. */
 export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined): boolean {
   // Earlier versions of the platform store no fence, and this one always does.
   return before !== undefined && now !== undefined && now.incarnation !== before.incarnation;
@@ -55,7 +56,7 @@ export async function fenceNow(
 
 /**
  * Moves the fence, so that the broker rejects every write decided before.
- * @param revision identifies an orb that has no fence yet
+ * @param revision identifies an application that has no fence yet
  * @throws Conflict if another process moved the fence at the same time
  */
 export async function moveFence(
@@ -72,7 +73,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // A deleted orb with the same id may have had no fence. Writes for it must fail too.
+  // A deleted application with the same id may have had no fence. Writes for it must fail too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
   const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);

@@ -1,4 +1,4 @@
-/** The history of an orb: one message per revision. The newest message determines the orb's state. */
+/** The history of an application (an orb): one message per revision. The newest message determines its state. */
 import type { Deps } from "../../deps.ts";
 import { NumberedLog } from "../../store/numbered-log.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
@@ -25,7 +25,7 @@ export type OrbOperation =
 
 export interface OrbRecord {
   v: 1;
-  /** Number of the revision. It keeps counting if a deleted orb is created again. */
+  /** Number of the revision. It keeps counting if a deleted application is created again. */
   revision: number;
   operation: OrbOperation;
   by: string;
@@ -72,7 +72,7 @@ export interface ExistingOrb extends OrbHead {
   document: OrbDocument;
 }
 
-/** Returns the newest revision of an orb, even of a deleted one. Null if the orb never existed. */
+/** Returns the newest revision of an application, even of a deleted one. Null if the application never existed. */
 export async function orbHead(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -86,7 +86,7 @@ export function headOf(message: StoredMessage): OrbHead {
   return { ...message.json<OrbRecord>(), seq: message.seq };
 }
 
-/** Returns whether the orb is neither deleted nor being deleted or imported. */
+/** Returns whether the application is neither deleted nor being deleted or imported. */
 export function exists(head: OrbHead | null): head is ExistingOrb {
   return head !== null && head.document !== null && head.status !== null;
 }
@@ -97,7 +97,7 @@ export interface Act {
   now: number;
 }
 
-/** Creates the next revision of an orb. Properties that `change` omits keep their value. */
+/** Creates the next revision of an application. Properties that `change` omits keep their value. */
 export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>): OrbRecord {
   const { seq: _seq, work: _work, ...rest } = head;
   return {
@@ -113,7 +113,7 @@ export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>
 }
 
 /**
- * Appends a revision to the history of an orb.
+ * Appends a revision to the history of an application.
  * @param also more messages for the same atomic batch
  * @throws Conflict if another process appended a revision first
  */

@@ -63,7 +63,8 @@ export class ImportMark {
   }
 
   /**
-   * Writes messages in several batches. One atomic batch is not needed, because an orb is invisible during its import.
+   * Writes messages in several batches. One atomic batch is not needed, because an application is invisible during its
+   * import.
    * @throws Conflict if the stream was deleted and created again
    */
   async write(messages: readonly Append[]): Promise<number[]> {

@@ -93,7 +93,7 @@ async function replace(
     fence = moved ?? (await moveFence(deps, orb, current?.record.fence, record.revision, { expect }));
   } catch (error) {
     if (error instanceof Conflict) return null;
-    // The orb has no stream yet. The first write creates it.
+    // The application has no stream yet. The first write creates it.
     if (!(error instanceof StreamMissing)) throw error;
   }
   const next: LiveRecord = {
@@ -152,7 +152,7 @@ export async function rewriteLive(
   });
 }
 
-/** Records that an orb was deleted. Its fence need not change, because its stream is deleted next. */
+/** Records that an application was deleted. Its fence need not change, because its stream is deleted next. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {

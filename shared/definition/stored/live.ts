@@ -20,7 +20,7 @@ import {
 export interface LiveRecord {
   v: 1;
   orb: string;
-  /** Revision in the orb's history. Only a higher revision can replace the definition. */
+  /** Revision in the application's history. Only a higher revision can replace the definition. */
   revision: number;
   at: string;
   /** Null if no definition is published. */
@@ -34,7 +34,7 @@ export interface LiveRecord {
   since?: Record<string, number> | undefined;
 }
 
-/** A 404 that is the same for missing and unpublished orbs, so that it does not reveal which ones exist. */
+/** A 404 that is the same for missing and unpublished applications, so that it does not reveal which ones exist. */
 export function noLiveOrb(): AppError {
   return notFound("orb", "There is no such orb, or it is not published.");
 }
@@ -54,7 +54,7 @@ export function lastLive(orb: string): LiveOrb | undefined {
   return recent.get(orb)?.live ?? undefined;
 }
 
-/** Returns the published definition of an orb, or null. */
+/** Returns the published definition of an application, or null. */
 export async function liveOrb(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -159,7 +159,7 @@ export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveO
   return (await liveDefinitions(deps)).orbs;
 }
 
-/** For unpublished orbs, the definitions that stored entries were last validated against. */
+/** For unpublished applications, the definitions that stored entries were last validated against. */
 const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
 /** Returns the definition that stored entries were last validated against, which may be older than the newest draft. */
@@ -175,7 +175,7 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
 
 /**
  * Returns the definition that entries are validated against: the published one, or else the newest one that stored
- * entries passed. Null if the orb does not exist.
+ * entries passed. Null if the application does not exist.
  */
 export async function definitionFor(
   deps: Pick<Deps, "store">,

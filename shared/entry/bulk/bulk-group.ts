@@ -74,7 +74,7 @@ export async function writeTogether(
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();
-  // The orb's definition may have changed since an entry was validated. The batch must then fail.
+  // The application's definition may have changed since an entry was validated. The batch must then fail.
   const fences = new Map(
     items.map(({ by, write }) => [by, { id: write.address.id, ...fenceGuard(orb, by.fence) }]),
   );

@@ -138,7 +138,9 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
   if (failure !== undefined) throw failure.cause;
 }
 
-/** Reads the current definition. Fails if the orb was deleted, even if there is a new orb with its id. */
+/**
+ * Reads the current definition. Fails if the application was deleted, even if there is a new application with its id.
+ */
 async function renewed(deps: Deps, input: BulkInput): Promise<OrbContext> {
   const now = await renewDefinition(deps, input);
   if (isAnotherOrb(input.orb.fence, now.fence)) throw notFound("orb", ORB_DELETED);

@@ -23,7 +23,7 @@ export interface SharedForm {
 const PARALLEL = 16;
 
 /**
- * Reserves the normalized unique values of an orb's entries. Adds no revisions. Calling it again is safe.
+ * Reserves the normalized unique values of an application's entries. Adds no revisions. Calling it again is safe.
  * @returns values that several entries share; these entries keep them
  */
 export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {

@@ -31,7 +31,8 @@ export interface RekeyProgress {
 const PARALLEL = 16;
 
 /**
- * Encrypts the entries of one orb with the current key. Yields the progress after every page. Calling it again is safe.
+ * Encrypts the entries of one application with the current key. Yields the progress after every page. Calling it again
+ * is safe.
  */
 export async function* rekeyEntries(
   deps: Deps,

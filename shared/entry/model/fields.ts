@@ -62,7 +62,10 @@ export function comparableBy(schema: CompiledSchema, caller: Principal): Compile
   return readableBy(schema, caller, onlyOwn);
 }
 
-/** Returns the schema of the entries that a reference field names. Undefined if it is in another orb or was removed. */
+/**
+ * Returns the schema of the entries that a reference field names. Undefined if it is in another application or was
+ * removed.
+ */
 export function targetSchema(orb: CompiledOrb, { target }: CompiledField): CompiledSchema | undefined {
   return target?.orb === orb.id ? orb.schemaNamed(target.module, target.schema) : undefined;
 }

@@ -22,7 +22,7 @@ export function withKnownFields(
   return maskValues(inKnownFields(schema, stored));
 }
 
-/** Returns the stored values. Omits fields, languages and markets that the orb's definition no longer has. */
+/** Returns the stored values. Omits fields, languages and markets that the application's definition no longer has. */
 export function knownValues(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
@@ -43,7 +43,7 @@ export function storedInput(
   return maskValues(knownValues(schema, stored));
 }
 
-/** Returns a field's value for the orb's current languages and markets, or undefined if none remains. */
+/** Returns a field's value for the application's current languages and markets, or undefined if none remains. */
 export function knownLocales(schema: CompiledSchema, field: CompiledField, value: StoredValue): StoredValue {
   return leftOf(value, [
     ...(field.marketSpecific ? [schema.markets] : []),

@@ -6,16 +6,18 @@ import { isSealed } from "./masking.ts";
 
 /** Languages and markets that a response uses, in order of preference. */
 export interface Choice {
-  /** Preferred languages first. The last one is the orb's default language. */
+  /** Preferred languages first. The last one is the application's default language. */
   languages: readonly string[];
-  /** Preferred markets first. The last one is the orb's default market. Empty if the orb has no markets. */
+  /**
+   * Preferred markets first. The last one is the application's default market. Empty if the application has no markets.
+   */
   markets: readonly string[];
   allLocales: boolean;
   /** Whether the choice depends on `Accept-Language`, so that the response needs a `Vary` header. */
   negotiated: boolean;
 }
 
-/** The orb's languages and markets, defaults first. */
+/** The application's languages and markets, defaults first. */
 interface Offer {
   languages: readonly string[];
   markets: readonly string[];
@@ -72,7 +74,7 @@ function lookUp(range: string, offered: readonly string[]): string[] {
   return narrower === undefined ? [] : [narrower];
 }
 
-/** Chooses the language and market of a response. Falls back to the orb's defaults. */
+/** Chooses the language and market of a response. Falls back to the application's defaults. */
 export function choose(offer: Offer, wish: LocaleRequest): Choice {
   const explicit = wish.locale !== undefined && wish.locale !== "*" ? [wish.locale] : undefined;
   const negotiated = explicit === undefined && wish.locale !== "*" && offer.languages.length > 1;

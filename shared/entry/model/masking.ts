@@ -1,7 +1,7 @@
 import { MASK } from "../../definition/document/mask.ts";
 import { isObject } from "../../kernel/json.ts";
 
-/** A sensitive value is stored as a JWE, an encrypted text that is valid only in one orb, entry and field. */
+/** A sensitive value is stored as a JWE, an encrypted text that is valid only in one application, entry and field. */
 export interface Sealed {
   $sealed: string;
 }

@@ -59,7 +59,7 @@ export async function loadEntry(
   return parseEntry(await nullIfMissing(deps.store.get(streams.orb(orb), subject)));
 }
 
-/** Returns the result of a read. Returns null if it failed because the orb has no stream. */
+/** Returns the result of a read. Returns null if it failed because the application has no stream. */
 export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;

@@ -11,8 +11,8 @@ import { isSealed, type Sealed } from "./masking.ts";
 import type { StoredValue } from "./snapshot.ts";
 
 /**
- * Returns the additional authenticated data of the encryption, so that encrypted text is valid only in one orb, entry
- * and field.
+ * Returns the additional authenticated data of the encryption, so that encrypted text is valid only in one application,
+ * entry and field.
  */
 function sealBinding(orb: string, id: string, field: string): string {
   return `${orb}/${id}/${field}`;

@@ -65,7 +65,7 @@ export interface EntrySnapshot extends EntryView {
   claims: string[];
   /** Index keys of the published revision; null if this revision is the published one. */
   liveClaims: string[] | null;
-  /** Revision of the orb's definition that was active when the index keys were computed. */
+  /** Revision of the application's definition that was active when the index keys were computed. */
   defRevision: number;
 }
 

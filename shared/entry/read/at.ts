@@ -105,7 +105,7 @@ export async function entryAt(
 }
 
 /**
- * Returns all entries of an orb or schema as they were at a time, in order of creation.
+ * Returns all entries of an application or schema as they were at a time, in order of creation.
  * @throws AppError invalid `too_broad` if it would read more than 10,000 revisions or 64 MiB
  */
 export function entriesAt(

@@ -117,7 +117,7 @@ async function targetsIn(
     return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
   });
   const { choice } = expansion;
-  // If the referenced entry is in another orb, choose from that orb's languages and markets.
+  // If the referenced entry is in another application, choose from that application's languages and markets.
   const there = here
     ? choice
     : {

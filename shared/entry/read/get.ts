@@ -35,7 +35,7 @@ export interface GetInput {
   latest?: boolean;
   /** Reads the revision that was the newest at this time, in milliseconds since the epoch. */
   at?: number | undefined;
-  /** Decrypts sensitive values, for owners of the orb. Entries of `expand` stay masked. */
+  /** Decrypts sensitive values, for owners of the application. Entries of `expand` stay masked. */
   reveal?: boolean;
 }
 

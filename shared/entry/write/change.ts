@@ -54,7 +54,7 @@ export interface Target {
   schema?: CompiledSchema | undefined;
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
-  /** Reads the orb's definition again after a conflict. */
+  /** Reads the application's definition again after a conflict. */
   renew?: (() => Promise<OrbContext>) | undefined;
   /** Whether to decide the write without making it. Neither calls hooks nor reserves unique values. */
   dryRun?: boolean | undefined;

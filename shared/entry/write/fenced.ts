@@ -1,9 +1,9 @@
 /**
- * Fencing: no write may commit under an outdated definition of the orb. Each new definition replaces a message, the
- * fence. A new revision expects its own log unchanged, so it cannot expect the fence too: a message can have only one
- * expectation. With replicas, an extra message in the same batch expects the fence. On a single broker, a batch takes
- * twenty times as long as a message. There the extra message follows the write, and the write is undone if the broker
- * rejects that message.
+ * Fencing: no write may commit under an outdated definition of the application. Each new definition replaces a message,
+ * the fence. A new revision expects its own log unchanged, so it cannot expect the fence too: a message can have only
+ * one expectation. With replicas, an extra message in the same batch expects the fence. On a single broker, a batch
+ * takes twenty times as long as a message. There the extra message follows the write, and the write is undone if the
+ * broker rejects that message.
  */
 
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";

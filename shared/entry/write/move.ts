@@ -16,7 +16,10 @@ export interface Move {
   fence: Fence | undefined;
 }
 
-/** Moves the published copies of some entries of one orb to another subject. Returns the number of moved entries. */
+/**
+ * Moves the published copies of some entries of one application to another subject. Returns the number of moved
+ * entries.
+ */
 export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;

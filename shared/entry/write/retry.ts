@@ -12,8 +12,8 @@ import type { OrbContext } from "../model/resolve.ts";
 const ATTEMPTS = 24;
 const MEND = 3;
 /**
- * Number of attempts after which a writer assumes that a publication was interrupted, and unblocks writes to the orb.
- * The attempts take about 300 ms. A publication blocks writes for a few milliseconds only.
+ * Number of attempts after which a writer assumes that a publication was interrupted, and unblocks writes to the
+ * application. The attempts take about 300 ms. A publication blocks writes for a few milliseconds only.
  */
 const REOPEN = 11;
 
@@ -45,7 +45,7 @@ export async function retryOnConflict<T>(
       return await run(attempt);
     } catch (error) {
       if (error instanceof StreamMissing && error.stream === streams.orb(orb) && !created) {
-        // The orb has no stream, because its creation was interrupted. Create the stream now.
+        // The application has no stream, because its creation was interrupted. Create the stream now.
         if ((await definitionFor(deps, orb)) === null) throw error;
         created = true;
         await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));

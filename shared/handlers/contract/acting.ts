@@ -31,8 +31,9 @@ export interface ActingRecord {
 }
 
 /**
- * Each function checks the caller's permissions and the orb's grants, as the HTTP API does for a service's credential.
- * @throws AppError 403 `missing_act` if the orb does not grant the handler the required operation
+ * Each function checks the caller's permissions and the application's grants, as the HTTP API does for a service's
+ * credential.
+ * @throws AppError 403 `missing_act` if the application does not grant the handler the required operation
  */
 export interface Acting {
   entries: {

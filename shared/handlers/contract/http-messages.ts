@@ -21,7 +21,7 @@ export interface HttpRequestMessage {
   /** The body, or its first part, as base64. Null if there is no body. */
   body: string | null;
   caller: Caller | null;
-  /** Missing if the orb grants the handler no acts. */
+  /** Missing if the application grants the handler no acts. */
   credential?: HandlerCredential;
   /** Set if more parts of the body follow in further messages. */
   more?: true;

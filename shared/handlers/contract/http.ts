@@ -56,7 +56,7 @@ export interface DescribedRoute {
 /**
  * Returns the routes of a handler, for overviews and the OpenAPI document. Omits the `access` handlers, whose routes
  * are documented elsewhere.
- * @param route the handler's path below the orb
+ * @param route the handler's path below the application
  */
 export function describedRoutes(handler: HttpHandler | RemoteHttpHandler, route: string): DescribedRoute[] {
   if (!isRemote(handler)) {

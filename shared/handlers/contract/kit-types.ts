@@ -42,10 +42,10 @@ export interface KitCall {
    * once.
    */
   idempotencyKey: string | undefined;
-  /** Credential for the orb's API. Undefined if the orb grants the handler no acts. */
+  /** Credential for the application's API. Undefined if the application grants the handler no acts. */
   credential: HandlerCredential | undefined;
   /**
-   * Calls the orb's API on behalf of the caller. Returns the parsed JSON of the response.
+   * Calls the application's API on behalf of the caller. Returns the parsed JSON of the response.
    * @param path relative to `/api/{orbId}`, such as `/call/record`
    * @throws ServiceError with the status and code of an error response. If the handler does not catch it, the caller
    *   receives it.
@@ -58,7 +58,9 @@ export interface KitDescription {
   auth: HandlerAuth;
   /** Milliseconds that the platform waits for the handler's response. */
   timeoutMs?: number;
-  /** Operations that the handler asks to perform on behalf of its callers. The orb's document must grant them. */
+  /**
+   * Operations that the handler asks to perform on behalf of its callers. The application's document must grant them.
+   */
   acts?: Act[];
   /** Subject on which the handler listens. Default: `svc.<service>.<handler>`. */
   subject?: string;

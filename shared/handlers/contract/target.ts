@@ -26,7 +26,10 @@ function fault(path: string, code: string, message: string): never {
   throw invalid(faults);
 }
 
-/** Reads the orb's current definition before a retry. Throws an error if the orb no longer uses the handler. */
+/**
+ * Reads the application's current definition before a retry. Throws an error if the application no longer uses the
+ * handler.
+ */
 export async function requireUsing(
   deps: Pick<Deps, "store">,
   orb: string,

@@ -27,7 +27,9 @@ interface Described {
   auth: HandlerAuth;
   input?: JsonSchema;
   output?: JsonSchema;
-  /** Operations that the handler asks to perform on behalf of its callers. The orb's document must grant them. */
+  /**
+   * Operations that the handler asks to perform on behalf of its callers. The application's document must grant them.
+   */
   acts?: Act[];
 }
 
@@ -39,7 +41,7 @@ export interface Caller {
    * extends.
    */
   role: Exclude<Role, "public">;
-  /** Custom role of the caller, if the orb's document defines one for it. */
+  /** Custom role of the caller, if the application's document defines one for it. */
   orbRole?: string;
 }
 
@@ -52,7 +54,7 @@ export interface HandlerCredential {
   token: string;
   acts: Act[];
   expiresAt: string;
-  /** Base URL of the orb's API: `https://…/api/{orbId}`. */
+  /** Base URL of the application's API: `https://…/api/{orbId}`. */
   url: string;
 }
 
@@ -62,7 +64,7 @@ export interface LocalCall {
   principal: Principal;
   input: Record<string, unknown>;
   idempotencyKey?: string | undefined;
-  /** Performs operations on behalf of the caller, limited to those that the orb grants. */
+  /** Performs operations on behalf of the caller, limited to those that the application grants. */
   acting: Acting;
 }
 

@@ -8,14 +8,14 @@ import { READ_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { buckets, kvSubject, streams } from "../../store/subjects.ts";
 
-/** A published orb that has after-write hooks or schedules. */
+/** A published application that has after-write hooks or schedules. */
 export interface HookedOrb {
   live: LiveOrb;
   hooks: { hook: HookDefinition; since: number }[];
   schedules: readonly ScheduleDefinition[];
 }
 
-/** Tracks the published orbs that have after-write hooks or schedules. */
+/** Tracks the published applications that have after-write hooks or schedules. */
 export class Definitions {
   readonly #deps: Pick<Deps, "store" | "log">;
   readonly orbs = new Map<string, HookedOrb>();

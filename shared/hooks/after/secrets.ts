@@ -1,6 +1,6 @@
 /**
- * Secrets that sign webhooks. They are stored encrypted, separately from the orb's document. The API returns a secret
- * only once, when it is created.
+ * Secrets that sign webhooks. They are stored encrypted, separately from the application's document. The API returns a
+ * secret only once, when it is created.
  */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";

@@ -83,7 +83,7 @@ async function doWork(
   }
   const { claims, removed = [] } = work;
   // Compile only if necessary. A damaged definition cannot be compiled, but an admin must still be able to read the
-  // orb.
+  // application.
   if (claims.length === 0 && removed.length === 0) return;
   const compiled = definition.document === null ? undefined : compileOrb(definition.document);
   for (const { field, ...home } of removed) {

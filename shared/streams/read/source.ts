@@ -20,7 +20,7 @@ export interface PageLimit {
   bytes: number;
 }
 
-/** @param revision revision of the published definition; undefined if no orb owns the stream */
+/** @param revision revision of the published definition; undefined if no application owns the stream */
 function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
   const { config, created, state } = info;
   const { num_deleted: deleted = 0 } = state;

@@ -11,7 +11,7 @@ import type { PageLimit, Source } from "./source.ts";
 
 export type TailEnd = "broker_lost" | "stream_gone";
 
-/** What the readers of a stream get between two positions. */
+/** A step of a stream: the changes between two positions. */
 export interface Step {
   readonly from: number;
   readonly to: number;
