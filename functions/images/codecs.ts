@@ -59,7 +59,7 @@ function instance<M>(factory: unknown, module: WebAssembly.Module): Promise<M> {
   if (known !== undefined) return known;
   const made = (factory as Factory<M>)({
     noInitialRun: true,
-    // By default, the codec looks for its .wasm file next to the bundle.
+    // The module is passed in, so the codec need not look for its .wasm file.
     locateFile: () => "",
     print: () => undefined,
     printErr: () => undefined,

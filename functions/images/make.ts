@@ -1,4 +1,7 @@
-/** Makes a variant of an image, or finds its main colour. The bytes come from users, so every step has a limit. */
+/**
+ * Makes a variant (a smaller copy) of an image, or finds its main colour. The bytes come from users, so every step has
+ * a limit.
+ */
 import { headerOf, type ImageHeader, isDecodable, shownSize } from "../../shared/images/header.ts";
 import type { ImageJob, MadeImage } from "../../shared/images/job.ts";
 import { type Cut, cutOf, variantOf } from "../../shared/images/variant.ts";

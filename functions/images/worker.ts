@@ -1,4 +1,4 @@
-/** The image worker. The functions send it images through the binding IMAGES, and it makes variants of them. */
+/** The image worker. The functions send it images through the binding IMAGES, and it returns smaller copies of them. */
 import jpegDecoder from "@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm";
 import jpegEncoder from "@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm";
 import webpDecoder from "@jsquash/webp/codec/dec/webp_dec.wasm";

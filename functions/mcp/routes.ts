@@ -68,7 +68,10 @@ async function requireValidToken(c: Context<AppEnv>, realms: readonly string[]):
   await identify(c, { platform: true, realms }, "leader");
 }
 
-/** Returns the realm in the caller's token. The route for all applications accepts tokens of every realm. */
+/**
+ * Returns the realm (set of accounts) in the caller's token. The route for all applications accepts tokens of every
+ * realm.
+ */
 function realmsOf(c: Context<AppEnv>): string[] {
   const realm = claimedRealm(bearerOf(c.req.header("authorization")) ?? "");
   return realm === null || realm === PLATFORM_REALM ? [] : [realm];

@@ -15,7 +15,7 @@ import type { AppEnv } from "../request/context.ts";
 import { logoSource } from "./branding.ts";
 import { type PageState, signinPage } from "./templates.ts";
 
-/** @param logo address of the realm's logo */
+/** @param logo address of the logo that the page may load */
 const policy = (logo: string | undefined) =>
   [
     "default-src 'none'",
@@ -82,7 +82,10 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   }
 }
 
-/** Returns the signed-in user of a realm. A session that is invalid or of another realm counts as none. */
+/**
+ * Returns the signed-in user of a realm (set of accounts). A session that is invalid or of another realm counts as
+ * none.
+ */
 export function visitor(c: Context<AppEnv>, realm: Realm): Promise<Actor> {
   return identify(c, accountsOf(realm)).catch((error: unknown) => {
     if (error instanceof AppError && (error.kind === "unauthenticated" || error.kind === "forbidden"))
@@ -168,7 +171,7 @@ export function page(
   return htmlResponse(c, realm, signinPage(realm, state, origins), status, headers);
 }
 
-/** Sends a page of a realm with its Content-Security-Policy. */
+/** Sends a sign-in page with its Content-Security-Policy. */
 export function htmlResponse(
   c: Context<AppEnv>,
   realm: Realm,

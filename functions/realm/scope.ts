@@ -84,7 +84,7 @@ export function accountsOf(realm: Realm): { platform: boolean; realms: string[] 
 
 /**
  * Operation of an account route. An account operation affects the caller's own account. The other operations manage the
- * accounts of a realm.
+ * accounts of a realm (set of accounts).
  */
 type RouteOperation = AccountOperation | RealmOperation | PlatformOperation;
 

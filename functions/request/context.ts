@@ -47,7 +47,7 @@ export interface Host {
    */
   cut?: (c: Context<AppEnv>) => void;
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
-  /** Makes variants of images. Missing if the deployment has no image worker. */
+  /** Makes smaller copies of images. Missing if the deployment has no image worker. */
   images?: MakeImage | undefined;
   observe?: (request: { method: string; route: string; status: number; durationMs: number }) => void;
   metrics?: () => Metric[];

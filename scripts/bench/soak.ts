@@ -118,7 +118,7 @@ function connectionsOf(port: number | undefined): number {
     .length;
 }
 
-/** Prints how the last third differs from the first, and returns the number of failed requests. */
+/** Prints how the last third of the run differs from the first, and returns the number of failed requests. */
 function summary(slices: readonly Slice[]): number {
   const third = Math.floor(slices.length / 3);
   const [first, last] = [slices.slice(0, third), slices.slice(-third)];

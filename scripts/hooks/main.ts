@@ -15,7 +15,7 @@ import { outliveRejections } from "../process/rejections.ts";
 import type { Word } from "../process/supervise.ts";
 import { poster } from "./post.ts";
 
-/** Milliseconds between two sweeps of content that belongs to no file. */
+/** Milliseconds between two searches for content that belongs to no file. */
 const SWEEP_MS = 3_600_000;
 
 /** Reports a fatal error to the parent process. Without a parent, prints it to the terminal. Then exits. */

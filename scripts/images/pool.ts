@@ -1,4 +1,4 @@
-/** Makes variants of images in threads, so that the host stays responsive. Ends a thread that takes too long. */
+/** Makes smaller copies of images in threads, so that the host stays responsive. Ends a thread that takes too long. */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";

@@ -1,4 +1,4 @@
-/** A thread of the Node host. Makes variants of images, one at a time. */
+/** A thread of the Node host. Makes smaller copies of images, one at a time. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { parentPort } from "node:worker_threads";

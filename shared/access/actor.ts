@@ -87,7 +87,10 @@ export function actorId(actor: Actor): string {
   return account.kind === "anonymous" ? "anonymous" : account.sub;
 }
 
-/** Returns the account with its realm, because ids are unique only within a realm. Stored data contains this format. */
+/**
+ * Returns the account with its realm (set of accounts), because ids are unique only within a realm. Stored data
+ * contains this format.
+ */
 export function accountOf(actor: Actor): string {
   const account = accountBehind(actor);
   return account.kind === "orb" ? `${account.realm}/${account.sub}` : `${account.kind}/${actorId(account)}`;

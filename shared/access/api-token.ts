@@ -140,8 +140,8 @@ export function ttlOf({ expiresAt }: Pick<ApiTokenRecord, "expiresAt">, now: num
 }
 
 /**
- * Erases the tokens of one account, or of a whole realm. Deletes the records one by one, because a purge does not
- * notify the caches of other processes.
+ * Erases the tokens of one account, or of all accounts of a realm. Deletes the records one by one, because a purge does
+ * not notify the caches of other processes.
  */
 export async function eraseApiTokens(deps: Deps, realm: string, sub?: string): Promise<void> {
   const filter = `${token(realm, "realm")}.${sub === undefined ? "*" : token(sub, "user")}.*`;

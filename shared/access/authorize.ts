@@ -37,7 +37,7 @@ export const SHARED_REALM = "auth";
 /** Name of the realm (set of accounts) of platform admins. */
 export const PLATFORM_REALM = "platform";
 
-/** Returns the realm of an application: its own if it uses the service `access`, otherwise the shared one. */
+/** Returns the realm (set of accounts) of an application: its own with the service `access`, or else the shared one. */
 export function realmOf(orb: string, orbUsesAccess: boolean): string {
   return orbUsesAccess ? orb : SHARED_REALM;
 }
@@ -84,7 +84,7 @@ function actingIn(actor: HandlerActor, orb: string, rights: OrbRights): Principa
   return { ...principalIn(caller, orb, rights), actor, acting: { handler, acts } };
 }
 
-/** Returns the application that an API token's scope must name for requests about the accounts of a realm. */
+/** Returns the application that an API token's scope must name for requests about a set of accounts (a realm). */
 export function orbOfRealm(realm: string): string {
   return realm === PLATFORM_REALM || realm === SHARED_REALM ? EVERY_ORB : realm;
 }

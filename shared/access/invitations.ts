@@ -112,7 +112,7 @@ export async function resealInvitations(deps: Deps): Promise<number> {
       for (const found of page) {
         const { sealed, hash } = found.value;
         if (isCurrent(encryptionKeys, sealed)) continue;
-        // The key is `<realm>.<hash>`. In the realm of platform admins, it is only the hash.
+        // The key is `<realm>.<hash>`; for invitations of platform admins, it is only the hash.
         const of = binding({ name: platform ? name : (found.key.split(".")[0] ?? "") }, hash);
         const token = await open(encryptionKeys, sealed, of);
         if (token === null) continue;

@@ -102,9 +102,9 @@ function tooManySignups(scope: "client" | "realm", wait: number): AppError {
 }
 
 /**
- * Counts a registration without an invitation. Throws 429 if the client's network or the realm exceeds its limit.
- * Checks the network first: a rejected network does not count towards the realm's limit, so one network alone cannot
- * use up that limit.
+ * Counts a registration without an invitation. Throws 429 if the client's network, or the realm (set of accounts) as a
+ * whole, exceeds its limit. Checks the network first: a rejected network does not count towards the realm's limit, so
+ * one network alone cannot use up that limit.
  */
 export async function countSignup(deps: Deps, realm: string): Promise<void> {
   const { networkSignups, realmSignups, windowSeconds, longWindowSeconds } = deps.config.quotas;

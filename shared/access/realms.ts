@@ -15,7 +15,7 @@ import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 const PLATFORM_SESSION_SECONDS = 12 * 3600;
 const USER_SESSION_SECONDS = 24 * 3600;
 
-/** Look of a realm's sign-in page. */
+/** Look of the sign-in page. */
 interface Branding {
   name?: string | undefined;
   /** Address of an image: https: or data: */

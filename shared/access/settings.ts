@@ -60,13 +60,13 @@ export async function changePlatformSettings(
   return { shared: { signup }, updatedAt, updatedBy: record.updatedBy };
 }
 
-/** Returns whether people can register in the realm without an invitation. */
+/** Returns whether people can register without an invitation. */
 export async function isSignupOpen(deps: Deps, realm: Realm): Promise<boolean> {
   if (realm.signup !== "setting") return realm.signup === "open";
   return (await stored(deps)).shared.signup === "open";
 }
 
-/** Throws 403 if registering an account in the realm requires an invitation. */
+/** Throws 403 if registering an account requires an invitation. */
 export async function requireOpenSignup(deps: Deps, realm: Realm): Promise<void> {
   if (await isSignupOpen(deps, realm)) return;
   throw new AppError("forbidden", "signup_closed", "Accounts need an invitation here. Ask for one.");

@@ -197,7 +197,7 @@ async function verifiedPayload(
 }
 
 /**
- * Verifies signature, algorithm, issuer, lifetime and kind. The caller must check the realm.
+ * Verifies signature, algorithm, issuer, lifetime and kind. The caller must check the realm (set of accounts).
  * @throws AppError unauthenticated `invalid_token`, with the same text for every reason
  */
 export async function verifyToken(config: TokenConfig, token: string, now: number): Promise<Claims> {

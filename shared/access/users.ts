@@ -218,9 +218,7 @@ export interface RoleHolders {
   invitations: number;
 }
 
-/**
- * Returns the number of accounts and unused invitations for each role. Reads all accounts and invitations of the realm.
- */
+/** Returns the number of accounts and unused invitations for each role. Reads all of them. */
 export async function holdersOf(
   deps: Deps,
   realm: Realm,

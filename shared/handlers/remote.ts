@@ -14,7 +14,7 @@ export interface RemoteRequest {
   handler: string;
   /** Id of the hook that makes the call. Missing if a client makes it. */
   hook?: string;
-  /** The tick of a schedule for which the platform calls, missing in calls of clients. */
+  /** The due time of a schedule for which the platform calls. Missing in calls of clients. */
   schedule?: { id: string; at: string; delivery: { id: string; attempt: number } };
   input: unknown;
   caller: Caller | null;

@@ -1,6 +1,6 @@
 import { AppError } from "../kernel/errors.ts";
 
-/** Creates a 422 for an image of which no variant can ever be made. */
+/** Creates a 422 for an image that can never be made smaller or converted. */
 export function badImage(code: string, detail: string): AppError {
   return new AppError("invalid", code, detail);
 }

@@ -14,7 +14,7 @@ export interface ImageHeader {
   orientation: number;
   /** Bytes of memory that the decoder needs per pixel. */
   pixelBytes: number;
-  /** The reason why no variants of the image can be made. */
+  /** The reason why no smaller copy of the image can be made. */
   unsupported?: string;
 }
 

@@ -2,7 +2,7 @@ import type { Size, Variant } from "./variant.ts";
 
 /** A task for the image worker. */
 export interface ImageJob {
-  /** The variant to make. If missing, the image worker finds the main colour of the image instead. */
+  /** The variant (smaller copy) to make. If missing, the image worker finds the main colour of the image instead. */
   variant?: Variant;
   /** Maximum pixels of the image. */
   limit: number;
@@ -11,12 +11,13 @@ export interface ImageJob {
 export interface MadeImage extends Size {
   /** The encoded variant. */
   content?: Uint8Array<ArrayBuffer>;
-  /** Main colour as `#rrggbb`, if the job has no variant. Undefined if the image is transparent. */
+  /** Main colour as `#rrggbb`, if the job asks for no variant. Undefined if the image is transparent. */
   color?: string | undefined;
 }
 
 /**
- * Makes a variant of an image, or finds its main colour. Runs outside the thread or isolate that serves the API.
+ * Makes a variant (smaller copy) of an image, or finds its main colour. Runs outside the thread or isolate that serves
+ * the API.
  * @throws AppError if the image cannot be used, or if too many images are waiting
  */
 export type MakeImage = (job: ImageJob, image: AsyncIterable<Uint8Array>) => Promise<MadeImage>;

@@ -5,7 +5,7 @@ export const FORMATS = ["webp", "jpeg", "png"] as const;
 /** Maximum width and height of a variant. */
 export const MAX_SIDE = 2048;
 
-/** A variant as written in orb documents and requests. */
+/** A variant (smaller copy) of an image, as written in orb documents and requests. */
 export interface VariantOptions {
   w?: number | undefined;
   h?: number | undefined;
@@ -19,12 +19,12 @@ export function variantOf({ w, h, fit = "contain", format = "webp" }: VariantOpt
   return { ...(w === undefined ? {} : { w }), ...(h === undefined ? {} : { h }), fit, format };
 }
 
-/** Returns a unique name for a variant, which is valid as a token of a subject. */
+/** Returns a unique name for a variant of an image, which is valid as a token of a subject. */
 export function variantKey({ w, h, fit, format }: Variant): string {
   return `${w ?? ""}x${h ?? ""}-${fit}-${format}`;
 }
 
-/** Returns the query string that requests a variant. */
+/** Returns the query string that requests a variant of an image. */
 export function variantQuery({ w, h, fit, format }: Variant): string {
   const given: [string, string | number | undefined][] = [
     ["w", w],

@@ -147,7 +147,7 @@ async function writePending(
     second.status === "rejected" ||
     first.status === "rejected"
   ) {
-    // No other record refers to these two, so a failed removal does no harm.
+    // Nothing refers to the account or the passkey yet, so a failed removal does no harm.
     if (first.status === "fulfilled") {
       await deps.store.kvDelete(realm.buckets.accounts, accountKey, { ttl: 60 });
     }

@@ -33,7 +33,7 @@ const GROUP = /.{4}(?=.)/g;
 interface CodesRecord {
   v: 1;
   account: string;
-  /** For each code, the SHA-256 of the realm, the set and the secret. */
+  /** For each code, the SHA-256 of the set of accounts, the set of codes and the secret. */
   hashes: string[];
   createdAt: string;
 }

@@ -31,7 +31,7 @@ export function homeOf(type: ModuleType, schemaId: string): Home {
   return { type: SUBJECT_TYPES[type], schema: schemaToken(schemaId) };
 }
 
-/** A home written as a string, to use as a key in maps. */
+/** Where the entries of a schema are stored, as a string for the keys of maps. */
 export type HomeKey = string & { readonly brand: "HomeKey" };
 
 export function homeKey({ type, schema }: Home): HomeKey {

@@ -13,7 +13,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 
-/** The fence of applications that were stored before fences existed. */
+/** The fence of applications that were stored by versions without fences. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
 /** Returns whether two fences belong to different applications that had the same id. */
@@ -25,7 +25,7 @@ export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined):
 const PARTS = 256;
 
 /**
- * Number of the fence message that the last write checked. It rotates, because concurrent writes should check different
+ * Number of the message that the last write checked. It rotates, because concurrent writes should check different
  * messages.
  */
 let next = Math.floor(Math.random() * PARTS);
@@ -55,7 +55,7 @@ export async function fenceNow(
 }
 
 /**
- * Moves the fence, so that the broker rejects every write decided before.
+ * Moves the fence, so that the broker rejects every write that was decided before.
  * @param revision identifies an application that has no fence yet
  * @throws Conflict if another process moved the fence at the same time
  */

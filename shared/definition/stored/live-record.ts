@@ -1,4 +1,7 @@
-/** Stores published definitions. The fence changes first, so no write under an older definition can follow. */
+/**
+ * Stores published definitions. Storing one begins with moving the fence: a marker that every write expects unmoved. So
+ * no write that an older definition decided can follow.
+ */
 
 import type { Deps } from "../../deps.ts";
 import { nullOnConflict, untilWritten } from "../../store/pages.ts";
@@ -58,7 +61,8 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
 }
 
 /**
- * Moves the fence and stores the definition, unless the same or a later revision is already stored.
+ * Moves the fence (the marker that blocks writes under older definitions) and stores the definition, unless the same or
+ * a later revision is already stored.
  * @param moved set if the fence has already been moved
  * @throws Conflict if other processes kept winning
  */
@@ -106,9 +110,9 @@ async function replace(
 }
 
 /**
- * Returns, for each after-write hook, the stream sequence after which the hook runs. Every write under this definition
- * has a higher sequence than the fence, so a new hook misses no revision. A hook that the previous definition already
- * had keeps its sequence.
+ * Returns, for each after-write hook, the stream sequence after which the hook runs. A new hook begins where the
+ * definition was published, which every write under the definition follows, so the hook misses no revision. A hook that
+ * the previous definition already had keeps its sequence.
  */
 function sinceOf(
   before: LiveRecord | undefined,
@@ -132,8 +136,8 @@ async function put(
 }
 
 /**
- * Replaces the stored definition by one with the same meaning, for example with secrets that another key encrypts. Its
- * revision and its fence stay, so writes and readers under it are not disturbed.
+ * Replaces the stored definition by one with the same meaning, for example with secrets that another key encrypts.
+ * Writes and readers are not disturbed.
  * @param rewrite returns the given document if there is nothing to change
  */
 export async function rewriteLive(
@@ -152,7 +156,7 @@ export async function rewriteLive(
   });
 }
 
-/** Records that an application was deleted. Its fence need not change, because its stream is deleted next. */
+/** Records that an application was deleted. Writes need not be blocked, because the stream is deleted next. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
@@ -193,10 +197,11 @@ export function unlessReopened(orb: string, since: number): Append {
 }
 
 /**
- * Repairs a definition that names an outdated fence, because the broker would reject all writes.
+ * Repairs an application that rejects all writes. That happens if a process crashed during a publication: it had moved
+ * the fence, but had not stored the definition.
  *
- * Completes a publication if it was committed. Otherwise opens the current definition for writes again and makes a slow
- * publication fail.
+ * If the publication was committed, completes it. Otherwise lets writes under the current definition pass again, and
+ * makes the publication fail if it is only slow.
  * @param reopen false gives a running publication time to commit
  */
 export async function repairFence(deps: Deps, orb: string, reopen = true): Promise<void> {

@@ -110,7 +110,7 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 
 /**
  * Moves the published copies of a schema to another subject, when a new definition changes who may read them.
- * @param fence fence of the new definition; once a later definition is active, the broker rejects further moves
+ * @param fence marks the new definition; once a later one is active, the broker rejects further moves
  */
 export async function moveLive(
   deps: Deps,

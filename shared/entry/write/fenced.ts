@@ -1,9 +1,11 @@
 /**
- * Fencing: no write may commit under an outdated definition of the application. Each new definition replaces a message,
- * the fence. A new revision expects its own log unchanged, so it cannot expect the fence too: a message can have only
- * one expectation. With replicas, an extra message in the same batch expects the fence. On a single broker, a batch
- * takes twenty times as long as a message. There the extra message follows the write, and the write is undone if the
- * broker rejects that message.
+ * Makes sure that no write commits under an outdated definition of the application. Each new definition replaces a
+ * message, the fence, and each write expects the fence of its own definition.
+ *
+ * A new revision expects its own log unchanged, so it cannot expect the fence too: a message can have only one
+ * expectation. With replicas, an extra message in the same batch expects the fence. On a single broker, a batch takes
+ * twenty times as long as a message. There the extra message follows the write, and the write is undone if the broker
+ * rejects that message.
  */
 
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
@@ -40,7 +42,7 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host with a cache reads the fence from the cache, which saves the extra message.
+  // A host with a cache knows from the cache whether the definition has changed, which saves the extra message.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])

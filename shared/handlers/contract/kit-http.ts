@@ -78,7 +78,7 @@ export class HttpResponder {
     this.#handler = handler;
   }
 
-  /** Returns the reply to the first message of an exchange. */
+  /** Returns the reply to the first message of an HTTP request, which may arrive in several messages. */
   async begin(
     data: Uint8Array,
     requestId: string | undefined,

@@ -44,7 +44,7 @@ import { StreamMissing } from "../../store/types.ts";
 
 /**
  * Does the work that an application's newest revision requires.
- * @param moved the fence, if it was already moved for this revision
+ * @param moved the fence (the marker of the current definition), if it was already moved for this revision
  */
 export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
