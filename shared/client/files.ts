@@ -1,4 +1,7 @@
-/** Uploads, downloads and shares the files of an orb. Uploads large files in parts, and resumes after a failure. */
+/**
+ * Uploads, downloads and shares the files of an orb (an application). Uploads large files in parts, and resumes after a
+ * failure.
+ */
 import { isProblem } from "./problem.ts";
 import { backoff, type CallOptions, isPassing, pause, type Transport } from "./transport.ts";
 

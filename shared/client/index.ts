@@ -29,7 +29,7 @@ interface HandlerOptions extends CallOptions {
   idempotencyKey?: string;
 }
 
-/** The client of one orb. Contains its collections, keyed by module and schema, and calls its handlers. */
+/** The client of one orb (an application). Contains its collections, keyed by module and schema, and calls its handlers. */
 export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
   [M in keyof O["modules"] & string]: {
     [S in keyof O["modules"][M] & string]: O["modules"][M][S] extends Fields
@@ -51,7 +51,7 @@ export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
 
 export interface Client<All, D extends Mode> {
   orb<N extends keyof All & string>(id: N): All[N] extends OrbTypes ? OrbClient<All, All[N], D> : never;
-  /** Uploads, downloads and shares the files of an orb. */
+  /** Uploads, downloads and shares the files of an orb (an application). */
   files<N extends keyof All & string>(orb: N): Files;
   /** Yields the messages of a stream in batches. Never ends by itself: leave the loop or abort the signal. */
   stream<T = unknown>(name: string, options?: StreamOptions): AsyncGenerator<StreamBatch<T>, void, undefined>;

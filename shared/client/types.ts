@@ -1,6 +1,6 @@
 /**
- * Types of the client. A generator writes types of the shape `OrbTypes` for each orb. The other types in this file use
- * `OrbTypes` to describe what an application reads and writes.
+ * Types of the client. A generator writes types of the shape `OrbTypes` for each application. The other types in this
+ * file use `OrbTypes` to describe what an application reads and writes.
  */
 
 /** The attributes of one field. An attribute that is missing is false. */
@@ -26,7 +26,7 @@ export interface Fields {
   [name: string]: FieldType;
 }
 
-/** The types of one orb. */
+/** The types of one orb (an application). */
 export interface OrbTypes {
   languages: string;
   markets: string;
@@ -36,12 +36,12 @@ export interface OrbTypes {
   handlers: { [name: string]: { input: unknown; output: unknown } };
 }
 
-/** Default types of a client without generated types: any orb, with values of unknown type. */
+/** Default types of a client without generated types: any application, with values of unknown type. */
 export interface AnyOrbs {
   [orb: string]: OrbTypes;
 }
 
-/** The languages and markets of an orb. */
+/** The languages and markets of an application. */
 type Offer = Pick<OrbTypes, "languages" | "markets">;
 
 /** `one`: values of one language and market. `all`: maps of all languages and markets. */
@@ -145,7 +145,7 @@ export interface Revision<V> extends RevisionItem {
   orb: string;
   module: string;
   schema: string;
-  /** Without the fields that the caller may not read. A field that the orb no longer requires may be missing. */
+  /** Without the fields that the caller may not read. A field that the application no longer requires may be missing. */
   values: Partial<V>;
 }
 

@@ -13,7 +13,7 @@ import type { FileRecord, FileUse } from "./record.ts";
 const HEAD_BYTES = 512 * 1024;
 
 /**
- * Returns the variants that schemas list for their files.
+ * Returns the variants (smaller copies of images) that schemas list for their files.
  * @param uses limits the result to the schemas of these entries
  */
 export function variantsIn({ byHome }: CompiledOrb, uses: readonly FileUse[]): Variant[] {
@@ -60,8 +60,8 @@ async function headerIn(deps: Deps, orb: string, record: FileRecord, { head, isW
 }
 
 /**
- * Adds the size of an image to its record. Adds the main colour only if the orb has variants, because the whole image
- * must be decoded for it.
+ * Adds the size of an image to its record. Adds the main colour only if the application has variants (smaller copies),
+ * because the whole image must be decoded for it.
  */
 export async function addImageFacts(
   deps: Deps,

@@ -1,4 +1,4 @@
-/** Steps that all uploads share: the check for the sweep, and the record. */
+/** Steps that all uploads share: the reminder to examine the content later, and the record of the file. */
 import type { Deps } from "../deps.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { streams } from "../store/subjects.ts";
@@ -11,7 +11,7 @@ import type { FileRecord } from "./record.ts";
 export const RECORD_RUNS = 8;
 
 /**
- * Stores a check, which makes the sweep examine the content of an upload later.
+ * Stores a check: a reminder to examine the content of an upload later, and to remove it if no file uses it.
  * @param check.sha256 missing while the content is incomplete
  */
 export function storeCheck(
@@ -55,8 +55,8 @@ export function newRecord(
 }
 
 /**
- * Waits for a write into the orb. If the orb was deleted during the upload, removes the object store. The upload may
- * have created it after the deletion.
+ * Waits for a write into the application. If the application was deleted during the upload, removes the object store.
+ * The upload may have created it after the deletion.
  */
 export async function withoutOrb<T>(deps: Deps, orb: string, write: Promise<T>): Promise<T> {
   try {

@@ -1,6 +1,6 @@
 /**
  * Stores content in the format of JetStream's object store, so that other clients can read it. The name of an object
- * is the SHA-256 of its content, so each orb stores the same content only once.
+ * is the SHA-256 of its content, so each application stores the same content only once.
  */
 import type { Deps } from "../deps.ts";
 import { AppError, unavailable, writeConflict } from "../kernel/errors.ts";
@@ -68,7 +68,7 @@ export function sequenceOf(runs: readonly Run[], chunk: number): number {
   throw unavailable("the object has fewer chunks than its size says");
 }
 
-/** Reads the metadata of an object. Throws StreamMissing if the orb has no files yet. */
+/** Reads the metadata of an object. Throws StreamMissing if the application has no files yet. */
 export async function readInfo(deps: Deps, orb: string, sha256: string): Promise<StoredInfo | null> {
   const message = await deps.store.get(fileStream(orb), fileSubjects.info(orb, sha256));
   if (message === null || message.size === 0) return null;
@@ -135,8 +135,8 @@ export function infoOf(orb: string, sha256: string, { nuid, size, runs }: NewCon
 }
 
 /**
- * Stores the metadata of an object. If the orb already has the content, rewrites the existing metadata. In both cases,
- * the sweep keeps the content for at least a day.
+ * Stores the metadata of an object. If the application already has the content, rewrites the existing metadata. In both
+ * cases, the content is kept for at least a day, even if no file uses it.
  * @param mine the content that this upload sent; if missing, only existing metadata is rewritten
  * @returns the object that has the content; undefined if there is none
  */

@@ -1,4 +1,4 @@
-/** The record of a file: one message in the stream of its orb. */
+/** The record of a file: one message in the stream of its application. */
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";
 import { isObject } from "../kernel/json.ts";
@@ -93,8 +93,8 @@ export function recordIn(
 }
 
 /**
- * Returns the messages that store a record. The message that links the content to the record comes first, so the
- * sweep never finds a record without such a link.
+ * Returns the messages that store the record of a file. The message that links the content to the record comes first:
+ * content without such a link may be removed.
  * @param ttl seconds until both messages expire; by default they do not expire
  */
 export function recordMessages(orb: string, record: FileRecord, ttl?: number): [Append, Append] {

@@ -13,8 +13,8 @@ const FILES_PER_BATCH = 200;
 const GONE_SECONDS = 1;
 
 /**
- * Removes an entry from the records of its files. A file that belongs to no other entry becomes unreadable at once, also
- * for its uploader and for holders of signed links. The sweep removes its content later.
+ * Removes an entry from the records of its files. A file that belongs to no other entry becomes unreadable at once,
+ * also for its uploader and for holders of signed links. Its content is removed later (see `sweep.ts`).
  * @throws Conflict if another entry starts to refer to one of the files at the same time
  */
 export async function releaseFiles(deps: Deps, orb: string, entry: string): Promise<void> {

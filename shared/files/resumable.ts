@@ -84,7 +84,7 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
       ...(size === 0 ? { sha256: new Sha256().digest(new Uint8Array(0), 0) } : {}),
     };
     await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
-    // Store the check first, so that the sweep finds the chunks even if the upload is never completed.
+    // Store the reminder to examine the upload first. So its chunks are found even if it is never completed.
     await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256: undefined }));
     const seq = await deps.store.append(fileStream(orb), stateMessage(deps, orb, state, { seq: 0 }));
     return completed(deps, live, { state, seq, tail: new Uint8Array(0) });
@@ -162,8 +162,8 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
     const writer = new Writer(deps, orb, found, charge);
     for (const bytes of ahead) await writer.take(bytes);
     for await (const bytes of body) await writer.take(bytes);
-    // During a long request, the session may have ended, the caller may have lost rights, or the orb may have been
-    // deleted.
+    // During a long request, the session may have ended, the caller may have lost rights, or the application may have
+    // been deleted.
     if (!ended) await readUpload(deps, orb, id, (await allowed(part)).actor);
     const stored = await writer.end();
     if (cut.error !== undefined) throw cut.error;

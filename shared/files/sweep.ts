@@ -1,6 +1,6 @@
 /**
- * The sweep removes content that no file uses, and chunks of interrupted uploads. Each upload stores a check, which
- * names the content to examine.
+ * The sweep removes content that no file uses, and chunks of interrupted uploads. Each upload leaves a check behind: a
+ * reminder that names content to examine later.
  */
 import { definitionFor } from "../definition/stored/live.ts";
 import type { Deps } from "../deps.ts";
@@ -13,12 +13,15 @@ import { readInfo, removeChunks, removeObject } from "./object.ts";
 import { UNUSED_SECONDS } from "./record.ts";
 import { removeVariants } from "./variants.ts";
 
-/** Milliseconds until a check is due. Must exceed the time limit of an upload and the lifetime of an unused record. */
+/**
+ * Milliseconds until the content of an upload is examined. Must exceed the time limit of an upload and the lifetime of
+ * an unused record.
+ */
 const CHECK_MS = UNUSED_SECONDS * 1000 + 3_600_000;
 const CHECKS_PER_READ = 200;
 /**
- * Maximum depth of variants of variants. A client can upload a variant as a file, which then has its own variants. Two
- * images can even be variants of each other.
+ * Maximum depth of variants (smaller copies) of variants. A client can upload a variant as a file, which then has its
+ * own variants. Two images can even be variants of each other.
  */
 const MAX_DEPTH = 3;
 
@@ -29,7 +32,7 @@ interface Check {
   sha256?: string;
 }
 
-/** Runs all due checks of all orbs. Several processes may do this at the same time. */
+/** Examines what uploads have left behind, for all applications. Several processes may do this at the same time. */
 export async function sweepFiles(deps: Deps): Promise<void> {
   for (const stream of await deps.store.streamNames(fileSubjects.everyStore)) {
     const orb = orbOfFiles(stream);
@@ -39,13 +42,13 @@ export async function sweepFiles(deps: Deps): Promise<void> {
   }
 }
 
-/** Returns whether an orb was deleted while an upload created its object store. */
+/** Returns whether an application was deleted while an upload created its object store. */
 async function isGone(deps: Deps, orb: string): Promise<boolean> {
   if ((await deps.store.streamInfo(streams.orb(orb))) !== null) return false;
   return (await definitionFor(deps, orb)) === null;
 }
 
-/** Runs all due checks of an orb. */
+/** Examines what the uploads of one application have left behind. */
 export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
   const stream = streams.orb(orb);
   const read = async (fromSeq: number) =>
@@ -74,7 +77,7 @@ function isDue(deps: Deps, time: number): boolean {
 async function check(deps: Deps, orb: string, { nuid, sha256 }: Omit<Check, "v">, depth = 0): Promise<void> {
   const stored = sha256 === undefined ? null : await readInfo(deps, orb, sha256);
   if (stored?.info.nuid !== nuid) await removeChunks(deps, orb, nuid);
-  // A newer upload of the same content has its own check.
+  // A newer upload of the same content has its own reminder.
   if (stored === null || sha256 === undefined || !isDue(deps, stored.time)) return;
   const used = await deps.store.get(streams.orb(orb), fileSubjects.contentOf(orb, sha256));
   if (used !== null) return;

@@ -1,4 +1,6 @@
-/** Exports and imports the files of an orb. One line describes a file, and the lines after it have its content. */
+/**
+ * Exports and imports the files of an application. One line describes a file, and the lines after it have its content.
+ */
 import type { CompiledSchema } from "../definition/compile.ts";
 import type { Values } from "../definition/validate.ts";
 import type { Deps } from "../deps.ts";

@@ -1,6 +1,6 @@
 /**
- * The state of a resumable upload: one message in the orb's object store. It contains all that another process needs to
- * continue.
+ * The state of a resumable upload: one message in the application's object store. It contains all that another process
+ * needs to continue.
  */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";

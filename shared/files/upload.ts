@@ -1,9 +1,9 @@
 /**
- * Stores an upload. The process may crash after any step. The sweep then finds the remains through the check that
- * step 1 stores.
+ * Stores an upload. The process may crash after any step. The remains are then found through the check that step 1
+ * stores (see `sweep.ts`).
  *
  * 1. Store the check, which names the chunks.
- * 2. Send the chunks, unless the orb already has the content.
+ * 2. Send the chunks, unless the application already has the content.
  * 3. Store or rewrite the metadata of the object.
  * 4. Store the record, which expires after a day unless an entry refers to the file.
  */
@@ -33,7 +33,7 @@ import { type FileRecord, ID_BYTES, type ImageFacts, recordMessages, UNUSED_SECO
 
 /** Number of chunks to receive before the caller is authenticated. Most files are not larger. */
 const AHEAD = 4;
-/** Maximum duration of an upload in milliseconds. Must be less than the time until its check is due. */
+/** Maximum duration of an upload in milliseconds. Must be less than the time after which its content is examined. */
 const MOST_MS = 12 * 3_600_000;
 
 /** Milliseconds between two tries to read from an object store that is being created. */
@@ -173,8 +173,8 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
       const runs = await sendChunks(deps, orb, nuid, charged(deps, orb, content));
       if (sha256 === undefined) {
         sha256 = content.arriving.end();
-        // During a long upload, the session may have ended, the caller may have lost rights, or the orb may have
-        // been deleted.
+        // During a long upload, the session may have ended, the caller may have lost rights, or the application may
+        // have been deleted.
         const now = await upload.authority();
         requireUpload(now.actor, now.live);
         actor = now.actor;
@@ -183,7 +183,7 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
       const mine = infoOf(orb, sha256, { nuid, size: content.arriving.size, runs });
       object = (await keepContent(deps, orb, sha256, mine, short === undefined ? undefined : known)) ?? mine;
     } finally {
-      // If this fails, the sweep removes the chunks.
+      // If this fails, the chunks are found and removed later.
       if (object?.nuid !== nuid) deps.afterwards(removeChunks(deps, orb, nuid));
     }
   }
@@ -205,7 +205,7 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
 }
 
 /**
- * Creates the orb's object store if it does not exist.
+ * Creates the application's object store if it does not exist.
  * @returns the stored metadata of the content; undefined if it was not read
  */
 async function openStore(

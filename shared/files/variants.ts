@@ -44,7 +44,7 @@ const MADE_OF = /^image\/(jpeg|png|webp)$/;
 
 interface StoredVariant {
   v: 1;
-  /** Content of the variant. Missing while a request is making it. */
+  /** Content of the variant (smaller copy). Missing while a request is making it. */
   made?: Pick<FileRecord, "sha256" | "size" | "object">;
   /** The reason why the variant cannot be made. */
   refused?: { code: string; detail: string };
@@ -162,7 +162,9 @@ async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Stores content in the same steps as an upload, so that the sweep finds the remains of an interrupted request. */
+/**
+ * Stores content in the same steps as an upload, so that the remains of an interrupted request are found and removed.
+ */
 async function storeContent(deps: Deps, orb: string, bytes: Uint8Array<ArrayBuffer>): Promise<ObjectInfo> {
   const sha256 = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
   const nuid = deps.randomToken(ID_BYTES);
@@ -180,14 +182,14 @@ async function storeContent(deps: Deps, orb: string, bytes: Uint8Array<ArrayBuff
   }
 }
 
-/** A variant that is removed with its image. */
+/** A variant (smaller copy) that is removed with its image. */
 export interface OldVariant {
   nuid: string;
   sha256: string;
 }
 
 /**
- * Removes the variants of image content that no file uses.
+ * Removes the smaller copies of an image that no file uses.
  * @param check removes the content of a variant unless something else uses it
  */
 export async function removeVariants(

@@ -1,9 +1,12 @@
-/** Names of streams and subjects for files: the records in the orb's stream, and the object store with the content. */
+/**
+ * Names of streams and subjects for files: the records in the application's stream, and the object store with the
+ * content.
+ */
 import { token } from "./subjects.ts";
 
 const PREFIX = "OBJ_files_";
 
-/** Returns the name of the object store that holds the content of an orb's files. */
+/** Returns the name of the object store that holds the content of an application's files. */
 export function fileBucket(orb: string): string {
   return `files_${token(orb, "orb")}`;
 }
@@ -13,7 +16,7 @@ export function fileStream(orb: string): string {
   return `OBJ_${fileBucket(orb)}`;
 }
 
-/** Returns the orb whose files a stream holds. */
+/** Returns the application whose files a stream holds. */
 export function orbOfFiles(stream: string): string | undefined {
   return stream.startsWith(PREFIX) ? stream.slice(PREFIX.length) : undefined;
 }

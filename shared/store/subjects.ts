@@ -44,7 +44,10 @@ export interface EntryAddress extends Home {
   id: string;
 }
 
-/** The first part of other programs' subjects. No orb may have such an id, or its stream would store their messages. */
+/**
+ * The first part of other programs' subjects. No application may have such an id, or its stream would store their
+ * messages.
+ */
 export const SUBJECT_SPACES: readonly string[] = ["platform", "heartbeat", "wallet", "svc"];
 
 export const streams = {
@@ -229,7 +232,7 @@ export const subjects = {
   /** The secret that signs the requests of a webhook. */
   hookSecret: (orb: string, hook: string) => `_hooks.secret.${token(orb, "orb")}.${token(hook, "hook")}`,
   hookSecrets: (orb: string) => `_hooks.secret.${token(orb, "orb")}.*`,
-  /** All messages about the hooks of one orb. */
+  /** All messages about the hooks of one application. */
   hooksOf: (orb: string) => `_hooks.*.${token(orb, "orb")}.>`,
   /**
    * Receives the broker's trace of a test message. The trace shows whether a program is subscribed, and nothing is

@@ -57,7 +57,8 @@ const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
 export interface TargetCheck {
   faults: Fault[];
   /**
-   * The write fails if one of these subjects changes first. They are the logs of referenced entries in the same orb.
+   * The write fails if one of these subjects changes first. They are the logs of referenced entries in the same
+   * application.
    */
   guards: Guard[];
 }

@@ -16,8 +16,8 @@ export interface IndexEntry extends Home {
 
 const MAX_WINDOW = 500;
 /**
- * About one of ten messages in an orb's stream belongs to the index of entries, because a new entry adds up to ten
- * messages.
+ * About one of ten messages in an application's stream belongs to the index of entries, because a new entry adds up to
+ * ten messages.
  */
 const USUAL_DENSITY = 1 / 10;
 

@@ -1,4 +1,4 @@
-/** Reads part of an orb's stream, and returns how the entries of one schema changed. */
+/** Reads part of an application's stream, and returns how the entries of one schema changed. */
 import { pause } from "../../kernel/pause.ts";
 import { REQUEST_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";

@@ -1,11 +1,11 @@
 /**
- * An ordered index lists the entries of a schema in the order of one field. It consists of messages in the orb's
- * stream:
+ * An ordered index lists the entries of a schema in the order of one field. It consists of messages in the
+ * application's stream:
  *
  * - the log: a write that changes the value of an entry appends a change here
  * - pages: sorted pairs of a value and an entry id, about a thousand at most. A page never changes.
  * - the root: the list of pages, the pairs that are not yet in a page, and the last position in the log that the index
- * includes
+ *   includes
  *
  * A pair is a hint: the entry may have another value by now, so readers compare each pair with the entry. But the pair
  * with an entry's current value is always in a page, in the root or in the log.

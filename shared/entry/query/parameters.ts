@@ -130,7 +130,7 @@ export interface ParameterReader {
   readonly compared: CompiledSchema | undefined;
   /**
    * Returns the schema that a reference field points to, with only the fields that filters may use. Returns undefined
-   * if that schema is in another orb.
+   * if that schema is in another application.
    */
   targetOf(field: CompiledField): CompiledSchema | undefined;
   fault(parameter: string, code: string, message: string): void;

@@ -23,7 +23,7 @@ const DELIVERIES_KEPT = 100;
 const HEARTBEAT_SECONDS = 5;
 const HEARTBEAT_TTL_SECONDS = 3600;
 
-/** Returns the configuration of the stream that holds an orb's entries. */
+/** Returns the configuration of the stream that holds an application's entries. */
 export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   return {
     ...baseConfig(streams.orb(orb), [subjects.orbAll(orb)], replicas),
@@ -35,7 +35,7 @@ export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   };
 }
 
-/** Returns the configuration of the object store for an orb's files. */
+/** Returns the configuration of the object store for an application's files. */
 export function fileStreamConfig(orb: string, replicas: number): StreamConfig {
   return {
     ...baseConfig(fileStream(orb), fileSubjects.ofStore(orb), replicas),

@@ -8,7 +8,8 @@
  *   message replaces the cached value of its subject. Values do not expire by time.
  * - **Epochs.** An epoch is a period in which no message of a stream was missed. Each cached value belongs to one. A
  *   gap in the sequences, a lost connection, a late message or a purge ends the epoch, which invalidates all values of
- *   the stream. Reads go to the broker until the feed works again. A changed definition ends the epoch of its orb.
+ *   the stream. Reads go to the broker until the feed works again. A changed definition ends the epoch of its
+ *   application.
  * - **Filling** (`cache/last-messages.ts`, `cache/index-cache.ts`). A value is cached only in the epoch in which its
  *   read began. If a feed message arrives during the read, the higher sequence wins.
  * - **Read your writes.** A write resolves after its own message has arrived through the feed. So later reads of this

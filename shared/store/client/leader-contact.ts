@@ -16,7 +16,7 @@ const PATIENCE_MS = 8_000;
 
 /**
  * This request can only be answered by the leader of the stream. A broker without contact to the leader returns an
- * error after 10 to 13 seconds. No orb has the id `health`, so the response is small.
+ * error after 10 to 13 seconds. No application has the id `health`, so the response is small.
  */
 const REQUEST = `$JS.API.STREAM.MSG.GET.${streams.kv(buckets.orbs)}`;
 const QUERY = JSON.stringify({ last_by_subj: kvSubject(buckets.orbs, "health") });
