@@ -25,7 +25,7 @@ export interface OrbAccess {
 
 export interface Caller {
   account: Account | null;
-  /** Null if the orb is not published. Platform admins may still manage it. */
+  /** Null if the application is not published. Platform admins may still manage it. */
   orb: OrbAccess | null;
 }
 
@@ -51,7 +51,7 @@ export function may(
   return schema?.can.includes(action) === true || (own && schema?.own.includes(action) === true);
 }
 
-/** Returns the address of the account page, which is the sign-in page of a realm. */
+/** Returns the address of the page on which users see their account. It is the sign-in page of their realm (set of accounts). */
 export function accountPath(realm: string): string {
   if (realm === "platform") return "/api/_auth/signin";
   return realm === "auth" ? "/api/auth/signin" : `/api/${encodeURIComponent(realm)}/signin`;

@@ -1,4 +1,4 @@
-/** Documents of orbs: validation, revisions, states and module templates. For platform admins only. */
+/** Documents of applications: validation, revisions, states and module templates. For platform admins only. */
 import { get, pathOf, post, put } from "./http.ts";
 import { type DryRun, type OrbDocument, type OrbRevision, orbPath } from "./orbs.ts";
 
@@ -60,7 +60,7 @@ export const listTemplates = (signal?: AbortSignal): Promise<Template[]> => get(
 export const saveTemplate = (id: string, template: { description: string; module: unknown }): Promise<void> =>
   put(`${TEMPLATES}${pathOf(id)}`, template);
 
-/** Returns a module made from a template. Its references point to schemas of the given orb. */
+/** Returns a module made from a template. Its references point to schemas of the given application. */
 export const moduleFromTemplate = (template: string, orb: string, module: string): Promise<unknown> =>
   get(`${TEMPLATES}${pathOf(template)}/module`, { query: { orb, module } });
 

@@ -1,13 +1,15 @@
 /**
- * Requests about the entries of an orb. For platform admins, they use the management API, which includes drafts,
- * history and all module types. For users of an orb, they use the runtime API of the published orb. Values are maps of
- * all languages and markets in both cases.
+ * Requests about the entries of an application. For platform admins, they use the management API, which includes
+ * drafts, history and all module types. For users of an application, they use the runtime API of the published
+ * application. Values are maps of all languages and markets in both cases.
  */
 import { followList } from "../../../shared/client/live.ts";
 import { isPassing } from "../../../shared/client/transport.ts";
-import type { Entry, Status } from "../../../shared/client/types.ts";
+import type { Entry, RevisionItem, Status } from "../../../shared/client/types.ts";
 import { get, pathOf, post, put, type ReadOptions, remove, sessionEnded, transport } from "./http.ts";
 import { orbPath, type Page } from "./orbs.ts";
+
+export type { RevisionItem } from "../../../shared/client/types.ts";
 
 export interface EntryItem extends Omit<Entry<Readonly<Record<string, unknown>>>, "status"> {
   status: Status | "DELETED";
@@ -155,20 +157,6 @@ export function findEntries(
   return get(collectionPath(place), { query, signal });
 }
 
-/** A revision in the history of an entry. */
-export interface RevisionItem {
-  revision: number;
-  operation: string;
-  status: EntryItem["status"];
-  publishedRevision: number | null;
-  validFrom: string | null;
-  validTo: string | null;
-  at: string;
-  by: string;
-  /** Name of the handler that wrote the revision on behalf of the account. */
-  through?: string;
-}
-
 export type EntryRevision = RevisionItem & Pick<EntryItem, "id" | "values">;
 
 /** Lists the history of an entry, the newest revision first. */
@@ -193,7 +181,7 @@ export function readRevision(
   return get(`${entryPath(place, id)}/revisions/${revision}`, { signal });
 }
 
-/** Creates a draft with the values and the window of an older revision. */
+/** Creates a draft with the values, `validFrom` and `validTo` of an older revision. */
 export function restoreRevision(
   place: EntryPlace,
   entry: { id: string; revision: number },

@@ -4,7 +4,7 @@ import { isProblem } from "../../../shared/client/problem.ts";
 import { sessionEnded, transport } from "./http.ts";
 
 /**
- * Uploads a file to an orb.
+ * Uploads a file to an application.
  * @param onProgress receives the stored share of the file, from 0 to 1
  * @throws Problem if the platform responds with an error; TypeError if it cannot be reached
  */

@@ -3,7 +3,7 @@ import { readStream, type StreamBatch } from "../../../shared/client/stream.ts";
 import { get, pathOf, post, put, type ReadOptions, remove, transport } from "./http.ts";
 import { discoverOrb, type OrbHandler, orbPath, type Page } from "./orbs.ts";
 
-/** A registered handler, no matter which orbs use it. */
+/** A registered handler, no matter which applications use it. */
 export interface Registration extends Omit<OrbHandler, "available" | "href"> {
   status: "available" | "absent" | "unknown" | "faulty";
   subject?: string;
@@ -36,7 +36,7 @@ export interface StreamMapping {
   read: "public" | "user";
 }
 
-/** The handlers of a published orb; undefined if the orb is not published. */
+/** The handlers of a published application; undefined if the application is not published. */
 export const orbHandlers = async (
   orb: string,
   signal?: AbortSignal,

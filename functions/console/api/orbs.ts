@@ -1,4 +1,4 @@
-/** Requests about orbs: the list of orbs, their documents and their states. */
+/** Requests about orbs (applications): their list, their documents and their states. */
 import type { Status } from "../../../shared/client/types.ts";
 import type { OrbModel } from "../model/orb.ts";
 import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
@@ -21,7 +21,7 @@ export interface OrbItem extends OrbState {
   description?: string;
 }
 
-/** An orb's document with its state, as the management API returns it. */
+/** An application's document with its state, as the management API returns it. */
 export type OrbDocument = OrbModel & OrbState;
 
 export interface Page<T> {
@@ -29,7 +29,7 @@ export interface Page<T> {
   /** The `cursor` parameter for the next page; null on the last page. */
   nextCursor: string | null;
   total?: number;
-  /** False if there are more orbs than `total`. */
+  /** False if there are more applications than `total`. */
   totalExact?: false;
 }
 
@@ -60,10 +60,10 @@ export interface DryRun {
 const ORBS = "/api/admin/orbs";
 export const orbPath = (id: string): string => `${ORBS}${pathOf(id)}`;
 
-/** Lists orbs. Platform admins only. */
+/** Lists applications. Platform admins only. */
 export const listOrbs = (options: ReadOptions = {}): Promise<Page<OrbItem>> => get(ORBS, options);
 
-/** Reads the newest revision of an orb. Platform admins only. */
+/** Reads the newest revision of an application. Platform admins only. */
 export const readOrb = (id: string, signal?: AbortSignal): Promise<OrbDocument> =>
   get(orbPath(id), { signal });
 
@@ -97,7 +97,8 @@ export interface OrbRevision {
 }
 
 /**
- * Lists the history of an orb, beginning with the oldest revision unless `sort` is `-revision`. Platform admins only.
+ * Lists the history of an application, beginning with the oldest revision unless `sort` is `-revision`. Platform admins
+ * only.
  */
 export const listRevisions = (id: string, options: ReadOptions = {}): Promise<Page<OrbRevision>> =>
   get(`${orbPath(id)}/revisions`, options);
@@ -115,7 +116,7 @@ export interface JsonSchema {
   default?: unknown;
 }
 
-/** A handler of an orb. */
+/** A handler of an application. */
 export interface OrbHandler {
   name: string;
   description?: string;
@@ -132,10 +133,10 @@ interface DiscoveredOrb extends OrbModel {
   handlers: readonly OrbHandler[];
 }
 
-/** Lists published orbs, as any caller may. */
+/** Lists published applications, as any caller may. */
 export const discoverOrbs = async (signal?: AbortSignal): Promise<DiscoveredOrb[]> =>
   (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { signal })).orbs;
 
-/** A published orb, as users of the orb see it. */
+/** A published application, as users of the application see it. */
 export const discoverOrb = async (id: string, signal?: AbortSignal): Promise<DiscoveredOrb | undefined> =>
   (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { query: { orb: id }, signal })).orbs[0];

@@ -1,18 +1,21 @@
-/** Requests about the accounts, invitations and API tokens of a realm. */
+/** Requests about accounts, invitations and API tokens. */
 import { type Caller, isPlatformAdmin } from "./caller.ts";
 import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
 import type { Page } from "./orbs.ts";
 
-/** Identifies a set of accounts: the platform admins, the users of one orb, or the users that several orbs share. */
+/**
+ * Identifies a set of accounts: the platform admins, the users of one application, or the users that several
+ * applications share.
+ */
 export interface PeoplePlace {
-  /** Path prefix of the realm's routes. */
+  /** Path prefix of the routes for these accounts. */
   base: string;
   platform: boolean;
 }
 
 export const ADMINS: PeoplePlace = { base: "/api/_auth", platform: true };
 
-/** Identifies the users of a realm. The realm `auth` has the users that several orbs share. */
+/** Identifies the users of a realm. The realm `auth` has the users that several applications share. */
 export const usersOf = (realm: string): PeoplePlace => ({ base: `/api${pathOf(realm)}`, platform: false });
 
 export interface Person {

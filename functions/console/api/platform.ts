@@ -28,7 +28,7 @@ export async function absentHandlers(signal?: AbortSignal): Promise<string[]> {
   return all.filter(({ status }) => status === "absent").map(({ name }) => name);
 }
 
-/** Returns whether an orb has deliveries that failed on their last attempt. Platform admins only. */
+/** Returns whether an application has deliveries that failed on their last attempt. Platform admins only. */
 export async function hasFailedDeliveries(orb: string, options: ReadOptions = {}): Promise<boolean> {
   const page = await get<{ items: unknown[] }>(`${orbPath(orb)}/deliveries`, {
     ...options,
@@ -37,7 +37,7 @@ export async function hasFailedDeliveries(orb: string, options: ReadOptions = {}
   return page.items.length > 0;
 }
 
-/** Returns the number of entries of an orb, or of one of its schemas. Platform admins only. */
+/** Returns the number of entries of an application, or of one of its schemas. Platform admins only. */
 export async function countEntries(
   orb: string,
   { signal, ...place }: { module?: string; schema?: string; signal?: AbortSignal } = {},

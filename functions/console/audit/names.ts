@@ -67,7 +67,7 @@ export function useAccountNames(
     unknown.length === 0 ? null : `audit/users?${JSON.stringify(unknown)}`,
     async (signal): Promise<Names> => {
       const found = await Promise.all(
-        // A removed orb has no users.
+        // A removed application has no users.
         unknown.map(([realm, ids]) => namesOf(realm, ids, signal).catch((): Names => new Map())),
       );
       return new Map(found.flatMap((names) => [...names]));

@@ -1,4 +1,4 @@
-/** Shows sample code for requests to an orb's API. Other pages link here with the query that they show. */
+/** Shows sample code for requests to an application's API. Other pages link here with the query that they show. */
 import { useSearchParams } from "wouter-preact";
 import { discoverOrb } from "../api/orbs.ts";
 import { codeOf } from "../model/code.ts";

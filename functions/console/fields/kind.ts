@@ -5,7 +5,7 @@ import type { InputAttributes } from "../ui/form.tsx";
 
 export type FilterOp = "eq" | "ne" | "in" | "gt" | "gte" | "lt" | "lte" | "contains" | "startsWith" | "null";
 
-/** Identifies an entry of any orb. */
+/** Identifies an entry of any application. */
 export interface EntryTarget {
   orb: string;
   module: string;
@@ -33,7 +33,7 @@ export interface InputProps extends CellProps {
   onFault?: ((message: string | undefined) => void) | undefined;
   /** Opens another entry next to the form. */
   onOpen?: ((target: EntryTarget) => void) | undefined;
-  /** Id of the orb, to find referenced entries. */
+  /** Id of the application, to find referenced entries. */
   orb: string;
   /** Whether the caller is a platform admin, who reads other entries through the management API. */
   managed: boolean;

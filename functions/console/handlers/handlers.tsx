@@ -1,4 +1,4 @@
-/** Lists the handlers that an orb uses, with a form to call each of them. */
+/** Lists the handlers that an application uses, with a form to call each of them. */
 import { useState } from "preact/hooks";
 import { orbHandlers } from "../api/handlers.ts";
 import { titleOf } from "../model/orb.ts";

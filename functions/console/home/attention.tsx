@@ -20,7 +20,7 @@ interface Concern {
   action?: ComponentChildren;
 }
 
-/** Repairs a damaged definition. Reading the orb makes the platform restore the definition from its history. */
+/** Repairs a damaged definition. Reading the application makes the platform restore the definition from its history. */
 async function repair(orb: string): Promise<void> {
   try {
     await readOrb(orb);
@@ -31,7 +31,7 @@ async function repair(orb: string): Promise<void> {
   }
 }
 
-/** Returns the ids of orbs with failed deliveries. Limits concurrent requests. */
+/** Returns the ids of applications with failed deliveries. Limits concurrent requests. */
 async function failedOrbs(orbs: readonly OrbItem[], signal: AbortSignal): Promise<string[]> {
   const found: string[] = [];
   const waiting = orbs.filter(({ status }) => status !== "ARCHIVED").map(({ id }) => id);

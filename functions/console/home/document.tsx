@@ -11,7 +11,7 @@ interface Placed {
   place: Span | undefined;
 }
 
-/** A form for creating an orb from a JSON document. Each error links to its place in the document. */
+/** A form for creating an application from a JSON document. Each error links to its place in the document. */
 export function DocumentForm({
   busy,
   error,

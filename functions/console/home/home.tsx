@@ -18,7 +18,7 @@ import { Attention } from "./attention.tsx";
 
 const PAGE_SIZE = 50;
 
-/** Shows how many entries an orb has. Each row requests its own number, so that the list appears at once. */
+/** Shows how many entries an application has. Each row requests its own number, so that the list appears at once. */
 function Entries({ orb }: { orb: string }) {
   const { data } = useLoad(`orbs/${orb}/count`, (signal) => countEntries(orb, { signal }));
   return <span class="number">{data === undefined ? "" : formatNumber(data)}</span>;
@@ -48,7 +48,7 @@ const WAYS: readonly ["blank" | "example" | "paste", IconName][] = [
   ["paste", "braces"],
 ];
 
-/** Shows the first steps on a platform without orbs. */
+/** Shows the first steps on a platform without applications. */
 function First() {
   return (
     <Empty icon="boxes" title={t("home.first")}>
@@ -106,7 +106,7 @@ function Orbs({ orbs }: { orbs: readonly OrbItem[] }) {
   );
 }
 
-/** The home page of platform admins: lists all orbs. */
+/** The home page of platform admins: lists all applications. */
 function AdminHome() {
   const [cursors, setCursors] = useState<readonly string[]>([]);
   const cursor = cursors.at(-1);
@@ -143,7 +143,7 @@ function AdminHome() {
   );
 }
 
-/** The home page of other accounts: lists the published orbs. */
+/** The home page of other accounts: lists the published applications. */
 function UserHome() {
   const orbs = useLoad("published", discoverOrbs);
   return (

@@ -9,7 +9,7 @@ import { say } from "../ui/toast.tsx";
 export interface Submit {
   busy: boolean;
   error: unknown;
-  /** Creates the orb, and then opens its page. */
+  /** Creates the application, and then opens its page. */
   submit: (document: unknown, publish: boolean) => Promise<void>;
 }
 

@@ -47,7 +47,7 @@ export function cellsOfField(field: FieldModel, { languages, markets }: OrbModel
 export const cellsOf = ({ fields }: Pick<SchemaModel, "fields">, orb: OrbModel): Cell[] =>
   fields.flatMap((field) => cellsOfField(field, orb));
 
-/** Returns the start and the end of an entry's window as cells. */
+/** Returns the times at which an entry becomes visible and hidden, as cells of the form. */
 export const windowCells = (labels: { validFrom: string; validTo: string }): Cell[] =>
   (["validFrom", "validTo"] as const).map((name) => ({
     field: { name, type: "datetime", label: labels[name] },

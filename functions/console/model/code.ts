@@ -15,7 +15,7 @@ export interface Sample {
   revision?: number;
   /** Call to the client package, such as `client.stream("prices")`. If missing, the code uses `fetch`. */
   call?: string;
-  /** Whether the code imports the types of the orb. */
+  /** Whether the code imports the types of the application. */
   typed?: boolean;
   /** Whether the response never ends. */
   stream?: boolean;

@@ -1,4 +1,4 @@
-/** The console's model of an orb. The management API and the discovery API both provide it. */
+/** The console's model of an application. The management API and the discovery API both provide it. */
 
 export type FieldType =
   | "string"
@@ -14,7 +14,7 @@ export type FieldType =
 
 export type Scalar = string | number | boolean;
 
-/** A field of a schema, as in the orb's document. */
+/** A field of a schema, as in the application's document. */
 export interface FieldModel {
   name: string;
   type: FieldType;
@@ -40,8 +40,8 @@ export interface FieldModel {
   max?: number | string;
   pattern?: string;
   /**
-   * Callers who may read and write the field: built-in roles, `own`, or roles of the orb. If missing, all callers who
-   * may access the entry may read and write the field.
+   * Callers who may read and write the field: built-in roles, `own`, or roles of the application. If missing, all
+   * callers who may access the entry may read and write the field.
    */
   access?: { read?: readonly string[]; write?: readonly string[] };
 }
@@ -75,7 +75,8 @@ export interface OrbModel {
   markets: readonly string[];
   modules: readonly ModuleModel[];
   /**
-   * Roles that the orb defines. An account with such a role also has the rights of the built-in role that it extends.
+   * Roles that the application defines. An account with such a role also has the rights of the built-in role that it
+   * extends.
    */
   roles?: readonly { id: string; name: string; extends?: "user" | "admin" }[];
 }
@@ -86,7 +87,7 @@ export const titleOf = (thing: { id: string; name?: string | undefined }): strin
 /** Returns the name of a field to show. */
 export const labelOf = (field: Pick<FieldModel, "name" | "label">): string => field.label ?? field.name;
 
-/** Finds a schema of an orb by the ids of the module and the schema. */
+/** Finds a schema of an application by the ids of the module and the schema. */
 export function schemaOf(orb: OrbModel | undefined, module: string, schema: string): SchemaModel | undefined {
   return orb?.modules.find(({ id }) => id === module)?.schemas.find(({ id }) => id === schema);
 }

@@ -5,9 +5,9 @@ const RANKS = ["public", "user", "admin", "owner"];
 
 /** The properties of the caller that field rules depend on. */
 export interface Rank {
-  /** The caller's built-in role in the orb. */
+  /** The caller's built-in role in the application. */
   role: string;
-  /** The caller's role among those that the orb defines, if any. */
+  /** The caller's role among those that the application defines, if any. */
   orbRole: string;
   /** Whether the caller created the entry. */
   own: boolean;

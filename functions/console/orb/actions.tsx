@@ -10,7 +10,7 @@ import { Icon } from "../ui/icon.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { complain, say } from "../ui/toast.tsx";
 
-/** The actions of an admin on a whole orb. */
+/** The actions of an admin on a whole application. */
 export function OrbActions({ orb }: { orb: OrbDocument }) {
   const [, go] = useLocation();
   const [busy, setBusy] = useState(false);
@@ -57,7 +57,7 @@ export function OrbActions({ orb }: { orb: OrbDocument }) {
       return;
     }
     say(t("orb.deleted", { orb: name }));
-    // The cached list still contains the orb.
+    // The cached list still contains the application.
     refresh("orbs?");
     refresh("palette");
     forget(`orbs/${id}`);

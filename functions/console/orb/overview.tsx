@@ -15,7 +15,7 @@ import { Time } from "../ui/time.tsx";
 import { OrbActions } from "./actions.tsx";
 import { Steps } from "./steps.tsx";
 
-/** Shows a schema of the orb. Platform admins also see how many entries it has. */
+/** Shows a schema of the application. Platform admins also see how many entries it has. */
 function SchemaRow({ orb, module, schema }: { orb: string; module: ModuleModel; schema: SchemaModel }) {
   const caller = useCaller(orb).data;
   const admin = isPlatformAdmin(caller);

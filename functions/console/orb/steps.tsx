@@ -5,7 +5,7 @@ import { t } from "../texts/t.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Link } from "../ui/link.tsx";
 
-/** Shows the next steps for a new orb, until the orb is published and has an entry. */
+/** Shows the next steps for a new application, until the application is published and has an entry. */
 export function Steps({
   orb,
   entries,

@@ -1,4 +1,4 @@
-/** The accounts of a realm as a table. */
+/** A table of accounts. */
 import { useState } from "preact/hooks";
 import { listPeople, type PeoplePlace, type Person } from "../api/people.ts";
 import { useLoad } from "../state/load.ts";

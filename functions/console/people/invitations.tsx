@@ -1,4 +1,4 @@
-/** Open invitations and recovery links of a realm. */
+/** Invitations and recovery links that were not used yet. */
 import { useState } from "preact/hooks";
 import { type Invitation, listInvitations, type PeoplePlace, revokeInvitation } from "../api/people.ts";
 import { useLoad } from "../state/load.ts";

@@ -1,4 +1,4 @@
-/** The accounts and invitations of a realm, and the dialogs that change them. */
+/** A page of accounts and invitations, and the dialogs that change them. */
 import { useState } from "preact/hooks";
 import type { Account } from "../api/caller.ts";
 import type { Invitation, PeoplePlace, Person } from "../api/people.ts";
@@ -35,7 +35,7 @@ export interface PeopleProps {
   editable: boolean;
   /** Whether the caller may create service accounts. */
   services: boolean;
-  /** The orb that tokens of new service accounts are valid for; `*` for all orbs. */
+  /** The application that tokens of new service accounts are valid for; `*` for all applications. */
   tokensFor: string;
   caller: Account;
 }

@@ -7,7 +7,7 @@ const YEAR = 31_536_000_000;
 
 /**
  * Returns sample requests. The name of each is a key in the console's texts.
- * @param orb the orb that a token is valid for; `*` for all orbs
+ * @param application the application that a token is valid for; `*` for all applications
  */
 export function peopleSamples({ base, platform }: PeoplePlace, orb: string) {
   const url = location.origin + base;

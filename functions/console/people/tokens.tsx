@@ -30,7 +30,7 @@ function NewToken({
 }: {
   place: PeoplePlace;
   account: string;
-  /** The orb that the token is valid for; `*` for all orbs. */
+  /** The application that the token is valid for; `*` for all applications. */
   orb: string;
   onMade: (text: string) => void;
 }) {

@@ -11,7 +11,7 @@ import { People } from "./people.tsx";
 
 const SHARED = "auth";
 
-/** Lists the users of an orb. If the orb has no accounts of its own, lists the shared accounts. */
+/** Lists the users of an application. If the application has no accounts of its own, lists the shared accounts. */
 export default function Users({ params: { orb: id = "" } }: { params: PageParams }) {
   const caller = useCaller(id);
   const orb = useOrb(id);

@@ -1,4 +1,4 @@
-/** The history of an orb's document: who changed what, and how to restore a revision. */
+/** The history of an application's document: who changed what, and how to restore a revision. */
 import { useState } from "preact/hooks";
 import { useLocation, useSearch } from "wouter-preact";
 import { adminNames } from "../api/documents.ts";

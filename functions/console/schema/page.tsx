@@ -1,4 +1,4 @@
-/** The schema editor: the document of an orb as a form and as JSON. */
+/** The schema editor: the document of an application as a form and as JSON. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { isProblem } from "../../../shared/client/problem.ts";
@@ -59,7 +59,7 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
   );
   const [view, setView] = useView();
   const [opened, setOpened] = useState<Opened>();
-  /** Pointer to the module that becomes a template. */
+  /** JSON Pointer to the module that becomes a template. */
   const [template, setTemplate] = useState<string>();
   /** Id of the webhook that gets a secret. */
   const [hook, setHook] = useState<string>();

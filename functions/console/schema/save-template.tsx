@@ -1,4 +1,4 @@
-/** Saves a module as a template, from which other orbs create modules. */
+/** Saves a module as a template, from which other applications create modules. */
 import { useState } from "preact/hooks";
 import { listTemplates, saveTemplate } from "../api/documents.ts";
 import { refresh } from "../state/cache.ts";
@@ -12,7 +12,7 @@ import { say } from "../ui/toast.tsx";
 import type { Editor } from "./document/editor.ts";
 import { listOf, objectOf, textOf, valueAt } from "./document/pointer.ts";
 
-/** Returns the module as a template: in references to its own schemas, a placeholder replaces the orb. */
+/** Returns the module as a template: in references to its own schemas, a placeholder replaces the application. */
 function templateOf(module: Readonly<Record<string, unknown>>, orb: string): object {
   const own = `${orb}/${textOf(module.id)}/`;
   const schemas = listOf(module.schemas)

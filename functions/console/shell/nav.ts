@@ -22,7 +22,10 @@ export interface Route {
 /** For pages that only platform admins see. */
 export const forAdmins = isPlatformAdmin;
 
-/** For pages about an orb's users: visible to platform admins, and to users who may manage the orb's users. */
+/**
+ * For pages about an application's users: visible to platform admins, and to users who may manage the application's
+ * users.
+ */
 export const forManagers = (caller: Caller): boolean =>
   isPlatformAdmin(caller) || (caller.orb?.users ?? "none") !== "none";
 

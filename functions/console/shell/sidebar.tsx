@@ -56,7 +56,7 @@ function SchemaItem({
   );
 }
 
-/** Lists the schemas of an orb by module. */
+/** Lists the schemas of an application by module. */
 function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
   const modules = orb.modules
     .map((module) => ({
@@ -99,7 +99,7 @@ function Content({ orb, caller }: { orb: OrbModel; caller: Caller }) {
   );
 }
 
-/** The navigation for the platform and for the current orb. */
+/** The navigation for the platform and for the current application. */
 export function Sidebar({
   routes,
   caller,

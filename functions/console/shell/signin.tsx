@@ -21,7 +21,7 @@ const AdminSignIn = () => (
   </a>
 );
 
-/** Links to the sign-in pages of all published orbs, for visitors of a page that belongs to no orb. */
+/** Links to the sign-in pages of all published applications, for visitors of a page that belongs to no application. */
 function OrbSignIns() {
   const { data: orbs = [] } = useLoad("published", discoverOrbs);
   if (orbs.length === 0) return null;
@@ -39,7 +39,7 @@ function OrbSignIns() {
   );
 }
 
-/** @param caller the caller in the page's orb, if the page belongs to an orb */
+/** @param caller the caller in the page's application, if the page belongs to an application */
 export function SignIn({ caller }: { caller: Caller }) {
   const { orb } = caller;
   return (

@@ -1,4 +1,4 @@
-/** The caller, and the orb of the current page. */
+/** The caller, and the application of the current page. */
 import { type Caller, isPlatformAdmin, readCaller } from "../api/caller.ts";
 import { sessionEnded } from "../api/http.ts";
 import { discoverOrb, type OrbDocument, readOrb } from "../api/orbs.ts";
@@ -6,7 +6,7 @@ import type { OrbModel } from "../model/orb.ts";
 import { t } from "../texts/t.ts";
 import { type Loaded, useLoad } from "./load.ts";
 
-/** Orbs in which the caller was signed in since the page was opened. */
+/** Applications in which the caller was signed in since the page was opened. */
 const known = new Set<string | undefined>();
 
 /**
@@ -23,14 +23,14 @@ async function readKnownCaller(orb: string | undefined, signal: AbortSignal): Pr
   return caller;
 }
 
-/** Returns the caller's account, and the caller's rights in an orb if `orb` is set. */
+/** Returns the caller's account, and the caller's rights in an application if `orb` is set. */
 export function useCaller(orb?: string): Loaded<Caller> {
   return useLoad(`caller/${orb ?? ""}`, (signal) => readKnownCaller(orb, signal));
 }
 
 /**
- * Returns the orb of the current page. Platform admins get the newest document with its state, and users get the
- * published one.
+ * Returns the application of the current page. Platform admins get the newest document with its state, and users get
+ * the published one.
  */
 export function useOrb(id: string | undefined): Loaded<OrbModel & Partial<OrbDocument>> {
   const caller = useCaller(id).data;

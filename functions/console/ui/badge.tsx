@@ -19,14 +19,14 @@ interface Stated {
   status: keyof typeof STATES;
   revision: number;
   publishedRevision: number | null;
-  /** The window of an entry's newest revision. */
+  /** When the entry's newest revision becomes visible. */
   validFrom?: string | null;
   validTo?: string | null;
 }
 
 /**
- * Returns whether a published entry is not visible yet, or no longer visible. Returns undefined if the entry is visible,
- * or if a newer draft hides the published window.
+ * Returns whether a published entry is not visible yet, or no longer visible. Returns undefined if the entry is
+ * visible, or if a newer draft hides when the published one is visible.
  */
 export function outsideWindow(
   { status, revision, publishedRevision, validFrom, validTo }: Stated,
@@ -37,7 +37,7 @@ export function outsideWindow(
   return validFrom !== null && validFrom !== undefined && new Date(validFrom) > now ? "scheduled" : undefined;
 }
 
-/** Shows the state of an orb or an entry, and whether a draft is newer than the published revision. */
+/** Shows the state of an application or an entry, and whether a draft is newer than the published revision. */
 export function StateBadge({ of }: { of: Stated }) {
   const { status, revision, publishedRevision } = of;
   const outside = outsideWindow(of, new Date());

@@ -70,7 +70,7 @@ export function Editor({
   const nameOf = useNames(caller);
   const [target, setTarget] = useState<EntryTarget>();
   const [revealed, setRevealed] = useState<Content>();
-  /** Parse errors of inputs, by the pointer of the cell. */
+  /** Parse errors of inputs, by the JSON Pointer of the cell (one value in one language and market). */
   const typed = useRef(new Map<string, string>());
   const [checked, setChecked] = useState<readonly Fault[]>([]);
   /** Cells that changed since the last validation. Its errors no longer apply to them. */

@@ -31,7 +31,7 @@ interface Window {
 /**
  * Describes when an entry would be visible if it were published now.
  * @param isLive whether readers currently see a version of the entry
- * @param isPublished whether the window is already published
+ * @param isPublished whether its `validFrom` and `validTo` are already published
  */
 export function windowWords(
   { validFrom, validTo }: Window,

@@ -18,7 +18,7 @@ export function Nothing({
 }: {
   filtered: boolean;
   rights: Rights;
-  /** Id of the orb. */
+  /** Id of the application. */
   orb: string;
   base: string;
   clear: () => void;

@@ -61,7 +61,7 @@ function kept(orb: string): Kept | undefined {
   }
 }
 
-/** Returns the pointer, or that of its closest ancestor if the document no longer contains it. */
+/** Returns a JSON Pointer, or that of the closest ancestor that the document still contains. */
 export function nearest(document: JsonObject, path: string): string {
   let inner = path;
   while (/\/\d+$/.test(inner) && valueAt(document, inner) === undefined) inner = outer(inner);
@@ -74,7 +74,7 @@ export class Editor {
   readonly document: Signal<JsonObject>;
   readonly text: Signal<string>;
   readonly parsed: Signal<ParsedText>;
-  /** Pointer to what the form shows. */
+  /** JSON Pointer to the part of the document that the form shows. */
   readonly selected: Signal<string>;
   readonly faults = signal<readonly Fault[]>([]);
   readonly check = signal<Check>("none");

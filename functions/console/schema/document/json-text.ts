@@ -17,7 +17,7 @@ export interface ParsedText {
   /** Missing if the text has a syntax error. */
   value?: Json;
   fault?: TextFault;
-  /** Offset of each value by its pointer, in the order of the text. For a property, the offset of its name. */
+  /** Offset of each value by its JSON Pointer, in the order of the text. For a property, the offset of its name. */
   places: ReadonlyMap<string, number>;
 }
 
@@ -165,7 +165,7 @@ export function placeOf({ places }: ParsedText, path: string): number {
   }
 }
 
-/** Returns the pointer of the last value that begins at or before an offset. */
+/** Returns the JSON Pointer of the last value that begins at or before an offset. */
 export function pathAt({ places }: ParsedText, offset: number): string {
   let found = "";
   for (const [path, start] of places) {

@@ -29,7 +29,7 @@ export const listOf = (value: unknown): readonly Json[] => (isList(value) ? valu
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the pointer to the part of the document whose form shows an item's list. */
+/** Returns the JSON Pointer to the part of the document whose form shows an item's list. */
 export function outer(path: string): string {
   const list = path.replace(/\/\d+$/, "");
   return list === "/modules" || list.includes("/", 1) ? list.replace(/\/[^/]+$/, "") : list;

@@ -1,4 +1,4 @@
-/** The forms for settings of the whole orb. */
+/** The forms for settings of the whole application. */
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import type { Editor } from "../document/editor.ts";
@@ -31,7 +31,7 @@ export function General({ editor, onNew }: FormProps) {
   );
 }
 
-/** Returns whether the orb has its own accounts: it uses the service `access`. */
+/** Returns whether the application has its own accounts: it uses the service `access`. */
 const hasAccounts = (editor: Editor) =>
   listOf(editor.document.value.uses).some((use) => objectOf(use).service === "access");
 

@@ -5,7 +5,7 @@ export type FormProps = {
   editor: Editor;
   path: string;
   onNew: () => void;
-  /** Saves the module at a pointer as a template. */
+  /** Saves the module at a JSON Pointer as a template. */
   onTemplate: (path: string) => void;
   /** Creates a signing secret for the webhook with an id. */
   onSecret: (hook: string) => void;

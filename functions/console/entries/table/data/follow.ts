@@ -8,7 +8,9 @@ import type { Row } from "./rows.ts";
 import type { Kept } from "./use-rows.ts";
 import { filterOf, isNewestFirst, type View } from "./view.ts";
 
-/** Maximum length of a list that is followed, because following begins with the state of all entries. */
+/**
+ * Maximum length of a list whose changes the table receives live. To begin, the client needs the state of all entries.
+ */
 export const MOST = 2_000;
 /** Maximum entries per request. */
 const AT_ONCE = 100;
@@ -34,7 +36,7 @@ class Follower {
   readonly #view: View;
   readonly #tell: (news: News) => void;
   readonly #abort = new AbortController();
-  /** The entries of the followed list; undefined until the list is complete. */
+  /** The entries of the list that is received live; undefined until the list is complete. */
   #items: ReadonlyMap<string, EntryItem> | undefined;
   readonly #seen = new Set<string>();
   /** Highest id in the live list: its newest entry, because ids begin with the creation time. */
@@ -44,11 +46,11 @@ class Follower {
   /** Ids of entries that existed before the table was read. Other entries that the table lacks are new. */
   #old: ReadonlySet<string> | undefined;
   /**
-   * For each read entry, its state in the followed list. The management API may report another state for the same
+   * For each entry, its state when it was received live. The management API may report another state for the same
    * revision.
    */
   readonly #read = new Map<string, string>();
-  /** Ids of entries for which the platform once returned an older revision than the followed list has. */
+  /** Ids of entries for which a request once returned an older revision than was received live. */
   readonly #behind = new Set<string>();
   #changed = new Set<string>();
   #busy = false;
@@ -84,7 +86,7 @@ class Follower {
     const items = this.#items;
     if (items === undefined || this.paused || rows.busy || this.#busy || this.#abort.signal.aborted) return;
     const here = new Map([...rows.current()].map((row) => [row.id, row]));
-    // The table may contain a new entry before the followed list does.
+    // A request may return a new entry before it is received live.
     const isGone = ({ id }: Row) => !items.has(id) && (this.#seen.has(id) || id < this.#newest);
     const gone = [...here.values()].filter(isGone);
     this.#mark([...here.values()].filter((row) => (row.gone === true) !== isGone(row)));
@@ -169,8 +171,8 @@ class Follower {
 }
 
 /**
- * Returns whether the runtime API serves the entries of an orb. Users see only published orbs, so their responses have
- * no `status`.
+ * Returns whether the runtime API serves the entries of an application. Users see only published applications, so their
+ * responses have no `status`.
  */
 export function isServed(orb: OrbModel & { status?: Status }, { module }: EntryPlace): boolean {
   const { type } = orb.modules.find(({ id }) => id === module) ?? {};
@@ -178,10 +180,9 @@ export function isServed(orb: OrbModel & { status?: Status }, { module }: EntryP
 }
 
 /**
- * Follows a list while the page is visible and not paused.
- * @param possible whether the platform can follow this list
- * @returns whether the list is being followed, the changes that are not shown yet, and a function to call after a
- * refresh
+ * Receives the changes of a list live, while the page is visible and not paused.
+ * @param possible whether the platform can send changes of this list
+ * @returns whether changes are being received, those that are not shown yet, and a function to call after a refresh
  */
 export function useFollow(
   list: Kept,

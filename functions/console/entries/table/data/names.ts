@@ -12,7 +12,7 @@ import { shownValue, type View } from "./view.ts";
 type Wish = Pick<View, "locale" | "market">;
 type Names = Pick<OrbModel, "languages" | "markets">;
 
-/** Returns the schema that a reference points to, and the orb and module that contain it. */
+/** Returns the schema that a reference points to, and the application and module that contain it. */
 export function targetOf(
   field: FieldModel,
   orb: OrbModel,
@@ -43,7 +43,7 @@ export function nameOf(item: EntryItem, schema: SchemaModel | undefined, orb: Na
     const { value } = shownValue(field, item.values[field.name], orb, wish);
     return typeof value === "string" && value !== "" ? value : item.id;
   }
-  // The schema belongs to another orb and is not loaded, so guess which field is the title.
+  // The schema belongs to another application and is not loaded, so guess which field is the title.
   const named = Object.keys(item.values).find((name) => /^(title|name|headline|label|subject)$/i.test(name));
   return textIn(named === undefined ? undefined : item.values[named]) ?? textIn(item.values) ?? item.id;
 }
