@@ -462,6 +462,23 @@ describe("writing", () => {
     expect((await stored()).words).toEqual({ de: "neu", en: "new" });
   });
 
+  test("does not confirm a guess of a value that the caller may not see", async () => {
+    const place = await newPlace();
+    const { orb, path, people } = place;
+    const id = await newProduct(place);
+    const patch = async (values: Bag, query = "&dryRun=true") =>
+      (await as(people.user, "PATCH", `${path}?filter[id]=${id}${query}`, { values })).body;
+    expect(await patch({ title: "one" })).toMatchObject({ changed: 0, unchanged: 1 });
+    expect(await patch({ tip: "thanks" })).toEqual(await patch({ tip: "no" }));
+    // The user reads only a mask of the secret.
+    const fields = FIELDS.map((field) =>
+      field.name === "secret" ? { name: "secret", type: "string", sensitive: true } : field,
+    );
+    await republish(orb, { fields });
+    expect(await patch({ secret: "s3cret" })).toEqual(await patch({ secret: "wrong" }));
+    expect(await patch({ secret: "s3cret" }, "")).toMatchObject({ changed: 1, failed: [] });
+  });
+
   test("names no hidden field in its errors", async () => {
     const place = await newPlace();
     const { orb, path, people, vendor } = place;

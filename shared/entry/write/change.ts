@@ -111,7 +111,8 @@ export async function changeEntry(
     };
     try {
       const decided = await change.decide(state);
-      if (change.skipsUnchanged === true && changesNothing(state, decided))
+      const skips = change.skipsUnchanged === true && !sendsHidden(actor, state, change);
+      if (skips && changesNothing(state, decided))
         return { snapshot: base, seq: found.seq, replayed: false, unchanged: true };
       if (target.dryRun === true)
         return { snapshot: nextSnapshot(state, decided, actor), seq: found.seq, replayed: false };
@@ -138,6 +139,16 @@ export async function changeEntry(
     }
   };
   return counted(deps, actor, target.orbId, () => retryOnConflict(deps, target.orbId, run, findReplay));
+}
+
+/**
+ * Returns whether the request sends a value of a field whose stored value the caller cannot see. The answer that such a
+ * write changes nothing would confirm a guessed value.
+ */
+function sendsHidden(actor: Actor, { schema, base, context }: State, { sent = [] }: Change): boolean {
+  if (schema === undefined) return false;
+  const view = readableIn(schema, principalIn(actor, context.orb, context.compiled), base.createdBy);
+  return sent.some((name) => view.fields.get(name)?.sensitive !== false);
 }
 
 /** Returns an error that does not mention fields that the caller may not see. */
