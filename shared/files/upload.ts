@@ -3,8 +3,9 @@
  * stores (see `sweep.ts`).
  *
  * 1. Store the check, which names the chunks.
- * 2. Send the chunks, unless the application already has the content.
- * 3. Store or rewrite the metadata of the object.
+ * 2. Send the chunks.
+ * 3. Store the metadata of the object. If the application already has the content, rewrite that
+ *    metadata, and remove the chunks.
  * 4. Store the record, which expires after a day unless an entry refers to the file.
  */
 import { type Actor, accountOf } from "../access/actor.ts";
@@ -23,6 +24,7 @@ import {
   CHUNK_BYTES,
   infoOf,
   keepContent,
+  type ObjectInfo,
   readInfo,
   removeChunks,
   type StoredInfo,
@@ -165,27 +167,27 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
   const short = content.rest === undefined ? content.arriving.end() : undefined;
   const known = await openStore(deps, orb, short);
   await storeCheck(deps, orb, id, { nuid, sha256: short });
-  let object = short === undefined ? undefined : await keepContent(deps, orb, short, undefined, known);
+  let object: ObjectInfo | undefined;
   let sha256 = short;
   let { actor } = content;
-  if (object === undefined) {
-    try {
-      const runs = await sendChunks(deps, orb, nuid, charged(deps, orb, content));
-      if (sha256 === undefined) {
-        sha256 = content.arriving.end();
-        // During a long upload, the session may have ended, the caller may have lost rights, or the application may
-        // have been deleted.
-        const now = await upload.authority();
-        requireUpload(now.actor, now.live);
-        actor = now.actor;
-        await storeCheck(deps, orb, id, { nuid, sha256 });
-      }
-      const mine = infoOf(orb, sha256, { nuid, size: content.arriving.size, runs });
-      object = (await keepContent(deps, orb, sha256, mine, short === undefined ? undefined : known)) ?? mine;
-    } finally {
-      // If this fails, the chunks are found and removed later.
-      if (object?.nuid !== nuid) deps.afterwards(removeChunks(deps, orb, nuid));
+  try {
+    // Send the chunks even if the application already has the content. A shorter upload, or one that costs no quota,
+    // would tell the caller that another account has the same file.
+    const runs = await sendChunks(deps, orb, nuid, charged(deps, orb, content));
+    if (sha256 === undefined) {
+      sha256 = content.arriving.end();
+      // During a long upload, the session may have ended, the caller may have lost rights, or the application may
+      // have been deleted.
+      const now = await upload.authority();
+      requireUpload(now.actor, now.live);
+      actor = now.actor;
+      await storeCheck(deps, orb, id, { nuid, sha256 });
     }
+    const mine = infoOf(orb, sha256, { nuid, size: content.arriving.size, runs });
+    object = (await keepContent(deps, orb, sha256, mine, short === undefined ? undefined : known)) ?? mine;
+  } finally {
+    // If this fails, the chunks are found and removed later.
+    if (object?.nuid !== nuid) deps.afterwards(removeChunks(deps, orb, nuid));
   }
   const { name: said, type: declared } = upload;
   const record = newRecord(

@@ -20,6 +20,7 @@ import {
   failureOf,
   fileDeps,
   installOrb,
+  NO_QUOTAS,
   type TestDeps,
   testDeps,
   until,
@@ -117,6 +118,23 @@ it("stores content as an object that other clients of the broker can read, once 
   expect(Buffer.from((await objects.getBlob(first.sha256)) ?? [])).toEqual(data);
   await connection.close();
   expect(await content(first.id)).toEqual(data);
+});
+
+it("does not tell an uploader that another account has the same content", async () => {
+  const [known, unknown] = [randomBytes(60_000), randomBytes(60_000)];
+  await upload(known);
+  const calls = async (data: Uint8Array) => {
+    const counted = countingStore(store);
+    await upload(data, bob, {}, testDeps(counted.store));
+    return counted.calls;
+  };
+  const sent = (names: string[]) => names.filter((name) => name !== "purge").sort();
+  expect(sent(await calls(known))).toEqual(sent(await calls(unknown)));
+  const quotas = { ...NO_QUOTAS, windowSeconds: 60, longWindowSeconds: 86_400, accountBytes: 50_000 };
+  for (const data of [known, randomBytes(60_000)])
+    expect(await failureOf(upload(data, user("carl"), {}, testDeps(store, { quotas })))).toMatchObject({
+      code: "too_many_bytes",
+    });
 });
 
 it("reads the chunks of a range only", async () => {
