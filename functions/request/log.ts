@@ -33,13 +33,14 @@ export function namesOf(
   return { requestId, traceparent: trace(incoming) };
 }
 
-/** Returns 32 hexadecimal digits. */
+/** Returns 16 random hexadecimal digits. */
 function randomHex(): string {
-  return crypto.randomUUID().replaceAll("-", "");
+  const uuid = crypto.randomUUID();
+  return uuid.slice(0, 8) + uuid.slice(24, 32);
 }
 
 function trace(incoming: string | undefined): string {
   const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
-  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : randomHex();
-  return `00-${traceId}-${randomHex().slice(16)}-${match?.[3] ?? "01"}`;
+  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : randomHex() + randomHex();
+  return `00-${traceId}-${randomHex()}-${match?.[3] ?? "01"}`;
 }

@@ -82,6 +82,7 @@ export async function checkTargets(
       !(id === self && pointsTo(field, schema)) &&
       (only === undefined || only.has(referenceKey(field.name, id))),
   );
+  if (pointers.length === 0) return result;
   const budget = new ReadBudget();
   const store = budget.charging(deps.store);
   const orbs = new Set(pointers.map(({ field }) => field.target?.orb ?? ""));
