@@ -127,7 +127,7 @@ export async function download(
     const status = range === undefined ? 200 : 206;
     if (c.req.method === "HEAD" || start === end) return completeResponse(c, null, status, headers);
     const part = { start, end };
-    // A stream costs more than the bytes of a small file.
+    // For a small file, sending the bytes at once is cheaper than a stream.
     if (end - start <= CHUNK_BYTES) {
       const parts: Uint8Array[] = [];
       for await (const data of contentOf(deps, live.orb, found.record, part)) parts.push(data);

@@ -9,31 +9,33 @@ import { Answering, answer, common, EntryParams, one } from "./definition-parts.
 const path = `${one}/revisions` as const;
 const RevisionParams = EntryParams.extend({ revision: z.string().openapi({ example: "3" }) });
 
+/** The members that both reads have in common. */
+const reading = {
+  method: "get",
+  ...common,
+  ...scopesFor("readRevisions"),
+  problems: [400, 401, 403, 404],
+} as const;
+
 export const revisionDefinitions = {
   revisions: defineRoute({
-    method: "get",
+    ...reading,
     path,
     operationId: "listRevisionsOf",
     summary: "List revisions of an entry",
     description: "Oldest first, or newest first with `sort=-revision`.",
-    ...common,
-    ...scopesFor("readRevisions"),
     request: { params: EntryParams, query: listedRevisions.query },
     responses: listedRevisions.responses,
-    problems: [400, 401, 403, 404],
   }),
   revision: defineRoute({
-    method: "get",
+    ...reading,
     path: `${path}/{revision}`,
     operationId: "getRevisionOf",
     summary: "Get a revision of an entry, or compare it with another one",
     description:
       "`values` has maps of all languages and markets, without the fields that the caller may not read.",
-    ...common,
-    ...scopesFor("readRevisions"),
     request: { params: RevisionParams, query: oneRevision.query },
     responses: oneRevision.responses,
-    problems: [400, 401, 403, 404],
   }),
   revert: defineRoute({
     method: "post",

@@ -57,7 +57,7 @@ export class ResponseCache {
   readonly #heads = new BoundedMap<string, Head>(MOST_HEADS);
   /** Generations by number, oldest first. The file contains these numbers. */
   readonly #generations = new Map<number, Generation>();
-  /** Number of the newest generation with each set of headers. */
+  /** For each set of response headers, the number of the newest generation (responses that share these headers). */
   readonly #newest = new Map<string, number>();
   #numbers = 0;
   /** Responses that are being created and will be cached. Other requests for the same response wait. */

@@ -12,7 +12,10 @@ export interface ImageProcess {
   stop(): Promise<void>;
 }
 
-/** @param create calls `start`, and removes the signal handlers that Miniflare adds */
+/**
+ * Returns the image worker, which does not run yet.
+ * @param create calls `start`, and removes the signal handlers that Miniflare adds
+ */
 export function openImageWorker(log: Log, create: (start: () => Miniflare) => Miniflare): ImageProcess {
   let running: Promise<Miniflare> | undefined;
 

@@ -43,7 +43,7 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
 /** The first bytes of a file, in parts. */
 interface Head {
   head: readonly Uint8Array[];
-  /** Whether the file has no more bytes. */
+  /** Whether the end of the file was reached. */
   isWhole?: boolean;
 }
 

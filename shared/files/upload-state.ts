@@ -107,7 +107,7 @@ export async function orBusy<T>(write: Promise<T>): Promise<T> {
 }
 
 export function tooLong(remaining: number): AppError {
-  const detail = `The upload has room for ${remaining} more bytes. Send no more than Upload-Length says.`;
+  const detail = `The part is too long: the upload lacks only ${remaining} bytes. Send at most that many.`;
   return new AppError("too_large", "upload_too_long", detail, { data: { limitBytes: remaining } });
 }
 

@@ -13,9 +13,9 @@ import { streams, subjects } from "../store/subjects.ts";
 import { spenderOf } from "./quotas.ts";
 import { tooMany } from "./refusals.ts";
 
-/** A write of a value that another entry has costs as much as this many writes of free values. */
+/** A write with a value that another entry already has counts as this many writes with free values. */
 const TAKEN = 20;
-/** Maximum attempts to count a write. Refunds for earlier writes of the account may arrive between two attempts. */
+/** Maximum attempts to count a write. What earlier writes get back may arrive between two attempts. */
 const TRIES = 4;
 /** Milliseconds to wait after the first attempt. The time doubles each time. */
 const PAUSE_MS = 25;

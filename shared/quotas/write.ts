@@ -47,7 +47,7 @@ export function countedFile<T>(deps: Deps, actor: Actor, orb: string, write: () 
   });
 }
 
-/** Charges an upload for a part of a file. */
+/** Counts a part of a file against the bytes that the application may store. */
 export async function countFileBytes(deps: Deps, actor: Actor, orb: string, bytes: number): Promise<void> {
   if (!isCounted(actor)) return;
   await requireFileStorage(deps, orb, bytes);

@@ -223,7 +223,7 @@ describe("a service that breaks the exchange", () => {
     expect([response.status, (await response.json()).code]).toEqual([502, "handler_answer_invalid"]);
   });
 
-  test("may send as many bytes as it announced, and the host requests no more", async () => {
+  test("may send exactly the number of bytes that it announced, and the host requests no further part", async () => {
     const last = { body: base64("x".repeat(995)), ...go };
     const { answered, exchange } = await scripted([{ ...ok, ...go }, last]);
     expect(await lengthOf(await answered)).toBe(1_000);

@@ -186,7 +186,7 @@ it("keeps an entry's file when a late request completes the upload again", async
   expect(await content(id)).toEqual(data);
 });
 
-it("loses nothing acknowledged and leaves nothing for ever, wherever an upload stops", async () => {
+it("keeps acknowledged bytes and later removes all others, wherever an upload stops", async () => {
   const data = randomBytes(10 * CHUNK_BYTES + 40);
   const before = await stored("C");
   for (let after = 0; ; after++) {

@@ -28,7 +28,7 @@ const positions = z.strictObject({
   /** Only while the entries of a sorted page are being read. */
   best: z
     .strictObject({
-      /** The first entries in the sort order, among the entries that the requests have read. */
+      /** Ids of the entries that come first in the sort order, among those that earlier requests have read. */
       names: z.array(z.string()).max(MOST_NAMES),
       /** The last entry of the page before. */
       from: z.strictObject({ keys: z.array(key), id: z.string() }).optional(),

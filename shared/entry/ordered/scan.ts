@@ -19,7 +19,7 @@ import {
   sortedPairs,
 } from "./pages.ts";
 
-/** One end of a range. Without an id, the end lies before or after all pairs with the value. */
+/** One end of a range of entries. Without an id, it lies before the first or after the last entry with the value. */
 export interface Edge {
   value: OrderedValue;
   id?: string;

@@ -58,7 +58,7 @@ export interface Change {
   upkeep?: boolean;
   /** Whether the write must fail if another entry adds a reference to this one at the same time. */
   guarded?: boolean;
-  /** Whether to write nothing if the newest revision already has the values and the window. */
+  /** Whether to write nothing if the newest revision already has the values, `validFrom` and `validTo`. */
   skipsUnchanged?: boolean;
   decide(state: State): Promise<Decision>;
   publishing?: (state: State, next: EntrySnapshot, role: LiveRole) => Append[];

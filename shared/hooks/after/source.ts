@@ -1,5 +1,5 @@
 /**
- * What a delivery queue delivers: revisions of entries to a hook, or the due times (ticks) of a schedule to its
+ * The content of a delivery queue: revisions of entries for a hook, or due times (ticks) of a schedule for its
  * handler.
  */
 import type { HookDefinition } from "../../definition/document/hooks.ts";

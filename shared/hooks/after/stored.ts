@@ -20,7 +20,7 @@ export interface Waiting {
   error?: string | undefined;
 }
 
-/** What a queue delivers: revisions in the stream of an application, or ticks of a schedule in the stream `hooks`. */
+/** The content of a queue: revisions in the stream of an application, or ticks of a schedule in the stream `hooks`. */
 export type Origin = "revisions" | "ticks";
 
 export interface HookState {
