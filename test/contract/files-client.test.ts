@@ -14,6 +14,13 @@ const { platform, token, as } = await fileAdmin();
 const folder = mkdtempSync(join(tmpdir(), "files-client-"));
 const LARGE = randomBytes(9_000_000);
 const hashOf = (data: Uint8Array) => createHash("sha256").update(data).digest("hex");
+const described = (data: Uint8Array, name: string, type: string) => ({
+  id: expect.any(String),
+  size: data.length,
+  type,
+  sha256: hashOf(data),
+  name,
+});
 
 beforeAll(async () => {
   const fields = [{ name: "image", type: "file" }];
@@ -43,13 +50,7 @@ test("uploads a small file in one request, and downloads a part of it", async ()
   const file = await counted.upload(new File([data], "sun ☀.txt", { type: "text/plain" }), {
     onProgress: (share) => shares.push(share),
   });
-  expect(file).toEqual({
-    id: expect.any(String),
-    size: data.length,
-    type: "text/plain",
-    sha256: hashOf(data),
-    name: "sun ☀.txt",
-  });
+  expect(file).toEqual(described(data, "sun ☀.txt", "text/plain"));
   expect([methods, shares]).toEqual([["POST"], [1]]);
   const part = await files.download(file.id, { range: { start: 2, end: 9 } });
   expect([part.status, await part.text()]).toEqual([206, "picture"]);
@@ -57,7 +58,7 @@ test("uploads a small file in one request, and downloads a part of it", async ()
   expect((await fetch(platform.origin + url)).status).toBe(200);
 });
 
-test("goes on with a large file after failures, and tells the progress", async () => {
+test("resumes the upload of a large file after failures, and reports the progress", async () => {
   let parts = 0;
   const flaky = filesWith(async (_url, init) => {
     if (init?.method !== "PATCH") return;
@@ -71,13 +72,7 @@ test("goes on with a large file after failures, and tells the progress", async (
     name: "large ☀.bin",
     onProgress: (share) => shares.push(share),
   });
-  expect(file).toEqual({
-    id: expect.any(String),
-    size: LARGE.length,
-    type: "application/octet-stream",
-    sha256: hashOf(LARGE),
-    name: "large ☀.bin",
-  });
+  expect(file).toEqual(described(LARGE, "large ☀.bin", "application/octet-stream"));
   expect(shares).toEqual([...shares].sort((a, b) => a - b));
   expect(shares.at(-1)).toBe(1);
   expect(Buffer.from(await (await files.download(file.id)).arrayBuffer())).toEqual(LARGE);

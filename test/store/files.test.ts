@@ -3,7 +3,6 @@ import { createHash, randomBytes } from "node:crypto";
 import { connect } from "nats";
 import { expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
-import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
 import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
 import { contentOf, findFile } from "../../shared/files/download.ts";
 import { CHUNK_BYTES, readInfo, removeObject } from "../../shared/files/object.ts";
@@ -14,11 +13,11 @@ import { unavailable } from "../../shared/kernel/errors.ts";
 import { fileBucket, fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { albumWith, fileAlbum, partsOf, sha256 } from "../support/album.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
 import {
   admin,
   failureOf,
-  fileDeps,
   installOrb,
   NO_QUOTAS,
   type TestDeps,
@@ -27,51 +26,22 @@ import {
   user,
 } from "../support/entries.ts";
 
-const DAY_MS = 86_400_000;
-const { broker, store, deps } = await fileDeps();
-const operator = broker.store("operator");
-const document: OrbDocumentInput = {
-  id: "album",
-  modules: [
-    {
-      id: "pictures",
-      type: "CONTENT",
-      schemas: [
-        {
-          id: "picture",
-          access: { read: "public", write: "user" },
-          fields: [
-            { name: "title", type: "string" },
-            { name: "image", type: "file", accept: ["image/*"], maxSize: 1_000 },
-            { name: "papers", type: "file", list: true },
-            { name: "shared", type: "file", public: true },
-            { name: "hidden", type: "file", access: { read: ["admin"] } },
-          ],
-        },
-      ],
-    },
-  ],
-};
-const live = await installOrb(operator, document);
-const ann = user("ann");
-const bob = user("bob");
+const fields = [
+  { name: "title", type: "string" as const },
+  { name: "image", type: "file" as const, accept: ["image/*"], maxSize: 1_000 },
+  { name: "papers", type: "file" as const, list: true },
+  { name: "shared", type: "file" as const, public: true },
+  { name: "hidden", type: "file" as const, access: { read: ["admin"] } },
+];
+const { broker, store, deps, operator, live, ann, bob, sweepLater, subjects } = await fileAlbum(fields);
 const anonymous: Actor = { kind: "anonymous" };
 const PNG = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), randomBytes(40)]);
-
-const hash = () => {
-  const sum = createHash("sha256");
-  return { update: (data: Uint8Array) => void sum.update(data), digest: () => sum.digest() };
-};
-
-async function* parts(data: Uint8Array, size = 50_000): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < data.length; at += size) yield data.subarray(at, at + size);
-}
 
 const upload = (data: Uint8Array, actor: Actor = ann, more: Partial<Upload> = {}, by: TestDeps = deps) =>
   uploadFile(by, {
     orb: live.orb,
-    body: parts(data),
-    hash: hash(),
+    body: partsOf(data),
+    hash: sha256(),
     authority: async () => ({ actor, live }),
     ...more,
   });
@@ -87,15 +57,10 @@ async function content(id: string, actor: Actor = ann, range?: { start: number; 
   return Buffer.concat(got);
 }
 
-/** Runs the sweep with a clock that is two days ahead. */
-const sweepLater = () => sweepFiles({ ...deps, clock: { now: () => Date.now() + 2 * DAY_MS } });
-
-const stored = async (filter: string) => {
-  const page = await operator.scan(fileStream(live.orb), filter, { fromSeq: 1, limit: 1000, maxBytes: 8e6 });
-  return page.messages.map(({ subject }) => subject);
-};
-const chunkSubjects = async () => new Set(await stored(`$O.${fileBucket(live.orb)}.C.>`));
-const infoSubjects = async () => new Set(await stored(`$O.${fileBucket(live.orb)}.M.>`));
+const chunkSubjects = async () =>
+  new Set(await subjects(fileStream(live.orb), `$O.${fileBucket(live.orb)}.C.>`));
+const infoSubjects = async () =>
+  new Set(await subjects(fileStream(live.orb), `$O.${fileBucket(live.orb)}.M.>`));
 const expired = (id: string) => until(async () => (await readRecord(deps, live.orb, id)) === null);
 
 it("stores content as an object that other clients of the broker can read, once for all uploads", async () => {
@@ -203,7 +168,7 @@ it("rejects a body that is too large, has another digest or breaks off, and leav
   const wrong = await failureOf(upload(randomBytes(8 * CHUNK_BYTES), ann, { sha256: "0".repeat(64) }));
   expect(wrong.errors?.[0]).toMatchObject({ code: "digest_mismatch" });
   async function* broken() {
-    yield* parts(randomBytes(7 * CHUNK_BYTES));
+    yield* partsOf(randomBytes(7 * CHUNK_BYTES));
     throw new Error("cut");
   }
   await expect(upload(PNG, ann, { body: broken() })).rejects.toThrow("cut");
@@ -339,9 +304,9 @@ it("removes content that no file has, and keeps what an entry has", async () => 
   const dropped = await upload(same, ann, { lifetime: 1 });
   await expired(dropped.id);
   await sweepFiles(deps);
-  expect(await stored(fileSubjects.info(live.orb, dropped.sha256))).toHaveLength(1);
+  expect(await subjects(fileStream(live.orb), fileSubjects.info(live.orb, dropped.sha256))).toHaveLength(1);
   await sweepLater();
-  expect(await stored(fileSubjects.info(live.orb, dropped.sha256))).toEqual([]);
+  expect(await subjects(fileStream(live.orb), fileSubjects.info(live.orb, dropped.sha256))).toEqual([]);
   expect(await content(kept.id)).toHaveLength(100);
   // The same content can be uploaded again.
   expect(await content((await upload(same)).id)).toEqual(same);
@@ -361,7 +326,7 @@ it("removes the files of a purged entry, but not those of others", async () => {
     async () => (await operator.get(streams.orb(live.orb), `${live.orb}._blob.${own.sha256}.*`)) === null,
   );
   await sweepLater();
-  expect(await stored(fileSubjects.info(live.orb, own.sha256))).toEqual([]);
+  expect(await subjects(fileStream(live.orb), fileSubjects.info(live.orb, own.sha256))).toEqual([]);
   expect(await content(both.id)).toHaveLength(300);
 });
 
@@ -413,7 +378,7 @@ it("leaves no content forever, and loses no acknowledged file, if an upload stop
 }, 30_000);
 
 it("removes the object store of an orb that is gone", async () => {
-  const gone = await installOrb(operator, { ...document, id: "gone" });
+  const gone = await installOrb(operator, albumWith(fields, "gone"));
   await upload(PNG, ann, { orb: "gone", authority: async () => ({ actor: ann, live: gone }) });
   await operator.deleteStream(streams.orb("gone"));
   await operator.kvDelete("orbs", "gone");

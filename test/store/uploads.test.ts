@@ -7,43 +7,21 @@ import { contentOf, findFile } from "../../shared/files/download.ts";
 import { CHUNK_BYTES } from "../../shared/files/object.ts";
 import { readRecord } from "../../shared/files/record.ts";
 import { appendUpload, beginUpload, endUpload, uploadState } from "../../shared/files/resumable.ts";
-import { sweepFiles } from "../../shared/files/sweep.ts";
 import { fileBucket, fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
+import { fileAlbum, partsOf } from "../support/album.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
-import { failureOf, fileDeps, installOrb, type TestDeps, testDeps, until, user } from "../support/entries.ts";
+import { failureOf, type TestDeps, testDeps, until } from "../support/entries.ts";
 
 const DAY_MS = 86_400_000;
-const { broker, store, deps } = await fileDeps();
-const operator = broker.store("operator");
-const live = await installOrb(operator, {
-  id: "album",
-  modules: [
-    {
-      id: "pictures",
-      type: "CONTENT",
-      schemas: [
-        {
-          id: "picture",
-          access: { read: "public", write: "user" },
-          fields: [{ name: "paper", type: "file" }],
-        },
-      ],
-    },
-  ],
-});
-const { orb } = live;
-const ann = user("ann");
-const bob = user("bob");
+const { store, deps, operator, live, orb, ann, bob, sweepLater, subjects } = await fileAlbum([
+  { name: "paper", type: "file" },
+]);
 const at = (actor: Actor = ann) => ({ orb, authority: async () => ({ actor, live }) });
-
-async function* parts(data: Uint8Array, size = 60_000): AsyncGenerator<Uint8Array> {
-  for (let from = 0; from < data.length; from += size) yield data.subarray(from, from + size);
-}
 
 const begin = (size: number, by: TestDeps = deps, actor: Actor = ann) =>
   beginUpload(by, { ...at(actor), size, name: "a.bin" });
 const send = (id: string, offset: number, data: Uint8Array, by: TestDeps = deps, actor: Actor = ann) =>
-  appendUpload(by, { ...at(actor), id, offset, body: parts(data) });
+  appendUpload(by, { ...at(actor), id, offset, body: partsOf(data) });
 
 async function content(id: string): Promise<Buffer> {
   const { record } = await findFile(deps, ann, live, id);
@@ -52,12 +30,7 @@ async function content(id: string): Promise<Buffer> {
   return Buffer.concat(got);
 }
 
-const stored = async (space: string) => {
-  const filter = `$O.${fileBucket(orb)}.${space}.>`;
-  const page = await operator.scan(fileStream(orb), filter, { fromSeq: 1, limit: 1000, maxBytes: 32e6 });
-  return page.messages.filter(({ size }) => size > 0).map(({ subject }) => subject);
-};
-const sweepLater = () => sweepFiles({ ...deps, clock: { now: () => Date.now() + 3 * DAY_MS } });
+const stored = (space: string) => subjects(fileStream(orb), `$O.${fileBucket(orb)}.${space}.>`);
 
 it("stores parts of any size as one file, with the hash of the whole", async () => {
   const data = randomBytes(19 * CHUNK_BYTES + 77);
@@ -111,7 +84,7 @@ it("stores what arrives before a body breaks off", async () => {
   for (const arrived of [70_000, 10 * CHUNK_BYTES + 5]) {
     const { id } = await begin(data.length);
     async function* broken() {
-      yield* parts(data.subarray(0, arrived));
+      yield* partsOf(data.subarray(0, arrived));
       throw new Error("cut");
     }
     await expect(appendUpload(deps, { ...at(), id, offset: 0, body: broken() })).rejects.toThrow("cut");
@@ -144,7 +117,7 @@ it("stores the last bytes of a long part only if its caller may still write", as
   const { id } = await begin(data.length);
   let asked = 0;
   const authority = async () => ({ actor: asked++ === 0 ? ann : anonymous, live });
-  const part = { orb, authority, id, offset: 0, body: parts(data) };
+  const part = { orb, authority, id, offset: 0, body: partsOf(data) };
   expect((await failureOf(appendUpload(deps, part))).code).toBe("authentication_required");
   expect((await uploadState(deps, at(), id)).sha256).toBeUndefined();
 });

@@ -1,5 +1,4 @@
 /** Variants of images in the broker: made once, removed with their image, whatever stops in between. */
-import { createHash } from "node:crypto";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,53 +6,30 @@ import { afterAll, expect, it } from "vitest";
 import { openImages } from "../../scripts/images/pool.ts";
 import { contentOf } from "../../shared/files/download.ts";
 import { type FileRecord, readRecord } from "../../shared/files/record.ts";
-import { sweepFiles } from "../../shared/files/sweep.ts";
 import { uploadFile } from "../../shared/files/upload.ts";
 import { variantFile } from "../../shared/files/variants.ts";
 import { headerOf } from "../../shared/images/header.ts";
 import { variantKey, variantOf } from "../../shared/images/variant.ts";
 import { fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
 import { streams } from "../../shared/store/subjects.ts";
+import { fileAlbum, partsOf, sha256 } from "../support/album.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
-import { failureOf, fileDeps, installOrb, type TestDeps, testDeps, until, user } from "../support/entries.ts";
+import { failureOf, type TestDeps, testDeps, until } from "../support/entries.ts";
 import { BLUE, picture, png, RED } from "../support/images.ts";
 
-const DAY_MS = 86_400_000;
-const { broker, store } = await fileDeps();
-const operator = broker.store("operator");
+const album = await fileAlbum([{ name: "image", type: "file" }]);
+const { store, operator, live, ann, sweepLater } = album;
 const images = openImages();
 afterAll(() => images.stop());
 const deps: TestDeps = { ...testDeps(store), images: images.make };
-const live = await installOrb(operator, {
-  id: "album",
-  modules: [
-    {
-      id: "pictures",
-      type: "CONTENT",
-      schemas: [
-        {
-          id: "picture",
-          access: { read: "public", write: "user" },
-          fields: [{ name: "image", type: "file" }],
-        },
-      ],
-    },
-  ],
-});
-const ann = user("ann");
 const small = variantOf({ w: 20, h: 20, fit: "cover" });
 const large = variantOf({ w: 50 });
 
-async function* once(data: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield data;
-}
-
 async function upload(width: number, lifetime = 3_600): Promise<FileRecord> {
-  const sum = createHash("sha256");
   const { id } = await uploadFile(deps, {
     orb: live.orb,
-    body: once(await png(picture(width, 40, RED, BLUE))),
-    hash: { update: (data) => void sum.update(data), digest: () => sum.digest() },
+    body: partsOf(await png(picture(width, 40, RED, BLUE))),
+    hash: sha256(),
     authority: async () => ({ actor: ann, live }),
     lifetime,
   });
@@ -64,13 +40,9 @@ async function upload(width: number, lifetime = 3_600): Promise<FileRecord> {
 
 const variant = (file: FileRecord, wanted = small, by: TestDeps = deps) =>
   variantFile(by, live.orb, file, wanted);
-const sweepLater = () => sweepFiles({ ...deps, clock: { now: () => Date.now() + 2 * DAY_MS } });
 const gone = (id: string) => until(async () => (await readRecord(deps, live.orb, id)) === null);
 
-async function subjects(stream: string, filter: string): Promise<string[]> {
-  const { messages } = await operator.scan(stream, filter, { fromSeq: 1, limit: 1_000, maxBytes: 8e6 });
-  return messages.flatMap(({ size, subject }) => (size > 0 ? [subject] : [])).sort();
-}
+const subjects = async (stream: string, filter: string) => (await album.subjects(stream, filter)).sort();
 const content = () => subjects(fileStream(live.orb), "$O.>");
 const ofVariants = () => subjects(streams.orb(live.orb), `${live.orb}._variant.>`);
 
