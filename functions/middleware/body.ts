@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { AppError } from "../../shared/kernel/errors.ts";
-import { concatBytes } from "../../shared/kernel/ids.ts";
+import { ByteCollector } from "../../shared/kernel/ids.ts";
 import { DEPTH_LIMIT, tooDeep } from "../../shared/kernel/json.ts";
 import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -86,8 +86,7 @@ export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenera
 async function readLimited(request: Request, limit: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) >= limit) throw tooLarge(limit);
   if (request.body === null) return new Uint8Array(0);
-  const parts: Uint8Array[] = [];
-  let size = 0;
+  const collected = new ByteCollector();
   const reader = request.body.getReader();
   const wait = waitForBody();
   try {
@@ -95,18 +94,16 @@ async function readLimited(request: Request, limit: number): Promise<Uint8Array>
       const part = await nextPart(reader, wait);
       if (part.done) break;
       wait.came();
-      size += part.value.byteLength;
-      if (size >= limit) {
+      if (collected.size + part.value.byteLength >= limit) {
         reader.releaseLock();
         throw tooLarge(limit);
       }
-      parts.push(part.value);
+      collected.add(part.value);
     }
   } finally {
     wait.stop();
   }
-  const only = parts[0];
-  return parts.length === 1 && only !== undefined ? only : concatBytes(parts);
+  return collected.bytes();
 }
 
 /** Limits for discarding an unread body. */

@@ -18,7 +18,7 @@ import {
   type ResponseRest,
 } from "../../shared/handlers/remote-http.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
-import { concatBytes } from "../../shared/kernel/ids.ts";
+import { ByteCollector, concatBytes } from "../../shared/kernel/ids.ts";
 import { withLength } from "../http/fixed-length.ts";
 import { readUpload } from "../middleware/body.ts";
 import { tooLarge } from "../middleware/body-errors.ts";
@@ -117,27 +117,24 @@ async function* partsOf(c: Context<AppEnv>, limit: number): AsyncGenerator<BodyP
     return;
   }
   const { body } = c.req.raw;
-  let part: Uint8Array[] = [];
-  let size = 0;
+  let part = new ByteCollector();
   let total = 0;
   if (body !== null) {
     for await (const chunk of readUpload(body)) {
       total += chunk.length;
       if (total > limit) throw tooLarge(limit + 1);
       for (let rest = chunk; rest.length > 0; ) {
-        if (size === HTTP_PART_BYTES) {
-          yield { bytes: concatBytes(part), more: true };
-          part = [];
-          size = 0;
+        if (part.size === HTTP_PART_BYTES) {
+          yield { bytes: concatBytes(part.parts()), more: true };
+          part = new ByteCollector();
         }
-        const taken = rest.subarray(0, HTTP_PART_BYTES - size);
-        part.push(taken);
-        size += taken.length;
+        const taken = rest.subarray(0, HTTP_PART_BYTES - part.size);
+        part.add(taken);
         rest = rest.subarray(taken.length);
       }
     }
   }
-  yield { bytes: concatBytes(part), more: false };
+  yield { bytes: concatBytes(part.parts()), more: false };
 }
 
 /** Sends a request to the handler's service and returns the response. Authorize the caller before calling this. */

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { waitForBody } from "../../functions/middleware/body.ts";
 import { bodyAborted, tooLarge, tooSlow } from "../../functions/middleware/body-errors.ts";
 import type { AppError } from "../../shared/kernel/errors.ts";
+import { ByteCollector } from "../../shared/kernel/ids.ts";
 
 /** Rejects a body of `limit` or more bytes as soon as its size is known. */
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
@@ -10,8 +11,7 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
   // If the client disconnected earlier, no event reports it.
   if (incoming.destroyed) return Promise.reject(bodyAborted(undefined));
   return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
-    let size = 0;
+    const collected = new ByteCollector();
     let settled = false;
     const refuse = (error: AppError) => {
       settled = true;
@@ -24,14 +24,13 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
       // After an error, read and discard the remaining data.
       if (settled) return;
       wait.came();
-      size += part.length;
-      if (size < limit) parts.push(part);
+      if (collected.size + part.length < limit) collected.add(part);
       else refuse(tooLarge(limit));
     });
     incoming.on("end", () => {
       settled = true;
       wait.stop();
-      resolve(parts.length === 1 ? (parts[0] ?? Buffer.of()) : Buffer.concat(parts));
+      resolve(collected.bytes());
     });
     incoming.on("error", (cause) => refuse(bodyAborted(cause)));
     // "close" also follows a complete body, so create the error (and its stack) only if the body is incomplete.

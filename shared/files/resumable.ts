@@ -6,6 +6,7 @@ import { accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
+import { ByteCollector } from "../kernel/ids.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
 import { fileStreamConfig } from "../store/broker/provision.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
@@ -138,16 +139,12 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
   const { orb, id, offset } = part;
   const cut: { error?: unknown } = {};
   const body = untilCut(part.body, cut);
-  const ahead: Uint8Array[] = [];
-  let received = 0;
+  const ahead = new ByteCollector();
   let ended = false;
-  while (received < AHEAD_BYTES && !ended) {
+  while (ahead.size < AHEAD_BYTES && !ended) {
     const next = await body.next();
     if (next.done === true) ended = true;
-    else {
-      ahead.push(next.value);
-      received += next.value.length;
-    }
+    else ahead.add(next.value);
   }
   const { actor, live } = await allowed(part);
   const found = await readUpload(deps, orb, id, actor);
@@ -160,7 +157,7 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
   const charge = (bytes: number) => countFileBytes(deps, actor, orb, bytes);
   return countedFile(deps, actor, orb, async () => {
     const writer = new Writer(deps, orb, found, charge);
-    for (const bytes of ahead) await writer.take(bytes);
+    for (const bytes of ahead.parts()) await writer.take(bytes);
     for await (const bytes of body) await writer.take(bytes);
     // During a long request, the session may have ended, the caller may have lost rights, or the application may have
     // been deleted.

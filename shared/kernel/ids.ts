@@ -45,6 +45,55 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return all;
 }
 
+/** Parts up to this number are kept as they are, so that an ordinary body is not copied. */
+const FEW_PARTS = 8;
+/** Smaller parts are copied into blocks. */
+const SMALL_PART_BYTES = 1024;
+const BLOCK_BYTES = 16 * 1024;
+
+/**
+ * Collects the parts of a body. Each part takes memory beyond its bytes, and a client can send a body in parts of one
+ * byte. So small parts are copied into blocks.
+ */
+export class ByteCollector {
+  size = 0;
+  readonly #parts: Uint8Array[] = [];
+  #block = new Uint8Array(0);
+  #filled = 0;
+
+  add(part: Uint8Array): void {
+    this.size += part.length;
+    if (part.length >= SMALL_PART_BYTES || this.#parts.length < FEW_PARTS) {
+      this.#closeBlock();
+      this.#parts.push(part);
+      return;
+    }
+    if (this.#filled + part.length > this.#block.length) {
+      this.#closeBlock();
+      this.#block = new Uint8Array(BLOCK_BYTES);
+    }
+    this.#block.set(part, this.#filled);
+    this.#filled += part.length;
+  }
+
+  /** Returns the collected bytes, in parts. */
+  parts(): readonly Uint8Array[] {
+    this.#closeBlock();
+    return this.#parts;
+  }
+
+  bytes(): Uint8Array {
+    const [first, ...others] = this.parts();
+    return first !== undefined && others.length === 0 ? first : concatBytes(this.#parts);
+  }
+
+  #closeBlock(): void {
+    if (this.#filled === 0) return;
+    this.#parts.push(this.#block.slice(0, this.#filled));
+    this.#filled = 0;
+  }
+}
+
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
   return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
