@@ -234,7 +234,7 @@ describe("entries in files", () => {
     expect(rows.find((row) => row.includes("AB-2001"))).toMatch(/^"Lamp, tall",Lampe,,,AB-2001,12.5,/);
   });
 
-  test("name each refused entry, and what is wrong with a file", async () => {
+  test("name each refused entry, and the fault in a file", async () => {
     write(
       "faulty.ndjson",
       '{"values":{"slug":"ok-1","title":{"en":"Fine"}}}\n{"values":{"slug":"Not a slug"}}\n',

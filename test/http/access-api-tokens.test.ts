@@ -235,7 +235,7 @@ describe("creating an API token", () => {
     );
   };
 
-  test("refuses bad input with every fault", async () => {
+  test("refuses invalid input, and reports every fault", async () => {
     const member = await user(platform, "shop", "owner");
     const bad: [object, RegExp][] = [
       [{ name: "" }, /^\/name too_short$/],
@@ -270,7 +270,7 @@ describe("creating an API token", () => {
     expect(await faultsOf(shared.token, "/api/auth", { scopes: [scope("blog", "read")] })).toEqual(["201"]);
   });
 
-  test("is possible with a token whose scope is manage, but never for more than it may itself", async () => {
+  test("is possible with a token that has the scope manage, and grants no right that this token lacks", async () => {
     const owner = await secondAdmin();
     const parent = await createToken(platform, "/api/_auth", owner.token, [
       scope("*", "manage", "read"),

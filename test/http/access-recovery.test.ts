@@ -61,7 +61,7 @@ describe("a recovery link", () => {
     expect((await signIn(platform, SHARED, lost.authenticator)).id).toBe(lost.id);
   });
 
-  test("works once of six uses at the same time", async () => {
+  test("works only once, even if it is used six times at once", async () => {
     const lost = await user(platform);
     const { body } = await linkFor(lost.id);
     const uses = await Promise.all(Array.from({ length: 6 }, () => recover(SHARED, body.token)));

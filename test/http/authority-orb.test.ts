@@ -421,7 +421,7 @@ function onlyOwn(routes: Record<string, Rows>): Record<string, Rows> {
 /** The prefixes of the management API serve the same routes. */
 const described = (path: string) => path.replace("/api/_orbs", "/api/admin/orbs");
 
-test("expects something of every route that takes a body", () => {
+test("has an expected result for every route that takes a body", () => {
   const routes = bodyRoutes().map(({ method, path }) => `${method} ${described(path)}`);
   expect(Object.keys(ROUTES).sort()).toEqual([...new Set(routes)].sort());
 });

@@ -144,7 +144,7 @@ test.each(["/", "/api", "/api/"])(
   },
 );
 
-test("tells callers who they are, and what they may do in an orb", async () => {
+test("returns the caller's account, and the caller's rights in an orb", async () => {
   const me = async (query: string, token?: string) => {
     const answer = await call(
       platform,

@@ -51,7 +51,7 @@ async function upload(body: Uint8Array<ArrayBuffer> | ReadableStream, query = ""
 const create = (values: unknown, by = member) =>
   as("POST", `/api/${ORB}/pictures?publish=true`, { values }, by);
 
-test("stores an upload, and downloads it with what its content is", async () => {
+test("stores an upload, and serves it with the type of its content", async () => {
   const { status, location, body } = await upload(PNG, "?name=sun%20set.png", {
     "content-type": "text/html",
   });
@@ -150,7 +150,7 @@ test("signs links that expire", async () => {
   expect((await as("POST", `${base}/${id}/links`, {}, other)).status).toBe(404);
 });
 
-test("makes a download of content that a browser could run", async () => {
+test("sends content that a browser could run as a download", async () => {
   const { body } = await upload(HTML, "?name=a.png", { "content-type": "image/png" });
   expect(body.type).toBe("text/html");
   const got = await send(`${base}/${body.id}`);
@@ -162,7 +162,7 @@ test("makes a download of content that a browser could run", async () => {
   expect(saved.headers.get("content-disposition")).toMatch(/^attachment; /);
 });
 
-test("never puts a name into a header as it came", async () => {
+test("never copies a file's name into a header unescaped", async () => {
   for (const name of [
     'a"\r\nset-cookie: x=1.png',
     "../../etc/passwd",
@@ -188,7 +188,7 @@ test("never puts a name into a header as it came", async () => {
   expect(named.body.name).toBe("b c.png");
 });
 
-test("refuses what is wrong about an upload", async () => {
+test("refuses uploads with a wrong digest, type, path, method, caller or orb", async () => {
   const digest = `sha-256=:${createHash("sha256").update(PNG).digest("base64")}:`;
   expect((await upload(PNG, "", { "content-digest": digest })).status).toBe(201);
   const codes = async (...args: Parameters<typeof upload>) => (await upload(...args)).body.code;

@@ -65,7 +65,7 @@ const objects = async () =>
   (await store.scan(fileStream(ORB), `$O.files_${ORB}.M.>`, { fromSeq: 1, limit: 1_000, maxBytes: 8e6 }))
     .messages.length;
 
-test("tells the size of an image as it is shown, and its colour, in the value of the entry", async () => {
+test("adds an image's displayed size and main colour to the value of the entry", async () => {
   const image = withExif(await jpeg(picture(90, 60, RED)), exif(6));
   const file = await upload(image);
   expect(file).toMatchObject({ width: 60, height: 90, color: "#dc1414" });

@@ -71,7 +71,7 @@ async function change(id: string, values: Record<string, unknown>, publish = tru
 }
 
 describe.each(HOSTS)("live lists of the %s", (host) => {
-  it("begins with all entries that match, and tells each change once", async () => {
+  it("begins with all entries that match, then reports each change once", async () => {
     const p = prefix();
     const one = await create({ name: `${p}one`, color: "red", price: 3 });
     await create({ name: `${p}blue`, color: "blue", price: 1 });
@@ -94,7 +94,7 @@ describe.each(HOSTS)("live lists of the %s", (host) => {
     ]);
   });
 
-  it("continues after a cut without a gap or a repeat", async () => {
+  it("resumes after a lost connection without a gap or a repeat", async () => {
     const p = prefix();
     const one = await create({ name: `${p}one` });
     const two = await create({ name: `${p}two` });
@@ -110,7 +110,7 @@ describe.each(HOSTS)("live lists of the %s", (host) => {
     expect(list.events.filter(({ data }) => data.includes(two))).toHaveLength(2);
   });
 
-  it("tells nothing about entries that were never in the list", async () => {
+  it("reports no change of entries that were never in the list", async () => {
     const p = prefix();
     const list = await follow(host, `filter[name][startsWith]=${p}`).until(({ ready }) => ready);
     const draft = await as("POST", ITEMS, { values: { name: `${p}draft` } });
@@ -123,7 +123,7 @@ describe.each(HOSTS)("live lists of the %s", (host) => {
     expect(list.events.map(({ type }) => type)).toEqual(["reset", "ready", "upsert"]);
   });
 
-  it("begins again for an id that it did not give", async () => {
+  it("sends a new snapshot for an event id that is not from this list", async () => {
     const p = prefix();
     const gone = await create({ name: `${p}gone` });
     const list = await follow(host, `filter[name][startsWith]=${p}`).until(({ ready }) => ready);
@@ -141,7 +141,7 @@ describe.each(HOSTS)("live lists of the %s", (host) => {
     expect(await events(list.lastId, "filter[name][startsWith]=x")).toContain("reset");
   });
 
-  it("follows windows of validity, and entries that are purged", async () => {
+  it("reports entries that become valid or expire, and purged ones", async () => {
     const p = prefix();
     const list = await follow(host, `filter[name][startsWith]=${p}`).until(({ ready }) => ready);
     const at = (ms: number) => new Date(Date.now() + ms).toISOString();

@@ -150,7 +150,7 @@ test("masks plain values in both APIs, in lists, in revisions and in expanded re
   expect(body.values.note).toBe(PLAIN);
 });
 
-test("masks the live copy beside a draft, and seals the value when a write sends the mask back", async () => {
+test("masks the published copy beside a draft, and keeps the encrypted value when a write sends the mask back", async () => {
   const id = await storedOpen();
   const path = `/api/admin/orbs/${ORB}/entries/${id}`;
   const sent = await call("PUT", path, { values: { ...masked, title: "b" } }, token);

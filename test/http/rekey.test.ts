@@ -12,7 +12,7 @@ import { key, testDeps } from "../support/entries.ts";
 import { providerOf, signInAt, startIssuer } from "../support/issuer.ts";
 import { startPlatform } from "../support/platform.ts";
 
-it("reseals and re-reserves all values under changed keys while the platform runs", async () => {
+it("encrypts and reserves all values again under changed keys while the platform runs", async () => {
   await using platform = await startPlatform();
   const token = await adminToken(platform);
   const document = {
@@ -58,7 +58,7 @@ it("reseals and re-reserves all values under changed keys while the platform run
   });
 });
 
-it("reseals the secrets of providers, webhooks and invitations, so that the old key can go", async () => {
+it("encrypts the secrets of providers, webhooks and invitations again, so that the old key can be removed", async () => {
   await using issuer = await startIssuer();
   const env = { DATA_DIR: tempDir("rekey"), PORT: String(await freePort()) };
   const path = join(env.DATA_DIR, "secrets.json");

@@ -282,7 +282,7 @@ describe("writes", () => {
       }
     });
 
-    it("need a filter, or the word that all are meant", async () => {
+    it("need a filter, or an explicit request for all entries", async () => {
       for (const query of ["", "?all=false", "?dryRun=true"]) {
         for (const method of ["PATCH", "DELETE"]) {
           const answer = await send(method, `/notes${query}`, ann, method === "PATCH" ? {} : undefined);

@@ -307,7 +307,7 @@ describe("an orb's stream, served by each host", () => {
       expect(await everywhere(host, id)).toEqual([]);
     }));
 
-  test("skips messages that are neither live copies nor tombstones", () =>
+  test("skips messages that neither publish nor withdraw an entry", () =>
     onEachHost(async (host) => {
       const id = await orbWith([title]);
       const entry = await person(id, { title: "Gus" });
@@ -392,7 +392,7 @@ describe("an orb's stream, served by each host", () => {
       expect(Number(answer.headers.get("stream-next-offset"))).toBeGreaterThanOrEqual(hidden);
     }));
 
-  test("waits for an entry's head that the broker stores after its live copy", () =>
+  test("waits for an entry's newest revision if the broker stores the published copy first", () =>
     onEachHost(async (host) => {
       const id = await orbWith([title]);
       const entry = await person(id, { title: "first" });

@@ -268,7 +268,7 @@ describe("guesses", () => {
     },
   );
 
-  test("make as many requests to the broker for an unknown set as for a wrong secret, less those of its account", async () => {
+  test("make the same requests to the broker for an unknown set of codes as for a wrong secret, except those about the account", async () => {
     const [valid = ""] = (await codesFor(await person())).codes;
     const count = async (code: string) => {
       const counted = countingStore(store, undefined, 5);

@@ -175,7 +175,7 @@ describe("floods", () => {
     return begun.filter(({ status }) => status === "fulfilled").length;
   };
 
-  test("admits a network's share of the period, however many begin at the same time", async () => {
+  test("admits only the allowed number of registrations of a network, however many begin at once", async () => {
     const realm = realmOf();
     expect(await accepted(realm, "203.0.113.1", 12)).toBe(4);
     // Another address of the same IPv6 network shares its limit.
@@ -191,7 +191,7 @@ describe("floods", () => {
     expect(all).toBe(40);
   });
 
-  test("admits the realm's share of the hour from all networks, and other realms still", async () => {
+  test("limits the registrations of a realm from all networks together, and does not affect other realms", async () => {
     const realm = realmOf();
     let all = 0;
     for (let i = 0; i < 8; i++) all += await accepted(realm, `198.51.100.${i}`, 2);

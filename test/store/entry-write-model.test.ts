@@ -38,7 +38,7 @@ async function everything(filter: string): Promise<StoredMessage[]> {
   }
 }
 
-it("reservations, indexes, references and live copies match the heads", async () => {
+it("reservations, indexes, references and published copies match the newest revisions", async () => {
   const ids: string[] = [];
   const refused = new Map<string, number>();
   const context = { orbId: "shop", orb };

@@ -53,7 +53,7 @@ const liveOf = (schema: string, id: string) =>
   );
 
 describe("create", () => {
-  it("writes a draft in one round trip, hints first", async () => {
+  it("writes a draft in one round trip, the index messages before the revision", async () => {
     const { snapshot } = await create("note", { text: "hello" });
     expect(snapshot).toMatchObject({
       status: "SAVED",
@@ -137,7 +137,7 @@ describe("create", () => {
 });
 
 describe("update", () => {
-  it("takes two round trips: the head, then one append with the fence check behind it", async () => {
+  it("takes two round trips: one reads the newest revision, one appends and checks the definition", async () => {
     const { snapshot } = await create("note", { text: "a" });
     counted.reset();
     const made = await updateEntry(deps, admin, at(snapshot.id, { values: { text: "b" } }));

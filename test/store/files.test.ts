@@ -185,7 +185,7 @@ it("ends a long upload whose caller lost the right to write", async () => {
   expect((await failureOf(upload(PNG, anonymous))).code).toBe("authentication_required");
 });
 
-it("attaches a file, and answers what it is", async () => {
+it("attaches a file to an entry, and returns its properties", async () => {
   const file = await upload(PNG, ann, { name: "../a/\u202esun \u0000\r\nset.png" });
   const made = await create({
     image: { file: file.id },
@@ -274,7 +274,7 @@ it("sends no request for files when a write has none", async () => {
   expect([counted.trips, counted.calls]).toEqual([1, ["pipeline"]]);
 });
 
-it("orders a file's expiry and an entry that refers to it", async () => {
+it("gives a file to an entry only if the file has not expired", async () => {
   const { id } = await upload(PNG, ann, { lifetime: 1 });
   const late: Store["batch"] = async (stream, messages) => {
     await expired(id);
@@ -297,7 +297,7 @@ it("gives one file to several entries at the same time", async () => {
   expect((await readRecord(deps, live.orb, file.id))?.record.entries).toHaveLength(5);
 });
 
-it("removes content that no file has, and keeps what an entry has", async () => {
+it("removes content that no file uses, and keeps the files of entries", async () => {
   const kept = await upload(randomBytes(100));
   await create({ papers: [{ file: kept.id }] });
   const same = randomBytes(2 * CHUNK_BYTES);
@@ -330,7 +330,7 @@ it("removes the files of a purged entry, but not those of others", async () => {
   expect(await content(both.id)).toHaveLength(300);
 });
 
-it("removes the chunks of marked content before the same content replaces the mark", async () => {
+it("removes the chunks of content marked as deleted before the same content is stored again", async () => {
   const data = randomBytes(60);
   const first = await upload(data, ann, { lifetime: 1 });
   await expired(first.id);
@@ -346,7 +346,7 @@ it("removes the chunks of marked content before the same content replaces the ma
   expect((await chunkSubjects()).size).toBe(before.size);
 });
 
-it("leaves no content forever, and loses no acknowledged file, if an upload stops at any step", async () => {
+it("removes all leftovers and keeps every acknowledged file, wherever an upload stops", async () => {
   await sweepLater();
   const data = randomBytes(6 * CHUNK_BYTES);
   for (const size of [40, data.length]) {

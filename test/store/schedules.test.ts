@@ -72,7 +72,7 @@ const deliveries = async (orb: string, status?: "failed" | "waiting" | "delivere
   (await listDeliveries(deps, admin, { orb, limit: 200, status })).items;
 
 describe("a schedule", () => {
-  it("calls its handler once for each tick, whatever number of processes runs", async () => {
+  it("calls its handler once for each due time, however many processes run", async () => {
     const orb = await orbWith({ timeZone: "Europe/Berlin", input: { hours: [9] } });
     work();
     work();
@@ -109,7 +109,7 @@ describe("a schedule", () => {
     });
   });
 
-  it("catches up with the ticks of the last minute, and of earlier ones runs the newest alone", async () => {
+  it("catches up on the due times of the last minute, and on only the newest of earlier ones", async () => {
     const orb = await orbWith({});
     const first = work();
     await until(called, (all) => all.length >= 1);
@@ -185,7 +185,7 @@ describe("a schedule", () => {
     expect(calls()).toBe(count);
   });
 
-  it("runs no tick of the time in which its orb was not published", async () => {
+  it("skips the due times at which its orb was not published", async () => {
     const orb = await orbWith({});
     const first = work();
     await until(called, (all) => all.length >= 1);
@@ -209,7 +209,7 @@ describe("a schedule", () => {
   });
 });
 
-it("tries a call again, gives it up, and repeats it on request, while other ticks go on", async () => {
+it("retries a call, gives it up, and repeats it on request, while calls of other due times continue", async () => {
   const orb = await orbWith({});
   let refused: string | undefined;
   service.answer = ({ schedule }) => {

@@ -64,7 +64,7 @@ it("sends one request to the broker for each MiB", async () => {
   expect(counted.calls.filter((call) => call === "batch")).toHaveLength(2);
 });
 
-it("lets one of two requests at the same time go on, and mixes nothing", async () => {
+it("lets only one of two simultaneous requests continue, and never mixes their bytes", async () => {
   const data = randomBytes(20 * CHUNK_BYTES);
   const { id } = await begin(data.length);
   const both = await Promise.allSettled([send(id, 0, data), send(id, 0, data)]);

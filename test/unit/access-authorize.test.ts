@@ -120,7 +120,7 @@ describe("entry permissions: role × operation × access × ownership", () => {
     }
   });
 
-  test("a short form and its lists are one", () => {
+  test("a short form means the same as its lists", () => {
     for (const read of reads)
       for (const write of writes) {
         const lists = accessLists("CONTENT", { access: { read, write } });
@@ -189,7 +189,7 @@ describe("roles in an orb", () => {
     expect(principalIn(actor, "shop", uses)).toEqual({ actor, role });
   });
 
-  test("a role of the orb has the rights of what it extends", () => {
+  test("a role of the orb has the rights of the role that it extends", () => {
     const editor = member("shop", "editor");
     expect(principalIn(editor, "shop", own)).toEqual({ actor: editor, role: "user", orbRole: "editor" });
     const chief = member("shop", "chief");

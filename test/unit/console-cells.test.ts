@@ -56,7 +56,7 @@ test("treats no value, an empty list and an empty text as the same, but not fals
   expect(same({ a: 1 }, { a: 1, b: null })).toBe(false);
 });
 
-test("sends whole maps, and null for what is empty", () => {
+test("sends whole maps, and null for empty values", () => {
   const typed = withValue(content({ tags: ["x", null] }), cell("/values/offer/EU/de"), "Rabatt");
   expect(valuesToSend(withValue(typed, cell("/values/title/en"), ""), fields, orb)).toEqual({
     title: null,
@@ -66,7 +66,7 @@ test("sends whole maps, and null for what is empty", () => {
   });
 });
 
-test("tells apart what one person and what both have changed", () => {
+test("distinguishes values that one person changed from values that both changed", () => {
   const base = content({ title: { en: "A", de: "A" }, tags: ["x"], size: 1 });
   const mine = content({ title: { en: "M", de: "A" }, tags: ["x", "m"], size: 2 });
   const theirs = content({ title: { en: "T", de: "T" }, tags: ["x"], size: 2 });

@@ -38,7 +38,7 @@ function listOf(all: Row[]) {
   return { rows, show, reads: () => reads };
 }
 
-test("holds a few pages of a long list, and reads forgotten ones again", async () => {
+test("keeps a few pages of a long list in memory, and reads dropped ones again", async () => {
   const { rows, show } = listOf(Array.from({ length: 10_000 }, (_, at) => row(`e${at}`)));
   let most = 0;
   for (let at = 0; at < 9_970; at += 30) {
@@ -68,7 +68,7 @@ test("reads the pages after a changed page again, so that no entry is missing or
   expect(ids).toEqual(all.map(({ id }) => id));
 });
 
-test("counts changed, new and removed entries, and not what they pushed over the end of a page", () => {
+test("counts changed, new and removed entries, but not those that they push to the next page", () => {
   const before = rowsNamed("a", "b", "c", "d");
   expect(difference(before, before)).toBe(0);
   expect(difference(before, [row("a"), row("b", 2), row("c"), row("d")])).toBe(1);

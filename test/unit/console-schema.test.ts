@@ -13,7 +13,7 @@ import {
 import { withId } from "../../functions/console/schema/document/rename.ts";
 import { FIELD_TYPES } from "../../shared/definition/fields/index.ts";
 
-test("knows of each field type what the platform allows", () => {
+test("allows the same for each field type as the platform", () => {
   const platform = Object.entries(FIELD_TYPES).map(([name, type]) => {
     const { bounds, pattern, enumerable, unique, orderable, searchable, sensitive } = type;
     return [
@@ -113,7 +113,7 @@ test("merges changes of two people, and asks only where both changed the same va
   expect(removed.merged).toEqual(orb(schema("b")));
 });
 
-test("compares texts by line, and leaves out what is far from changes", () => {
+test("compares texts by line, and leaves out lines far from changes", () => {
   const from = Array.from({ length: 30 }, (_, at) => `line ${at}`);
   const lines = diffLines(from.join("\n"), from.toSpliced(10, 1, "new", "newer").join("\n"));
   expect(

@@ -29,7 +29,7 @@ test("uses every text", () => {
   expect(keys.filter((key) => !used(key))).toEqual([]);
 });
 
-test("keeps areas and texts in alphabetical order, so that additions rarely meet", () => {
+test("keeps areas and texts in alphabetical order, so that additions rarely conflict", () => {
   const sorted = (names: string[]) =>
     names.toSorted((a, b) => a.toLowerCase().localeCompare(b.toLowerCase()));
   for (const names of [texts, ...Object.values(texts)].map((part) => Object.keys(part)))

@@ -6,7 +6,7 @@ import { Conflict } from "../../shared/store/types.ts";
 const address = { orb: "shop", ...homeOf("CONTENT", "note"), id: "1" } as const;
 const hints = [{ subject: "shop.a", data: "1" }];
 
-it("merges equal guards of one subject and fails with a conflict if they differ", () => {
+it("merges equal conditions on one subject, and fails with a conflict if they differ", () => {
   const target = { subject: "shop.t", seq: 10 };
   const same = guard(address, hints, [target, { ...target }]);
   expect(same).toEqual([{ subject: "shop.a", data: "1", expect: target }]);
