@@ -28,6 +28,7 @@ const document = {
             { name: "price", type: "integer" },
           ] as FieldOf[],
         },
+        ...["many", "more"].map((id) => ({ id, fields: [{ name: "name", type: "string" }] as FieldOf[] })),
         { id: "note", access: { read: ["admin"] }, fields: [{ name: "name", type: "string" }] },
       ],
     },
@@ -68,6 +69,21 @@ async function change(id: string, values: Record<string, unknown>, publish = tru
   const { body } = await as("GET", `${ITEMS}/${id}`);
   const changed = { values: { ...body.values, ...values } };
   expect((await as("PUT", `${ITEMS}/${id}?publish=${publish}`, changed)).status).toBe(200);
+}
+
+/** Creates entries of a schema. Returns their ids in order. */
+async function createMany(schema: string, names: readonly string[]): Promise<string[]> {
+  const lines = names.map((name) => JSON.stringify({ module: "shop", schema, values: { name } }));
+  const response = await fetch(`${platform.origin}/api/admin/orbs/live/entries/bulk?publish=true`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${await adminToken(platform)}`,
+      "content-type": "application/x-ndjson",
+    },
+    body: lines.join("\n"),
+  });
+  const answers = (await response.text()).trim().split("\n");
+  return answers.map((line) => JSON.parse(line).id).filter((id) => id !== undefined);
 }
 
 describe.each(HOSTS)("live lists of the %s", (host) => {
@@ -139,6 +155,32 @@ describe.each(HOSTS)("live lists of the %s", (host) => {
     expect(await events(`${Number(seq) - 1}-${time}-${mac}`)).toContain("reset");
     expect(await events("nonsense")).toContain("reset");
     expect(await events(list.lastId, "filter[name][startsWith]=x")).toContain("reset");
+  });
+
+  it("follows a list of more entries than followers share", async () => {
+    const schema = host === "API" ? "many" : "more";
+    const path = `/api/live/shop/${schema}`;
+    const ids = await createMany(
+      schema,
+      Array.from({ length: 10_700 }, (_, n) => `n${n}`),
+    );
+    expect(ids.length).toBe(10_700);
+    const list = follow(host, "", undefined, path);
+    await list.until(({ items }) => items.size > 0);
+    // Both are read after the shared part, so the changes happen before or after the follower reads them.
+    const [changed = "", deleted = ""] = ids.slice(-2);
+    const renamed = as("PUT", `${path}/${changed}?publish=true`, { values: { name: "renamed" } });
+    const removed = as("DELETE", `${path}/${deleted}`);
+    expect([(await renamed).status, (await removed).status]).toEqual([200, 204]);
+    await list.until(({ ready, items }) => ready && items.size === 10_699);
+    await list.until(({ items }) => items.get(changed)?.values.name === "renamed");
+    expect([...list.items.keys()]).toEqual(ids.slice(0, -1));
+    expect(list.resets).toBe(1);
+    list.cut();
+    await list.until(({ ready }) => !ready);
+    const late = await createMany(schema, ["late"]);
+    await list.until(({ ready, items }) => ready && items.has(late[0] ?? ""));
+    expect(list.resets).toBe(1);
   });
 
   it("reports entries that become valid or expire, and purged ones", async () => {

@@ -27,6 +27,9 @@ export const readyEvent = (id: string) => sent("ready", {}, id);
 
 export const endEvent = (reason: EndReason) => sent("end", { reason }, "");
 
+/** Keeps the connection open while no entry of a snapshot was found. */
+export const STILL_READING = encoder.encode(": reading\n\n");
+
 /** Updates the client's position without an event, and keeps an idle connection open. */
 export const positionLine = (id: string) => encoder.encode(`: heartbeat\nid:${id}\n\n`);
 

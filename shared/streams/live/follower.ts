@@ -5,7 +5,16 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { Hub, TimerListener } from "../read/hub.ts";
 import type { ReaderEnd, Sink } from "../read/reader.ts";
-import { type EndReason, endEvent, listEvent, positionLine, RESET, readyEvent, retryLine } from "./events.ts";
+import {
+  type EndReason,
+  endEvent,
+  listEvent,
+  positionLine,
+  RESET,
+  readyEvent,
+  retryLine,
+  STILL_READING,
+} from "./events.ts";
 import type { ListFollower, ListSnapshot, ListStep, LiveList, Piece } from "./live-list.ts";
 
 /** Where the events for a client start: with a snapshot, or after a position in the stream. */
@@ -32,16 +41,19 @@ const RETRY_MS = { from: 500, to: 1_500 };
 
 export class Follower implements ListFollower, TimerListener {
   readonly #o: FollowerOptions;
-  readonly #endAt: number;
-  readonly #expires: boolean;
+  readonly #rotateAt: number;
   #position: number;
   /** The snapshot may already contain changes up to this sequence. */
   #snapshotLast: number;
   /**
-   * The revision of each entry in the snapshot that the client got. Used to skip changes that the snapshot already
-   * contains. Undefined once no such change can follow.
+   * The revision of each entry in the shared snapshot that the client got. Used to skip changes that the snapshot
+   * already contains. Undefined once no such change can follow.
    */
   #told: Map<string, number> | undefined;
+  /** Whether the client got entries that `#told` lacks, because it would need too much memory. */
+  readonly #toldMore: boolean;
+  /** Whether the client has no position yet. If the response ended now, the client would get the whole list again. */
+  #isBeginning: boolean;
   #ended = false;
   #attached = false;
   #quietSince: number;
@@ -55,12 +67,12 @@ export class Follower implements ListFollower, TimerListener {
     this.#position = "snapshot" in beginning ? beginning.snapshot.from : beginning.after;
     this.#snapshotLast = begins?.last ?? 0;
     this.#told = begins === undefined ? undefined : new Map(begins.revisions);
+    this.#toldMore = begins?.rest !== undefined;
+    this.#isBeginning = begins !== undefined;
     const now = hub.now();
     this.#quietSince = now - hub.random() * hub.times.keepAliveMs * 0.2;
     this.#checkAt = now + ACCESS_MS * (0.5 + hub.random() / 2);
-    const rotateAt = now + hub.times.rotateMs * (0.9 + hub.random() * 0.1);
-    this.#endAt = Math.min(rotateAt, options.expiresAt);
-    this.#expires = options.expiresAt <= rotateAt;
+    this.#rotateAt = now + hub.times.rotateMs * (0.9 + hub.random() * 0.1);
   }
 
   get position(): number {
@@ -87,6 +99,7 @@ export class Follower implements ListFollower, TimerListener {
         if (this.#ended || !list.attach(this)) continue;
         this.#attached = true;
         this.#told = undefined;
+        this.#isBeginning = false;
         this.#write(ready);
         return;
       }
@@ -96,13 +109,21 @@ export class Follower implements ListFollower, TimerListener {
     }
   }
 
-  async #writeSnapshot({ pieces }: ListSnapshot): Promise<void> {
+  async #writeSnapshot({ pieces, rest }: ListSnapshot): Promise<void> {
     this.#write(RESET);
-    for (const piece of pieces) {
+    for (const piece of pieces) await this.#writeSlowly(piece);
+    if (rest === undefined || this.#ended) return;
+    for await (const piece of this.#o.list.after(rest)) {
       if (this.#ended) return;
-      this.#write(piece);
-      if (this.#o.sink.queued() > 0) await this.#drained();
+      await this.#writeSlowly(piece.length > 0 ? piece : STILL_READING);
     }
+  }
+
+  /** Writes a piece, and waits until the client has accepted it. */
+  async #writeSlowly(piece: Uint8Array): Promise<void> {
+    if (this.#ended) return;
+    this.#write(piece);
+    if (this.#o.sink.queued() > 0) await this.#drained();
   }
 
   async #drained(): Promise<void> {
@@ -124,7 +145,9 @@ export class Follower implements ListFollower, TimerListener {
     const lost = step.lost.filter(({ seq }) => seq > this.#position);
     // Ignore entries that were erased before the snapshot was read. Only a snapshot from a replica that lagged can
     // contain one.
-    if (lost.some(({ seq }) => seq > this.#snapshotLast)) {
+    const mayShow = ({ seq, id }: ListStep["lost"][number]) =>
+      seq > this.#snapshotLast || (this.#toldMore && this.#told?.has(id) === false);
+    if (lost.some(mayShow)) {
       this.#endBecause("history_lost");
       return;
     }
@@ -136,7 +159,8 @@ export class Follower implements ListFollower, TimerListener {
 
   #tell({ id, revision, bytes }: Piece): void {
     if (this.#told !== undefined) {
-      if (this.#told.get(id) === revision) return;
+      const told = this.#told.get(id);
+      if (told === revision && (told !== undefined || !this.#toldMore)) return;
       if (revision === undefined) this.#told.delete(id);
       else this.#told.set(id, revision);
     }
@@ -156,8 +180,12 @@ export class Follower implements ListFollower, TimerListener {
 
   tick(now: number): void {
     if (this.#ended) return;
-    if (now >= this.#endAt) {
-      this.end(this.#expires ? "expired" : "rotated");
+    if (now >= this.#o.expiresAt) {
+      this.end("expired");
+      return;
+    }
+    if (now >= this.#rotateAt && !this.#isBeginning) {
+      this.end("rotated");
       return;
     }
     const { times } = this.#o.hub;

@@ -4,7 +4,7 @@
  */
 import type { Deps } from "../../deps.ts";
 import { eventOf, type ListView } from "../../entry/live/judge.ts";
-import { LIVE_LIMITS, snapshotOfList, tooLarge } from "../../entry/live/snapshot.ts";
+import { type SnapshotPage, snapshotOfList } from "../../entry/live/snapshot.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
 import type { Hub } from "../read/hub.ts";
@@ -35,14 +35,17 @@ export interface ListStep {
   end: EndReason | undefined;
 }
 
+/** The start of a list. Followers that begin at about the same time share it. */
 export interface ListSnapshot {
   /** Clients continue with the changes after this sequence. The snapshot may already contain some of them. */
   from: number;
   /** Last sequence of the stream when the snapshot began to be read. */
   last: number;
-  /** The revision of each entry in the snapshot. */
+  /** The revision of each entry in `pieces`. */
   revisions: ReadonlyMap<string, number>;
   pieces: readonly Uint8Array[];
+  /** Cursor of the entries that are not in `pieces`. Each follower reads these for itself. */
+  rest: string | undefined;
 }
 
 export interface ListFollower {
@@ -67,6 +70,12 @@ const SHARED_MS = 1_000;
 const LAG_MS = 10_000;
 /** Size in bytes of the pieces in which a snapshot is encoded. A slow client then keeps only one piece in memory. */
 const PIECE_BYTES = 64_000;
+/** A snapshot ends after so many entries, bytes or pages. Its followers share it, so it stays in memory meanwhile. */
+const SHARED = { entries: 10_000, bytes: 16_000_000, pages: 20 };
+
+function snapshotEvent(entry: SnapshotPage["entries"][number]): Uint8Array {
+  return listEvent({ type: "upsert", entry }, undefined);
+}
 
 export class LiveList implements Listener<ChangeStep> {
   readonly view: ListView;
@@ -183,7 +192,6 @@ export class LiveList implements Listener<ChangeStep> {
     return { from, to, upToDate, pieces, lost, end: undefined };
   }
 
-  /** @throws AppError invalid `live_too_large` */
   snapshot(): Promise<ListSnapshot> {
     const now = this.#o.hub.now();
     if (this.#snapshot !== undefined && now - this.#snapshot.at < SHARED_MS) return this.#snapshot.read;
@@ -207,24 +215,34 @@ export class LiveList implements Listener<ChangeStep> {
     let open: Uint8Array[] = [];
     let held = 0;
     let bytes = 0;
+    let pages = 0;
+    let rest: string | undefined;
     const close = () => {
       if (open.length > 0) pieces.push(concatBytes(open));
       open = [];
       held = 0;
     };
-    for await (const entries of snapshotOfList(deps, this.view)) {
+    for await (const { entries, next } of snapshotOfList(deps, this.view)) {
       for (const entry of entries) {
-        const piece = listEvent({ type: "upsert", entry }, undefined);
+        const piece = snapshotEvent(entry);
         revisions.set(entry.id, entry.revision);
         open.push(piece);
         held += piece.length;
         bytes += piece.length;
-        if (bytes > LIVE_LIMITS.bytes) throw tooLarge();
         if (held > PIECE_BYTES) close();
       }
+      if (revisions.size < SHARED.entries && bytes < SHARED.bytes && ++pages < SHARED.pages) continue;
+      rest = next;
+      break;
     }
     close();
-    return { from, last: state.last, revisions, pieces };
+    return { from, last: state.last, revisions, pieces, rest };
+  }
+
+  /** Yields the entries after a cursor, encoded, one page at a time. A page can be empty. */
+  async *after(cursor: string): AsyncGenerator<Uint8Array> {
+    for await (const { entries } of snapshotOfList(this.#o.deps, this.view, cursor))
+      yield concatBytes(entries.map(snapshotEvent));
   }
 
   /** Returns the sequence of a message that was stored before the given time. */

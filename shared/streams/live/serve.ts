@@ -151,7 +151,7 @@ async function beginningOf(
 
 /**
  * Sends the events of a list.
- * @throws AppError malformed if the list cannot be followed; invalid `live_too_large`; too_many, unavailable
+ * @throws AppError malformed if the list cannot be followed; too_many, unavailable
  */
 export async function serveLiveList(
   lists: LiveLists,
