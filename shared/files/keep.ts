@@ -1,10 +1,11 @@
 /** Steps that all uploads share: the reminder to examine the content later, and the record of the file. */
 import type { Deps } from "../deps.ts";
+import { ByteCollector } from "../kernel/ids.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { streams } from "../store/subjects.ts";
 import { StreamMissing } from "../store/types.ts";
 import { safeName, typeOf } from "./content-type.ts";
-import { type ObjectInfo, runsOf } from "./object.ts";
+import { CHUNK_BYTES, type ObjectInfo, runsOf } from "./object.ts";
 import type { FileRecord } from "./record.ts";
 
 /** Maximum runs of consecutive chunks in a record. The metadata of the object always lists all runs. */
@@ -22,6 +23,29 @@ export function storeCheck(
 ): Promise<number> {
   const data = JSON.stringify({ v: 1, nuid, sha256 });
   return deps.store.append(streams.orb(orb), { subject: fileSubjects.check(orb, id), data, rollup: true });
+}
+
+/** Bytes to receive before the caller is authenticated. Most files are not larger. */
+const AHEAD_BYTES = 4 * CHUNK_BYTES;
+/** Milliseconds after which the caller is authenticated, even if fewer bytes have arrived. */
+const AHEAD_MS = 10_000;
+
+/** The first bytes of a body, and whether it has no more. */
+export interface Ahead {
+  parts: readonly Uint8Array[];
+  ended: boolean;
+}
+
+/** Receives the first bytes of a body, before the caller is authenticated. */
+export async function receiveAhead({ clock }: Deps, body: AsyncIterator<Uint8Array>): Promise<Ahead> {
+  const ahead = new ByteCollector();
+  const until = clock.now() + AHEAD_MS;
+  while (ahead.size < AHEAD_BYTES && clock.now() < until) {
+    const next = await body.next();
+    if (next.done === true) return { parts: ahead.parts(), ended: true };
+    ahead.add(next.value);
+  }
+  return { parts: ahead.parts(), ended: false };
 }
 
 /** The uploader of a file, and the properties that the client sent. */

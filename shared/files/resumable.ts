@@ -6,7 +6,6 @@ import { accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
-import { ByteCollector } from "../kernel/ids.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
 import { fileStreamConfig } from "../store/broker/provision.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
@@ -14,7 +13,7 @@ import { nullOnConflict } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
 import { requireUpload } from "./access.ts";
 import { addImageFacts } from "./image-facts.ts";
-import { newRecord, storeCheck, withoutOrb } from "./keep.ts";
+import { newRecord, receiveAhead, storeCheck, withoutOrb } from "./keep.ts";
 import { CHUNK_BYTES, infoOf, keepContent, removeChunks, runsOf, tooLargeFile } from "./object.ts";
 import { type FileRecord, ID_BYTES, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
 import { Sha256 } from "./sha256.ts";
@@ -40,8 +39,6 @@ const BATCH = { min: 8, max: 64, perFile: 2_048 } as const;
 const MAX_RUNS = 20_000;
 /** Maximum attempts to store the record while other batches conflict with it. */
 const ATTEMPTS = 24;
-/** Bytes to receive before the caller is authenticated. Most requests are not larger. */
-const AHEAD_BYTES = 4 * CHUNK_BYTES;
 
 export interface Resumable {
   orb: string;
@@ -139,13 +136,7 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
   const { orb, id, offset } = part;
   const cut: { error?: unknown } = {};
   const body = untilCut(part.body, cut);
-  const ahead = new ByteCollector();
-  let ended = false;
-  while (ahead.size < AHEAD_BYTES && !ended) {
-    const next = await body.next();
-    if (next.done === true) ended = true;
-    else ahead.add(next.value);
-  }
+  const { parts, ended } = await receiveAhead(deps, body);
   const { actor, live } = await allowed(part);
   const found = await readUpload(deps, orb, id, actor);
   if (found.state.offset !== offset) {
@@ -157,7 +148,7 @@ export async function appendUpload(deps: Deps, part: Part): Promise<UploadState>
   const charge = (bytes: number) => countFileBytes(deps, actor, orb, bytes);
   return countedFile(deps, actor, orb, async () => {
     const writer = new Writer(deps, orb, found, charge);
-    for (const bytes of ahead.parts()) await writer.take(bytes);
+    for (const bytes of parts) await writer.take(bytes);
     for await (const bytes of body) await writer.take(bytes);
     // During a long request, the session may have ended, the caller may have lost rights, or the application may have
     // been deleted.

@@ -19,7 +19,7 @@ import { streams } from "../store/subjects.ts";
 import { StreamMissing } from "../store/types.ts";
 import { requireUpload } from "./access.ts";
 import { addImageFacts } from "./image-facts.ts";
-import { newRecord, storeCheck, withoutOrb } from "./keep.ts";
+import { newRecord, receiveAhead, storeCheck, withoutOrb } from "./keep.ts";
 import {
   CHUNK_BYTES,
   infoOf,
@@ -33,7 +33,7 @@ import {
 } from "./object.ts";
 import { type FileRecord, ID_BYTES, type ImageFacts, recordMessages, UNUSED_SECONDS } from "./record.ts";
 
-/** Number of chunks to receive before the caller is authenticated. Most files are not larger. */
+/** Number of chunks to receive before the first of them is stored. */
 const AHEAD = 4;
 /** Maximum duration of an upload in milliseconds. Must be less than the time after which its content is examined. */
 const MOST_MS = 12 * 3_600_000;
@@ -65,8 +65,8 @@ export interface Upload {
   sha256?: string | undefined;
   hash: Hash;
   /**
-   * Authenticates the caller. An upload calls this once after a short body. For a long body, it calls this before it
-   * receives the rest, and again at the end.
+   * Authenticates the caller. An upload calls this once after a short body. For a long or slow body, it calls this
+   * before it receives the rest, and again at the end.
    */
   authority: () => Promise<Authority>;
   /** Seconds until the file is removed if no entry refers to it. */
@@ -135,23 +135,34 @@ export async function uploadFile(deps: Deps, upload: Upload): Promise<UploadedFi
   const { fileBytes } = deps.config;
   if ((upload.length ?? 0) > fileBytes) throw tooLargeFile(fileBytes);
   const arriving = new Arriving(deps, upload);
-  const chunks = chunked(upload.body);
+  const body = upload.body[Symbol.asyncIterator]();
+  const first = await receiveAhead(deps, body);
+  const authorized = async (): Promise<Authority> => {
+    const found = await upload.authority();
+    requireUpload(found.actor, found.live);
+    return found;
+  };
+  const early = first.ended ? undefined : await authorized();
+  const chunks = chunked(following(first.parts, body));
   const ahead: Uint8Array[] = [];
-  let ended = false;
   while (ahead.length < AHEAD) {
     const next = await chunks.next();
-    if (next.done === true) {
-      ended = true;
-      break;
-    }
+    if (next.done === true) break;
     arriving.take(next.value);
     ahead.push(next.value);
   }
-  const { actor, live } = await upload.authority();
-  requireUpload(actor, live);
+  const { actor, live } = early ?? (await authorized());
   return countedFile(deps, actor, upload.orb, () =>
-    store(deps, upload, { actor, live, arriving, ahead, rest: ended ? undefined : chunks }),
+    store(deps, upload, { actor, live, arriving, ahead, rest: first.ended ? undefined : chunks }),
   );
+}
+
+async function* following(
+  parts: readonly Uint8Array[],
+  body: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield* parts;
+  yield* { [Symbol.asyncIterator]: () => body };
 }
 
 interface Content extends Authority {

@@ -7,8 +7,9 @@ import { contentOf, findFile } from "../../shared/files/download.ts";
 import { CHUNK_BYTES } from "../../shared/files/object.ts";
 import { readRecord } from "../../shared/files/record.ts";
 import { appendUpload, beginUpload, endUpload, uploadState } from "../../shared/files/resumable.ts";
+import { uploadFile } from "../../shared/files/upload.ts";
 import { fileBucket, fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
-import { fileAlbum, partsOf } from "../support/album.ts";
+import { fileAlbum, partsOf, sha256 } from "../support/album.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
 import { failureOf, type TestDeps, testDeps, until } from "../support/entries.ts";
 
@@ -31,6 +32,26 @@ async function content(id: string): Promise<Buffer> {
 }
 
 const stored = (space: string) => subjects(fileStream(orb), `$O.${fileBucket(orb)}.${space}.>`);
+
+it("authenticates the caller of a slow body before the body has arrived", async () => {
+  let now = Date.now();
+  async function* slow(parts: number) {
+    for (let i = 0; i < parts; i++) {
+      now += 5_000;
+      yield Uint8Array.of(i);
+    }
+  }
+  const by: TestDeps = { ...deps, clock: { now: () => now } };
+  const upload = (actor: Actor, parts: number) =>
+    uploadFile(by, { ...at(actor), body: slow(parts), hash: sha256() });
+  const endless = Number.POSITIVE_INFINITY;
+  const { id } = await begin(100);
+  const part = { ...at(anonymous), id, offset: 0, body: slow(endless) };
+  for (const refused of [upload(anonymous, endless), appendUpload(by, part)])
+    expect(await failureOf(refused)).toMatchObject({ kind: "unauthenticated" });
+  const file = await upload(ann, 6);
+  expect(await content(file.id)).toEqual(Buffer.from([0, 1, 2, 3, 4, 5]));
+});
 
 it("stores parts of any size as one file, with the hash of the whole", async () => {
   const data = randomBytes(19 * CHUNK_BYTES + 77);
