@@ -27,7 +27,7 @@ export function newId(now: number): string {
   return out;
 }
 
-/** Random base64url text for secrets. */
+/** Returns a random base64url text, to use as a secret. */
 export function randomToken(bytes: number): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(bytes)));
 }

@@ -1,4 +1,7 @@
-/** Attributes that each field type allows. They match the platform's field types: `test/unit/console-schema.test.ts` compares both. */
+/**
+ * Attributes that each field type allows. They match the platform's field types: `test/unit/console-schema.test.ts`
+ * compares both.
+ */
 import type { FieldType } from "./orb.ts";
 
 export interface FieldRules {

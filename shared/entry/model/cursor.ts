@@ -25,7 +25,7 @@ const positions = z.strictObject({
   density,
   id: z.string(),
   keys: z.array(key),
-  /** Only while the entries of a sorted page are being read. */
+  /** Present while several requests together read the entries of one sorted page. */
   best: z
     .strictObject({
       /** Ids of the entries that come first in the sort order, among those that earlier requests have read. */

@@ -23,7 +23,7 @@ export type Run = PagePlace[];
 export interface WordRoot {
   /** Sequence of the last change in the log that is included. 0 if there is no root yet. */
   upTo: number;
-  /** Number of included changes that are still in the log. */
+  /** Number of changes in the log that the pages already include. */
   dead: number;
   /** The sorted lists, the newest first. */
   runs: Run[];

@@ -39,7 +39,7 @@ interface Expanded extends EntryItem {
   expand?: Readonly<Record<string, EntryItem | null>>;
 }
 
-/** @returns the rows, and a function that remembers the scroll position */
+/** Reads the rows of the table. @returns the rows, and a function that remembers the scroll position */
 export function useRows(input: RowsInput): Kept {
   const { place, schema, orb, view, columns } = input;
   const query = listQuery(input);
