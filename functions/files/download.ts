@@ -12,6 +12,7 @@ import { concatBytes } from "../../shared/kernel/ids.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 import { matchesTag } from "../http/etag.ts";
 import { withLength } from "../http/fixed-length.ts";
+import { pacedStream } from "../http/paced-stream.ts";
 import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
@@ -59,36 +60,18 @@ function send(c: Context<AppEnv>, orb: string, found: FoundFile, range: Range): 
   const { deps, host } = c.var;
   const parts = contentOf(deps, orb, found.record, range);
   const release = holdConnection(c);
-  const source: UnderlyingDefaultSource<Uint8Array> = {
-    async pull(controller) {
-      try {
-        const part = await parts.next();
-        if (part.done !== true) {
-          controller.enqueue(part.value);
-          return;
-        }
-        controller.close();
-      } catch (error) {
-        // The status has already been sent. So close the connection early, which tells the client that the content is
-        // incomplete.
-        deps.log.warn("download stopped", {
-          orb,
-          error: error instanceof AppError ? error.code : String(error),
-        });
-        if (host.cut === undefined) controller.error(new Error("the content is incomplete"));
-        else {
-          host.cut(c);
-          controller.close();
-        }
-      }
-      release();
+  return pacedStream(parts, {
+    failed(error) {
+      deps.log.warn("download stopped", {
+        orb,
+        error: error instanceof AppError ? error.code : String(error),
+      });
+      // The status has already been sent. Closing the connection tells the client that the content is incomplete.
+      host.cut?.(c);
+      return host.cut !== undefined;
     },
-    async cancel() {
-      await parts.return(undefined);
-      release();
-    },
-  };
-  return new ReadableStream(source, { highWaterMark: 0 });
+    ended: release,
+  });
 }
 
 export async function download(

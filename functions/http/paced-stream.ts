@@ -1,0 +1,55 @@
+/** Milliseconds after which a stream ends if the client has received nothing. A chunk then took less than 1 KiB/s. */
+const STALLED_MS = 120_000;
+
+export interface Pacing {
+  stalledMs?: number;
+  /**
+   * Called if the stream ends before all parts were sent, unless the client has disconnected. Returns whether it has
+   * closed the connection. Otherwise the body fails, which closes it too.
+   */
+  failed: (error: unknown) => boolean;
+  /** Called when the stream has ended, however it ended. */
+  ended: () => void;
+}
+
+/**
+ * Streams parts only as fast as the client receives them. Ends if the client receives nothing, because the stream holds
+ * memory and a broker connection.
+ */
+export function pacedStream(
+  parts: AsyncGenerator<Uint8Array>,
+  { stalledMs = STALLED_MS, failed, ended }: Pacing,
+): ReadableStream<Uint8Array> {
+  let stalled: ReturnType<typeof setTimeout> | undefined;
+  const fail = (controller: ReadableStreamDefaultController<Uint8Array>, error: unknown) => {
+    if (failed(error)) controller.close();
+    else controller.error(new Error("the content is incomplete"));
+    ended();
+  };
+  const source: UnderlyingDefaultSource<Uint8Array> = {
+    async pull(controller) {
+      clearTimeout(stalled);
+      try {
+        const part = await parts.next();
+        if (part.done === true) {
+          controller.close();
+          ended();
+          return;
+        }
+        controller.enqueue(part.value);
+        stalled = setTimeout(() => {
+          void parts.return(undefined);
+          fail(controller, new Error("the client receives nothing"));
+        }, stalledMs);
+      } catch (error) {
+        fail(controller, error);
+      }
+    },
+    async cancel() {
+      clearTimeout(stalled);
+      await parts.return(undefined);
+      ended();
+    },
+  };
+  return new ReadableStream(source, { highWaterMark: 0 });
+}
