@@ -96,7 +96,7 @@ const Selection = z.looseObject({
 /** Routes that change or delete all entries of a list. */
 export function entryManyRoutes(prefix: AdminPrefix) {
   const path = `${prefix}/{orbId}/entries` as const;
-  const answer = { 200: json("What was done with the entries of this page", ManySchema) };
+  const answer = { 200: json("Results for the entries of this page", ManySchema) };
   const problems = [400, 401, 403, 404, 422] as const;
   const patch = defineRoute({
     ...entryRoute(prefix, "update"),

@@ -57,7 +57,7 @@ const move = (name: EntryOperation, summary: string, query: z.ZodRawShape, store
     problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, ...stores],
   });
 
-const many = json("What was done with the entries of this page", ManySchema);
+const many = json("Results for the entries of this page", ManySchema);
 
 export const definitions = {
   list: defineRoute({

@@ -30,7 +30,7 @@ const AHEAD_BYTES = 4 * CHUNK_BYTES;
 /** Milliseconds after which the caller is authenticated, even if fewer bytes have arrived. */
 const AHEAD_MS = 10_000;
 
-/** The first bytes of a body, and whether it has no more. */
+/** The first bytes of a body, and whether the body has ended. */
 export interface Ahead {
   parts: readonly Uint8Array[];
   ended: boolean;

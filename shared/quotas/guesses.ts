@@ -15,7 +15,7 @@ import { tooMany } from "./refusals.ts";
 
 /** A write with a value that another entry already has counts as this many writes with free values. */
 const TAKEN = 20;
-/** Maximum attempts to count a write. What earlier writes get back may arrive between two attempts. */
+/** Maximum attempts to count a write. Earlier writes of the account may get units back between two attempts. */
 const TRIES = 4;
 /** Milliseconds to wait after the first attempt. The time doubles each time. */
 const PAUSE_MS = 25;

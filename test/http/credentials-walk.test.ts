@@ -1,6 +1,6 @@
 /**
- * Every route with every kind of credential. Routes and what they need come from the API description, so that new
- * routes join by themselves: `x-role` says which account may, and `x-scope` which scopes a token needs.
+ * Every route with every kind of credential. The routes come from the API description, so that new routes join by
+ * themselves: `x-role` names the accounts that may use a route, and `x-scope` the scopes that a token needs.
  */
 import { decodeJwt } from "jose";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";

@@ -175,8 +175,8 @@ export async function adminToken(platform: TestPlatform): Promise<string> {
 }
 
 /**
- * A new user of a realm, invited by the platform's admin.
- * @param realm `auth` for the shared realm, or the id of a live orb that uses the service `access`
+ * Returns a new user of a realm (set of accounts), who registered with an invitation of the platform's admin.
+ * @param realm `auth`, or the id of a published orb with accounts of its own
  */
 export async function user(platform: TestPlatform, realm = "auth", role = "user"): Promise<SignedIn> {
   const { body, status } = await call(platform, "POST", `/api/${realm}/invitations`, {
