@@ -226,9 +226,11 @@ class Writer {
     const offset = whole + tail.length;
     if (offset === state.offset) return;
     if (state.runs.length >= MAX_RUNS) throw tooManyParts();
-    await this.#charge(offset - state.offset);
     const isLast = offset === state.size;
     const sent = isLast && tail.length > 0 ? [...chunks, tail] : chunks;
+    const kept = isLast ? new Uint8Array(0) : tail;
+    // Also charge for bytes that are stored again. Otherwise a client could make the broker write 128 KiB for each byte.
+    await this.#charge(sent.reduce((sum, { length }) => sum + length, kept.length));
     const next: UploadState = {
       ...state,
       offset,
@@ -236,7 +238,6 @@ class Writer {
       chunks: sent.length,
       ...(isLast ? { sha256: new Sha256(hash).digest(tail, offset) } : {}),
     };
-    const kept = isLast ? new Uint8Array(0) : tail;
     const subject = fileSubjects.chunks(this.#orb, state.id);
     const last = await orBusy(
       this.#deps.store.batch(fileStream(this.#orb), [

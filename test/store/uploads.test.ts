@@ -11,7 +11,7 @@ import { uploadFile } from "../../shared/files/upload.ts";
 import { fileBucket, fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
 import { fileAlbum, partsOf, sha256 } from "../support/album.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
-import { failureOf, type TestDeps, testDeps, until } from "../support/entries.ts";
+import { failureOf, NO_QUOTAS, type TestDeps, testDeps, until, user } from "../support/entries.ts";
 
 const DAY_MS = 86_400_000;
 const { store, deps, operator, live, orb, ann, bob, sweepLater, subjects } = await fileAlbum([
@@ -51,6 +51,18 @@ it("authenticates the caller of a slow body before the body has arrived", async 
     expect(await failureOf(refused)).toMatchObject({ kind: "unauthenticated" });
   const file = await upload(ann, 6);
   expect(await content(file.id)).toEqual(Buffer.from([0, 1, 2, 3, 4, 5]));
+});
+
+it("counts the bytes that tiny parts make the broker write again", async () => {
+  const quotas = { ...NO_QUOTAS, windowSeconds: 60, longWindowSeconds: 86_400, accountBytes: 1_000_000 };
+  const limited = testDeps(store, { quotas });
+  const carl = user("carl");
+  const { id } = await begin(CHUNK_BYTES, limited, carl);
+  await send(id, 0, randomBytes(100_000), limited, carl);
+  const many = async () => {
+    for (let at = 100_000; at < 100_020; at++) await send(id, at, Uint8Array.of(1), limited, carl);
+  };
+  expect(await failureOf(many())).toMatchObject({ code: "too_many_bytes" });
 });
 
 it("stores parts of any size as one file, with the hash of the whole", async () => {
