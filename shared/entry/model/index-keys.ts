@@ -228,6 +228,14 @@ export function parseKey(key: string): IndexKey {
   return { kind: kind === "u" || kind === "e" || kind === "o" ? kind : "r", field, token };
 }
 
+/** Returns the ordered index of a key, and the value that the key contains. */
+export function orderedKeyParts(key: string): { field: string; value: OrderedValue } {
+  // An entry can have thousands of words, so do not encode them as JSON only to decode them again.
+  if (isWordKey(key)) return { field: WORDS, value: key.slice(2) };
+  const { field, token } = parseKey(key);
+  return { field, value: JSON.parse(token) as OrderedValue };
+}
+
 export function keySubject(address: EntryAddress, key: string): string {
   const { kind, field, token } = parseKey(key);
   switch (kind) {

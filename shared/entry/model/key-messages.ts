@@ -1,7 +1,7 @@
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
-import { isOrderedKey, keySubject, parseKey } from "./index-keys.ts";
-import { changeBody, type OrderedChange, type OrderedValue } from "./ordered-value.ts";
+import { isOrderedKey, keySubject, orderedKeyParts, parseKey } from "./index-keys.ts";
+import { changeBody, type OrderedChange } from "./ordered-value.ts";
 
 const FREED_SECONDS = 1;
 
@@ -62,10 +62,10 @@ function orderedMessages(address: EntryAddress, change: KeyChange): Append[] {
   for (const part of ["adds", "frees"] as const) {
     for (const key of change[part]) {
       if (!isOrderedKey(key)) continue;
-      const { field, token } = parseKey(key);
+      const { field, value } = orderedKeyParts(key);
       const known = changes.get(field) ?? { id: address.id, adds: [], drops: [] };
       changes.set(field, known);
-      (part === "adds" ? known.adds : known.drops).push(JSON.parse(token) as OrderedValue);
+      (part === "adds" ? known.adds : known.drops).push(value);
     }
   }
   return [...changes].map(([field, one]) => ({

@@ -10,7 +10,31 @@ import type { Append, Store, StoredMessage } from "../../store/types.ts";
 import { GONE_SECONDS } from "../model/messages.ts";
 import { changeIn } from "../model/ordered-value.ts";
 import { lost } from "./lost.ts";
-import { type OrderedField, type Pair, pairKey, REMOVED } from "./pages.ts";
+import { type OrderedField, type Pair, REMOVED } from "./pages.ts";
+
+/** The last sequence at which the log names each pair (of a value and an entry id). */
+class PairSeqs {
+  readonly #byId = new Map<string, Map<Pair["value"], number>>();
+
+  set(id: string, values: readonly Pair["value"][], seq: number): void {
+    let known = this.#byId.get(id);
+    if (known === undefined) {
+      known = new Map();
+      this.#byId.set(id, known);
+    }
+    for (const value of values) known.set(value, seq);
+  }
+
+  of({ value, id }: Pair): number | undefined {
+    return this.#byId.get(id)?.get(value);
+  }
+
+  all(): { pair: Pair; seq: number }[] {
+    return [...this.#byId].flatMap(([id, values]) =>
+      [...values].map(([value, seq]) => ({ pair: { value, id }, seq })),
+    );
+  }
+}
 
 /**
  * Returns the pairs (of a value and an entry id) that the log adds to an index, and the outdated pairs of the same
@@ -23,16 +47,15 @@ export async function changesOf(
   upTo: number,
   messages: readonly StoredMessage[],
 ): Promise<{ added: Pair[]; gone: Pair[] }> {
-  const added = new Map<string, { pair: Pair; seq: number }>();
-  const dropped = new Map<string, { pair: Pair; seq: number }>();
+  const added = new PairSeqs();
+  const dropped = new PairSeqs();
   for (const message of messages) {
-    const { seq } = message;
     const { id, adds, drops } = changeIn(message.json());
-    for (const value of drops) dropped.set(pairKey({ value, id }), { pair: { value, id }, seq });
-    for (const value of adds) added.set(pairKey({ value, id }), { pair: { value, id }, seq });
+    dropped.set(id, drops, message.seq);
+    added.set(id, adds, message.seq);
   }
-  const drops = [...dropped].map(([key, drop]) => ({ ...drop, since: added.get(key)?.seq ?? upTo }));
-  return { added: [...added.values()].map(({ pair }) => pair), gone: await lost(store, index, drops) };
+  const drops = dropped.all().map((drop) => ({ ...drop, since: added.of(drop.pair) ?? upTo }));
+  return { added: added.all().map(({ pair }) => pair), gone: await lost(store, index, drops) };
 }
 
 /**

@@ -19,8 +19,8 @@ export async function lost(
 ): Promise<Pair[]> {
   const doubtful = drops.filter(({ seq, since }) => seq > since);
   if (doubtful.length === 0) return [];
-  const logOf = ({ id }: Pair) => subjects.entryLog({ ...index, id });
-  const byLog = Map.groupBy(doubtful, ({ pair }) => logOf(pair));
+  const byId = Map.groupBy(doubtful, ({ pair: { id } }) => id);
+  const byLog = new Map([...byId].map(([id, some]) => [subjects.entryLog({ ...index, id }), some]));
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(plain);
   const read = (logs: readonly string[], maxBytes: number) =>
@@ -29,11 +29,10 @@ export async function lost(
   for await (const { wanted, result } of inBatches(budget, [...byLog.keys()], read)) {
     for (const log of wanted) {
       const entry = parseEntry(result.get(log));
+      const keys = new Set([...(entry?.head.claims ?? []), ...(entry?.head.liveClaims ?? [])]);
       for (const { pair, since } of byLog.get(log) ?? []) {
-        const key = orderedKey(index.field, pair.value);
-        const has = (keys: readonly string[] | null | undefined) => keys?.includes(key) === true;
-        const kept = entry !== null && (has(entry.head.claims) || has(entry.head.liveClaims));
-        if (!kept && (entry === null || entry.seq > since)) gone.push(pair);
+        const isKept = keys.has(orderedKey(index.field, pair.value));
+        if (!isKept && (entry === null || entry.seq > since)) gone.push(pair);
       }
     }
   }

@@ -4,7 +4,7 @@ import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { nullOnConflict } from "../../store/pages.ts";
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
-import { isOrderedKey, parseKey } from "../model/index-keys.ts";
+import { isOrderedKey, orderedKeyParts } from "../model/index-keys.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { WORDS } from "../model/word-keys.ts";
 import { compact, compactFully, LIMITS } from "./compact.ts";
@@ -18,6 +18,8 @@ const LONG_LOG = 64;
  * takes as long as creating 40 entries, so creates become slower by about a sixth.
  */
 const MANY_WRITTEN = 256;
+/** The same for a word index. A larger compaction makes larger lists, so that each posting is merged less often. */
+const MANY_WORDS_WRITTEN = 512;
 /** A compaction that runs longer than this many milliseconds is considered crashed. */
 const PATIENCE_MS = 30_000;
 /** Maximum compactions of a word index in a row. */
@@ -76,12 +78,13 @@ export function tendIndexes(
   { orb, type, schema }: EntryAddress,
   keys: readonly string[],
 ): void {
-  for (const field of new Set(keys.filter(isOrderedKey).map((key) => parseKey(key).field))) {
+  for (const field of new Set(keys.filter(isOrderedKey).map((key) => orderedKeyParts(key).field))) {
     const index = { orb, type, schema, field };
     const name = subjects.orderedLog(index, index.field);
     const count = (written.get(name) ?? 0) + 1;
-    written.set(name, count < MANY_WRITTEN ? count : 0);
-    if (count >= MANY_WRITTEN) tendIndex(deps, context, index);
+    const many = field === WORDS ? MANY_WORDS_WRITTEN : MANY_WRITTEN;
+    written.set(name, count < many ? count : 0);
+    if (count >= many) tendIndex(deps, context, index);
   }
 }
 

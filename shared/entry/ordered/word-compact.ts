@@ -11,20 +11,19 @@ import { changeIn } from "../model/ordered-value.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import { changesOf, freedPages, writeRoot } from "./changes.ts";
 import type { Compaction } from "./compact.ts";
-import { comparePairs, type Pair, pairKey } from "./pages.ts";
+import { comparePairs, type Pair } from "./pages.ts";
 import { PageGone } from "./scan.ts";
 import {
   countOf,
-  type Posting,
-  postingsIn,
   type Run,
-  sortedPostings,
+  type StoredTerm,
   type WordRoot,
   wordPageBody,
   wordRootBody,
   wordRoots,
 } from "./word-runs.ts";
 import { readWordPages } from "./word-scan.ts";
+import { lastPosting, mergedTerms, pagesOfTerms, termsOfPairs } from "./word-terms.ts";
 
 export interface WordLimits {
   /** Maximum terms (words) that one compaction takes from the log. It always takes at least one change. */
@@ -45,7 +44,7 @@ export interface WordLimits {
 }
 
 export const WORD_LIMITS: WordLimits = {
-  terms: 30_000,
+  terms: 60_000,
   page: 4_000,
   dead: 1_000,
   level: 1_000,
@@ -101,12 +100,8 @@ export async function compactWords(compaction: WordCompaction, least: number): P
   const last = messages.at(-1);
   if (last === undefined || messages.length < least) return 0;
   const { added, gone } = await changesOf(store, index, root.upTo, messages);
-  const postings = sortedPostings([
-    ...added.map(({ value, id }): Posting => ({ value: String(value), id })),
-    ...gone.map(({ value, id }): Posting => ({ value: String(value), id, gone: true })),
-  ]);
   const shortens = root.dead >= limits.dead;
-  const { run, pages } = written(compaction, current, postings);
+  const { run, pages } = written(compaction, current, termsOfPairs(added, gone));
   const { merge } = root;
   await replaceRoot(compaction, current, pages, {
     ...root,
@@ -129,22 +124,18 @@ export async function compactWords(compaction: WordCompaction, least: number): P
 function written(
   { index, limits }: WordCompaction,
   { root }: CurrentWords,
-  postings: readonly Posting[],
+  terms: readonly StoredTerm[],
 ): { run: Run; pages: Append[] } {
   const total = root.runs.reduce((sum, run) => sum + countOf(run), 0);
-  const count = Math.ceil(postings.length / Math.max(limits.page, Math.ceil(Math.sqrt(total))));
-  const run: Run = [];
-  const pages: Append[] = [];
-  for (let at = 0; at < count; at++) {
-    const from = Math.round((at * postings.length) / count);
-    const part = postings.slice(from, Math.round(((at + 1) * postings.length) / count));
-    const [first] = part;
-    if (first === undefined) continue;
-    const name = crypto.randomUUID();
-    pages.push({ subject: subjects.orderedPage(index, index.field, name), data: wordPageBody(part) });
-    run.push({ name, pairs: part.length, first: { value: first.value, id: first.id } });
-  }
-  return { run, pages };
+  const most = Math.max(limits.page, Math.ceil(Math.sqrt(total)));
+  const named = pagesOfTerms(terms, most).map((page) => ({ ...page, name: crypto.randomUUID() }));
+  return {
+    run: named.map(({ name, pairs, first }) => ({ name, pairs, first })),
+    pages: named.map(({ name, terms: some }) => ({
+      subject: subjects.orderedPage(index, index.field, name),
+      data: wordPageBody(some),
+    })),
+  };
 }
 
 /**
@@ -179,25 +170,23 @@ async function mergeStep(compaction: WordCompaction, current: CurrentWords): Pro
   const inputs = runs.slice(at + 1, end);
   const each = Math.max(1, Math.floor(limits.step / inputs.length));
   const windows = await readWindows(compaction, inputs, each);
+  const lasts = windows.map((run) => run.map(lastPosting));
   const bound = inputs
-    .flatMap((run, number) => (run.length > each ? (windows[number]?.at(-1)?.at(-1) ?? []) : []))
+    .flatMap((run, number) => (run.length > each ? (lasts[number]?.at(-1) ?? []) : []))
     .sort(comparePairs)[0];
-  const isWithin = (posting: Posting) => bound === undefined || comparePairs(posting, bound) <= 0;
-  const merged = new Map<string, Posting>();
-  for (const posting of windows.flat(2)) {
-    if (!isWithin(posting) || comparePairs(posting, done) <= 0) continue;
-    const key = pairKey(posting);
-    if (!merged.has(key)) merged.set(key, posting);
-  }
-  // A posting that says that an entry lost a word hides older ones. Nothing is older than this run, so drop it.
+  // A posting that says that an entry lost a word hides older ones. Nothing is older than the oldest run, so drop it.
   const isOldest = end === runs.length;
-  const kept = [...merged.values()].filter(({ gone }) => !(isOldest && gone === true)).sort(comparePairs);
-  const { run, pages } = written(compaction, current, kept);
+  const merged = mergedTerms(
+    windows.map((run) => run.flat()),
+    { after: done, upTo: bound },
+    isOldest,
+  );
+  const { run, pages } = written(compaction, current, merged);
   const freed: string[] = [];
   const rest = inputs.map((input, number) =>
     input.filter(({ name }, page) => {
-      const last = windows[number]?.[page]?.at(-1);
-      const isDone = last !== undefined && isWithin(last);
+      const last = lasts[number]?.[page];
+      const isDone = last !== undefined && (bound === undefined || comparePairs(last, bound) <= 0);
       if (isDone) freed.push(name);
       return !isDone;
     }),
@@ -208,7 +197,7 @@ async function mergeStep(compaction: WordCompaction, current: CurrentWords): Pro
   await replaceRoot(compaction, current, [...pages, ...freedPages(index, freed)], {
     ...current.root,
     runs: [...runs.slice(0, at), ...between, ...runs.slice(end)],
-    merge: isLast ? undefined : { ...merge, done: { value: bound.value, id: bound.id } },
+    merge: isLast ? undefined : { ...merge, done: bound },
   });
   return true;
 }
@@ -218,11 +207,11 @@ async function readWindows(
   { deps, index }: WordCompaction,
   runs: readonly Run[],
   each: number,
-): Promise<Posting[][][]> {
+): Promise<StoredTerm[][][]> {
   const names = runs.map((run) => run.slice(0, each).map(({ name }) => name));
   try {
     const pages = await readWordPages(deps.store, index, names.flat(), "leader");
-    return names.map((some) => some.map((name) => postingsIn(pages.get(name) ?? [])));
+    return names.map((some) => some.map((name) => pages.get(name) ?? []));
   } catch (error) {
     // Another compaction has replaced the page.
     throw error instanceof PageGone ? new Conflict() : error;

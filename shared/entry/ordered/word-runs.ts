@@ -8,14 +8,7 @@
  */
 import type { StoredMessage } from "../../store/types.ts";
 import { RootParser } from "./open.ts";
-import { comparePairs, type PagePlace, type Pair, pairKey } from "./pages.ts";
-
-/** A word (in `value`) and the id of an entry that contains it. */
-export interface Posting extends Pair {
-  value: string;
-  /** Whether the entry has lost the word. Then older postings of the two no longer count. */
-  gone?: true;
-}
+import type { PagePlace, Pair } from "./pages.ts";
 
 /** A sorted list of postings, split into pages that do not overlap. */
 export type Run = PagePlace[];
@@ -92,17 +85,7 @@ export function wordRootBody({ upTo, dead, runs, merge }: WordRoot): string {
   return JSON.stringify(stored);
 }
 
-export function wordPageBody(postings: readonly Posting[]): string {
-  const byTerm = Map.groupBy(postings, ({ value }) => value);
-  const terms = [...byTerm].map(([term, some]): StoredTerm => {
-    const idsOf = (gone: boolean) =>
-      some
-        .filter((posting) => (posting.gone === true) === gone)
-        .map(({ id }) => id)
-        .join(" ");
-    const gone = idsOf(true);
-    return gone === "" ? [term, idsOf(false)] : [term, idsOf(false), gone];
-  });
+export function wordPageBody(terms: StoredTerm[]): string {
   const stored: StoredWordPage = { v: 1, terms };
   return JSON.stringify(stored);
 }
@@ -111,24 +94,8 @@ export function termsIn(message: StoredMessage): StoredTerm[] {
   return message.json<StoredWordPage>().terms;
 }
 
-/** Returns the postings of a page in order. */
-export function postingsIn(page: readonly StoredTerm[]): Posting[] {
-  return page.flatMap(([value, ids, gone = ""]) => {
-    const kept: Posting[] = splitIds(ids).map((id) => ({ value, id }));
-    if (gone === "") return kept;
-    return [...kept, ...splitIds(gone).map((id): Posting => ({ value, id, gone: true }))].sort(comparePairs);
-  });
-}
-
 export function splitIds(ids: string): string[] {
   return ids === "" ? [] : ids.split(" ");
-}
-
-/** Sorts postings. Of several postings of the same word and entry, keeps the last one. */
-export function sortedPostings(postings: Iterable<Posting>): Posting[] {
-  return [...new Map([...postings].map((posting) => [pairKey(posting), posting])).values()].sort(
-    comparePairs,
-  );
 }
 
 export function countOf(run: Run): number {
