@@ -1,4 +1,4 @@
-/** The OpenAPI schemas of the entries of one schema of an orb: entries, lists, and the bodies of writes. */
+/** The OpenAPI schemas of the entries of one schema of an application: entries, lists, and the bodies of writes. */
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
 import { isLocalizedSchema, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";

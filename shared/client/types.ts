@@ -136,7 +136,7 @@ export interface RevisionItem {
   by: string;
   /** Handler through which the account wrote the revision. */
   through?: string;
-  /** When the window of the revision opened, if that was after its publication. */
+  /** When the revision became visible at its `validFrom`, if that was after its publication. */
   opened?: { at: string; by: string };
 }
 

@@ -15,7 +15,7 @@ export const idOf = (name: string): string =>
     .replace(/^[^a-z]+|-+$/g, "")
     .slice(0, 63);
 
-/** Content of the new orb: one schema with a title and a text. */
+/** Content of the new application: one schema with a title and a text. */
 function contentOf(name: string): object {
   return {
     id: "content",

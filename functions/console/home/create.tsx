@@ -1,4 +1,4 @@
-/** Creates an orb: blank, from the example, or from a document. */
+/** Creates an application: blank, from the example, or from a document. */
 import { useLocation, useSearch } from "wouter-preact";
 import example from "../../../scripts/examples/shop.json" with { type: "json" };
 import type { PageParams } from "../shell/nav.ts";

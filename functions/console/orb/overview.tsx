@@ -107,7 +107,7 @@ function Changes({ orb }: { orb: string }) {
 
 const isManaged = (orb: OrbModel & Partial<OrbDocument>): orb is OrbDocument => orb.status !== undefined;
 
-/** The overview of an orb: its schemas, its state and the next steps. */
+/** The overview of an application: its schemas, its state and the next steps. */
 export default function Overview({ params: { orb: id = "" } }: { params: PageParams }) {
   const orb = useOrb(id);
   const { data } = orb;

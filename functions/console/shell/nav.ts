@@ -38,6 +38,6 @@ export const codeLink = (
   request: Readonly<Record<string, string>>,
 ): string => `${orbLink(orb, "api")}?${new URLSearchParams({ schema: `${module}/${schema}`, ...request })}`;
 
-/** Returns the path of a page of an orb: `orbLink("shop", "schema")`. */
+/** Returns the path of a page of an application: `orbLink("shop", "schema")`. */
 export const orbLink = (orb: string, ...segments: readonly string[]): string =>
   ["/orbs", orb, ...segments].map((part, at) => (at === 0 ? part : encodeURIComponent(part))).join("/");

@@ -19,7 +19,7 @@ export interface Listener extends AsyncDisposable {
   start: string;
   /** Resolves when the browser returns from the sign-in page. Ignores requests with another sign-in's `state`. */
   answer: Promise<Answer>;
-  /** Sets the address of the sign-in page. */
+  /** Sets the address of the platform's sign-in page. */
   leadsTo(url: string): void;
 }
 

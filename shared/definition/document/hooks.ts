@@ -1,4 +1,4 @@
-/** Hooks of an orb: handlers and webhooks that the platform calls when an entry is written. */
+/** Hooks of an application: handlers and webhooks that the platform calls when an entry is written. */
 import { z } from "zod";
 import { HANDLER_NAME, MODULE_ID } from "./ids.ts";
 

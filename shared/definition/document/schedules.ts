@@ -1,4 +1,4 @@
-/** Schedules of an orb: handlers that the platform calls at certain times. */
+/** Schedules of an application: handlers that the platform calls at certain times. */
 import { z } from "zod";
 import { HANDLER_NAME, MODULE_ID } from "./ids.ts";
 

@@ -24,8 +24,9 @@ export function asError(error: unknown): AppError {
 }
 
 /**
- * Splits entries into those that may share a batch and the others. A batch can expect only one sequence of each
- * referenced entry, and rewrite a message only once, such as the record of a file.
+ * Splits entries into those that one batch can write together, and the others. In one batch, all entries that refer to
+ * the same entry must have seen the same revision of it. And a batch can rewrite a message, such as the record of a
+ * file, only once.
  */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();

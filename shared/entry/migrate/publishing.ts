@@ -30,7 +30,7 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  // The definition of a schema without entries may change in any way. So ask the leader whether there really are none.
+  // If a schema has no entries, its definition may change in any way. A replica could miss entries, so ask the leader.
   const confirmed = deps.config.replicas === 1 || page === null;
   if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;

@@ -75,8 +75,8 @@ function orderedMessages(address: EntryAddress, change: KeyChange): Append[] {
 }
 
 /**
- * Returns messages that mark values which an entry got after its creation. An index lists entries in the order in which
- * they got a value. Lists in order of creation need the marks to correct that.
+ * Returns messages that mark each value that an entry got after its creation. An index lists entries in the order in
+ * which they got a value. With the marks, a list can return them in the order of their creation.
  */
 export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>

@@ -143,6 +143,6 @@ export async function positionIn(
     string,
     ...Position["keys"],
   ];
-  // The keys of an aggregation's position are its intermediate results.
+  // For an aggregation, the keys of a position are the intermediate results. They are no values of an entry.
   return { ...position, id, keys: keys.length > 0 ? keys : position.keys };
 }
