@@ -90,7 +90,7 @@ const NO_PARAMETERS = z.strictObject({});
 
 /**
  * Defines a route. Adds common errors and rejects undeclared query parameters.
- * | A JSON body is received before the session is checked, because the session could end during a slow upload.
+ * A JSON body is received before the session is checked, because the session could end during a slow upload.
  */
 export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
   config: R & { problems?: readonly ProblemStatus[] },
