@@ -477,6 +477,14 @@ describe("writing", () => {
     await republish(orb, { fields });
     expect(await patch({ secret: "s3cret" })).toEqual(await patch({ secret: "wrong" }));
     expect(await patch({ secret: "s3cret" }, "")).toMatchObject({ changed: 1, failed: [] });
+    const compared = async (secret: string) => {
+      const { revision } = (await as(people.user, "PATCH", `${path}/${id}`, { values: { secret } })).body;
+      return (await as(people.user, "GET", `${path}/${id}/revisions/${revision}?against=${revision - 1}`))
+        .body;
+    };
+    const right = await compared("s3cret");
+    expect(right.patch).toHaveLength(1);
+    expect((await compared("wrong")).patch).toEqual(right.patch);
   });
 
   test("names no hidden field in its errors", async () => {

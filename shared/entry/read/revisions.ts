@@ -240,7 +240,7 @@ export async function getRevision(
 export interface Comparison {
   from: number;
   to: number;
-  /** Differences as a JSON Patch. A changed sensitive value appears as a mask that replaces a mask. */
+  /** Differences as a JSON Patch. A sensitive value that was sent appears as a mask that replaces a mask. */
   patch: Operation[];
 }
 
