@@ -70,6 +70,21 @@ export interface Config {
   clientAddress: string | undefined;
 }
 
+/** Keeps the content of files on a host, so that repeated downloads do not read from the broker. */
+export interface ContentCache {
+  /** Maximum bytes of a file that is kept. */
+  readonly largest: number;
+  /** Pages that are being read from the broker. Concurrent downloads of a file share them. */
+  readonly reading: Map<string, Promise<readonly Uint8Array[]>>;
+  /**
+   * Reads consecutive chunks of an object.
+   * @returns the number of bytes; 0 or undefined if the first chunk is not kept
+   */
+  read(object: string, chunk: number, into: Uint8Array): Promise<number> | undefined;
+  /** Keeps a chunk if there is room. The caller must not change the bytes afterwards. */
+  write(object: string, chunk: number, data: Uint8Array): void;
+}
+
 export interface RequestFacts {
   requestId: string;
   traceparent: string | undefined;

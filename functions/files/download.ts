@@ -8,7 +8,6 @@ import { CHUNK_BYTES } from "../../shared/files/object.ts";
 import { fileUrl } from "../../shared/files/record.ts";
 import { variantFile } from "../../shared/files/variants.ts";
 import { AppError, invalid, invalidParameters } from "../../shared/kernel/errors.ts";
-import { concatBytes } from "../../shared/kernel/ids.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 import { matchesTag } from "../http/etag.ts";
 import { withLength } from "../http/fixed-length.ts";
@@ -16,7 +15,7 @@ import { pacedStream } from "../http/paced-stream.ts";
 import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
-import { disposition, type Range, RangeMissing, rangeOf } from "./headers.ts";
+import { disposition, RangeMissing, rangeOf } from "./headers.ts";
 import { parametersOf, VARIANT_PARAMETERS, variantIn } from "./parameters.ts";
 
 /** Prevents scripts in a file that a browser displays, and denies the file access to data of this origin. */
@@ -55,23 +54,28 @@ function headersFor({ record, reading }: FoundFile, signed: boolean, saves: bool
   };
 }
 
-/** Sends the content. Reads from the broker only as fast as the client receives. */
-function send(c: Context<AppEnv>, orb: string, found: FoundFile, range: Range): ReadableStream<Uint8Array> {
+/** Sends the content only as fast as the client receives it. Returns undefined if the host sends it. */
+function send(
+  c: Context<AppEnv>,
+  orb: string,
+  parts: AsyncGenerator<Uint8Array>,
+): ReadableStream<Uint8Array> | undefined {
   const { deps, host } = c.var;
-  const parts = contentOf(deps, orb, found.record, range);
-  const release = holdConnection(c);
-  return pacedStream(parts, {
-    failed(error) {
-      deps.log.warn("download stopped", {
-        orb,
-        error: error instanceof AppError ? error.code : String(error),
-      });
-      // The status has already been sent. Closing the connection tells the client that the content is incomplete.
-      host.cut?.(c);
-      return host.cut !== undefined;
-    },
-    ended: release,
-  });
+  const stopped = (error: unknown) =>
+    deps.log.warn("download stopped", {
+      orb,
+      error: error instanceof AppError ? error.code : String(error),
+    });
+  if (host.sendContent !== undefined) {
+    host.sendContent(c, parts, stopped);
+    return undefined;
+  }
+  const failed = (error: unknown) => {
+    stopped(error);
+    // The status has already been sent. The failed body tells the client that the content is incomplete.
+    return false;
+  };
+  return pacedStream(parts, { failed, ended: holdConnection(c) });
 }
 
 export async function download(
@@ -80,7 +84,7 @@ export async function download(
   id: string,
   caller: (usesAccess: boolean) => Promise<Actor>,
 ): Promise<Response> {
-  const { deps } = c.var;
+  const { deps, host } = c.var;
   // Do not cache the content, because the cache of a process is only for small responses.
   deps.expires?.(0);
   const query = parametersOf(c, ["download", "expires", "signature", ...VARIANT_PARAMETERS]);
@@ -110,13 +114,21 @@ export async function download(
     const status = range === undefined ? 200 : 206;
     if (c.req.method === "HEAD" || start === end) return completeResponse(c, null, status, headers);
     const part = { start, end };
+    const disk = found.reading === "public" ? host.content : undefined;
+    const parts = contentOf(deps, live.orb, found.record, part, disk);
     // For a small file, sending the bytes at once is cheaper than a stream.
     if (end - start <= CHUNK_BYTES) {
-      const parts: Uint8Array[] = [];
-      for await (const data of contentOf(deps, live.orb, found.record, part)) parts.push(data);
-      return c.body(concatBytes(parts), status, headers);
+      const body = new Uint8Array(end - start);
+      let at = 0;
+      for await (const data of parts) {
+        body.set(data, at);
+        at += data.length;
+      }
+      return c.body(body, status, headers);
     }
-    return c.body(withLength(send(c, live.orb, found, part), end - start), status, headers);
+    const stream = send(c, live.orb, parts);
+    if (stream === undefined) return c.body(null, status, headers);
+    return c.body(withLength(stream, end - start), status, headers);
   } catch (error) {
     if (!(error instanceof RangeMissing)) throw error;
     return completeResponse(c, null, 416, { ...headers, "content-range": `bytes */${size}` });

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { type Actor, accountBehind, actorId, throughOf, tokenIdOf } from "../../shared/access/actor.ts";
 import type { Realm } from "../../shared/access/realms.ts";
-import type { Config, Deps, Log } from "../../shared/deps.ts";
+import type { Config, ContentCache, Deps, Log } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import type { MakeImage } from "../../shared/images/job.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
@@ -46,6 +46,18 @@ export interface Host {
    * fails.
    */
   cut?: (c: Context<AppEnv>) => void;
+  /**
+   * Sends the content of a file as the body of the response that the request's handler returns. A part may be reused
+   * once the next one was requested. Calls `stopped` if a part cannot be read, or if the client takes nothing. Hosts
+   * without it send a stream.
+   */
+  sendContent?: (
+    c: Context<AppEnv>,
+    parts: AsyncGenerator<Uint8Array>,
+    stopped: (error: unknown) => void,
+  ) => void;
+  /** Keeps the content of public files. */
+  content?: ContentCache;
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
   /** Makes smaller copies of images. Missing if the deployment has no image worker. */
   images?: MakeImage | undefined;

@@ -3,12 +3,14 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { createApp } from "../../functions/app.ts";
 import { readSettings } from "../../functions/env.ts";
 import { problemText } from "../../functions/http/problem.ts";
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
 import type { AppEnv, Host } from "../../functions/request/context.ts";
 import { consoleLog } from "../../functions/request/log.ts";
+import { CHUNK_BYTES } from "../../shared/files/object.ts";
 import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { ReadSemaphore } from "../../shared/store/read-semaphore.ts";
 import { openImages } from "../images/pool.ts";
@@ -18,6 +20,8 @@ import { processMetrics } from "../process/metrics.ts";
 import { RequestCounts } from "../process/request-counts.ts";
 import { assetResponse } from "./assets.ts";
 import { readBody } from "./body.ts";
+import { ContentFile } from "./content/content-file.ts";
+import { sendContent } from "./content/send.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 import { RecordedResponse } from "./response.ts";
 import { ResponseCache } from "./response-cache.ts";
@@ -33,6 +37,9 @@ const CACHE_MIB = 8;
 
 /** Default of the setting HOST_CACHE_FILE_MIB: MiB of the file that caches responses. */
 const FILE_MIB = 128;
+
+/** Default of the setting HOST_CONTENT_MIB: MiB of the file that keeps the content of files. */
+const CONTENT_MIB = 256;
 
 function bytesOf(name: string, setting: string | undefined, otherwise: number, least: number): number {
   const mib = setting === undefined ? otherwise : Number(setting);
@@ -106,18 +113,25 @@ function appListener(host: Host): ReturnType<typeof getRequestListener> {
     passThroughOnException: () => undefined,
     props: {},
   };
-  return getRequestListener((request, env) =>
-    app.fetch(request, env as unknown as AppEnv["Bindings"], context),
-  );
+  return getRequestListener(async (request, env) => {
+    const response = await app.fetch(request, env as unknown as AppEnv["Bindings"], context);
+    const outgoing = outgoingOf(env as unknown as Record<string, unknown>);
+    const { content } = outgoing;
+    if (content === undefined) return response;
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    await sendContent(outgoing, content);
+    return RESPONSE_ALREADY_SENT;
+  });
 }
 
 /** Set `TRUST_PROXY=true` only if all requests come through your own proxy. */
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);
   const behindProxy = options.bindings.TRUST_PROXY === "true";
-  const { HOST_CACHE_MIB, HOST_CACHE_FILE_MIB } = options.bindings;
+  const { HOST_CACHE_MIB, HOST_CACHE_FILE_MIB, HOST_CONTENT_MIB } = options.bindings;
   const memory = bytesOf("HOST_CACHE_MIB", HOST_CACHE_MIB, CACHE_MIB, 1);
   const fileBytes = bytesOf("HOST_CACHE_FILE_MIB", HOST_CACHE_FILE_MIB, FILE_MIB, 0);
+  const contentBytes = bytesOf("HOST_CONTENT_MIB", HOST_CONTENT_MIB, CONTENT_MIB, 0);
   const log = consoleLog(settings.logLevel, {}, options.log);
   const store = openCachedStore(
     {
@@ -132,9 +146,9 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     // The other quarter of the cache memory is for complete responses.
     { maxBytes: memory * 0.75, onStored: (subject) => answers.stored(subject) },
   );
-  const noFile = (error: unknown) =>
-    log.warn("the file for cached responses cannot be used", { error: String(error) });
+  const noFile = (error: unknown) => log.warn("a file of the cache cannot be used", { error: String(error) });
   const file = fileBytes === 0 ? undefined : new ResponseFile(fileBytes, noFile);
+  const content = contentBytes === 0 ? undefined : new ContentFile(contentBytes, CHUNK_BYTES, noFile);
   const answers = new ResponseCache(() => host, memory * 0.25, file);
   const counts = new RequestCounts();
   const images = openImages();
@@ -150,6 +164,10 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
     // If reading a body fails, the server adapter would print the error's stack. Close the connection instead.
     cut: (c) => outgoingOf(c.env).destroy(),
+    sendContent: (c, parts, stopped) => {
+      outgoingOf(c.env).content = { parts, stopped };
+    },
+    ...(content === undefined ? {} : { content }),
   };
   const listener = appListener(host);
   const server = createServer(
@@ -179,6 +197,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     await images.stop();
     await store.close();
     file?.close();
+    content?.close();
   };
   await listen(server, options.port, options.host).catch(async (error: unknown) => {
     await letGo().catch(() => undefined);

@@ -2,6 +2,7 @@ import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from "
 import type { Context } from "hono";
 import type { AppEnv } from "../../functions/request/context.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
+import type { Content } from "./content/send.ts";
 
 /** Receives a complete response with status 200, or a call that there is none. */
 export interface Recorder {
@@ -19,6 +20,8 @@ export interface Recorder {
 export class RecordedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   /** Removed after the last byte. Otherwise finished responses would keep each other in memory. */
   recorder: Recorder | undefined;
+  /** The body, if it is the content of a file. It is sent after the head. */
+  content: Content | undefined;
   #head: OutgoingHttpHeaders | undefined;
   #parts: Buffer[] | undefined;
 

@@ -2,7 +2,7 @@
 import type { Actor } from "../access/actor.ts";
 import { requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
-import type { Deps } from "../deps.ts";
+import type { ContentCache, Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { notFound, unavailable } from "../kernel/errors.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
@@ -93,42 +93,98 @@ async function readPage(
   );
 }
 
+/** Bytes that one read of a host's cache returns. */
+const CACHED_BYTES = 4 * CHUNK_BYTES;
+
+/** Reads the chunks of one download. */
+class Chunks {
+  readonly #deps: Deps;
+  readonly #orb: string;
+  readonly #record: FileRecord;
+  readonly #runs: readonly Run[];
+  readonly #memory: ReturnType<typeof chunkCache>;
+  readonly #disk: ContentCache | undefined;
+  /** Used in turns: one is filled while the consumer still uses the other. */
+  #buffers: [Uint8Array, Uint8Array] | undefined;
+
+  constructor(
+    deps: Deps,
+    orb: string,
+    record: FileRecord,
+    runs: readonly Run[],
+    disk: ContentCache | undefined,
+  ) {
+    this.#deps = deps;
+    this.#orb = orb;
+    this.#record = record;
+    this.#runs = runs;
+    const isSmall = record.size <= LARGEST_KEPT;
+    this.#memory = isSmall ? chunkCache(deps) : undefined;
+    this.#disk = !isSmall && disk !== undefined && record.size <= disk.largest ? disk : undefined;
+  }
+
+  /** Reads the bytes from the beginning of a chunk on: some of them, and at most until `end`. */
+  async read(first: number, end: number): Promise<readonly Uint8Array[]> {
+    const { nuid } = this.#record.object;
+    const kept = this.#memory?.get(`${nuid}/${first}`) ?? (await this.#fromDisk(first, end));
+    if (kept !== undefined) return [kept];
+    const count = Math.min(PAGE_CHUNKS, Math.ceil(end / CHUNK_BYTES) - first);
+    const key = `${nuid}/${first}/${count}`;
+    const shared = this.#disk?.reading.get(key);
+    if (shared !== undefined) return shared;
+    const page = this.#readPage(first, count).finally(() => this.#disk?.reading.delete(key));
+    this.#disk?.reading.set(key, page);
+    return page;
+  }
+
+  async #readPage(first: number, count: number): Promise<readonly Uint8Array[]> {
+    const { nuid } = this.#record.object;
+    const sequences = Array.from({ length: count }, (_, at) => sequenceOf(this.#runs, first + at));
+    const chunks = await readPage(this.#deps, this.#orb, nuid, sequences);
+    for (const [at, chunk] of chunks.entries()) {
+      this.#memory?.set(`${nuid}/${first + at}`, chunk);
+      this.#disk?.write(nuid, first + at, chunk);
+    }
+    return chunks;
+  }
+
+  async #fromDisk(first: number, end: number): Promise<Uint8Array | undefined> {
+    if (this.#disk === undefined) return undefined;
+    const [next, other] = this.#buffers ?? [new Uint8Array(CACHED_BYTES), new Uint8Array(CACHED_BYTES)];
+    const wanted = next.subarray(0, Math.min(CACHED_BYTES, end - first * CHUNK_BYTES));
+    const bytes = (await this.#disk.read(this.#record.object.nuid, first, wanted)) ?? 0;
+    if (bytes === 0) return undefined;
+    this.#buffers = [other, next];
+    return wanted.subarray(0, bytes);
+  }
+}
+
 /**
  * Yields the bytes of a file from `start` up to, but not including, `end`. Reads the next chunks while the consumer
- * processes the previous ones.
+ * processes the previous ones. A part may change once the next one is requested.
  */
 export async function* contentOf(
   deps: Deps,
   orb: string,
   record: FileRecord,
   { start, end }: { start: number; end: number },
+  disk?: ContentCache,
 ): AsyncGenerator<Uint8Array> {
   if (start >= end) return;
-  const runs = await runsFor(deps, orb, record);
-  const last = Math.floor((end - 1) / CHUNK_BYTES);
-  const { nuid } = record.object;
-  const cache = record.size <= LARGEST_KEPT ? chunkCache(deps) : undefined;
-  const page = (first: number) => {
-    const kept = cache?.get(`${nuid}/${first}`);
-    if (kept !== undefined) return Promise.resolve([kept]);
-    const count = Math.max(0, Math.min(PAGE_CHUNKS, last - first + 1));
-    const sequences = Array.from({ length: count }, (_, at) => sequenceOf(runs, first + at));
-    const read = readPage(deps, orb, nuid, sequences).then((chunks) => {
-      for (const [at, chunk] of chunks.entries()) cache?.set(`${nuid}/${first + at}`, chunk);
-      return chunks;
-    });
-    read.catch(() => undefined);
-    return read;
+  const chunks = new Chunks(deps, orb, record, await runsFor(deps, orb, record), disk);
+  const read = (from: number) => {
+    const reading = chunks.read(from / CHUNK_BYTES, end);
+    reading.catch(() => undefined);
+    return reading;
   };
-  let chunk = Math.floor(start / CHUNK_BYTES);
-  let next = page(chunk);
-  while (chunk <= last) {
-    const chunks = await next;
-    if (chunk + chunks.length <= last) next = page(chunk + chunks.length);
-    for (const data of chunks) {
-      const offset = chunk * CHUNK_BYTES;
-      yield data.subarray(Math.max(0, start - offset), Math.min(data.length, end - offset));
-      chunk++;
+  let at = Math.floor(start / CHUNK_BYTES) * CHUNK_BYTES;
+  for (let next = read(at); at < end; ) {
+    const parts = await next;
+    const after = parts.reduce((sum, { length }) => sum + length, at);
+    if (after < end) next = read(after);
+    for (const part of parts) {
+      yield part.subarray(Math.max(0, start - at), Math.min(part.length, end - at));
+      at += part.length;
     }
   }
 }

@@ -122,6 +122,20 @@ test("streams a long upload of unknown length, and sends its ranges", async () =
   expect((await range("bytes=0-1", { "if-range": `"${body.sha256}"` })).status).toBe(206);
 });
 
+test("sends a large public file to several readers at once and again, and its ranges", async () => {
+  const data = randomBytes(5_000_000);
+  const { id } = (await upload(data)).body;
+  expect((await create({ shared: { file: id } })).status).toBe(201);
+  const read = async (range?: string) => {
+    const got = await send(`${base}/${id}`, { by: "", headers: range === undefined ? {} : { range } });
+    return Buffer.from(await got.arrayBuffer());
+  };
+  for (let round = 0; round < 2; round++) {
+    for (const whole of await Promise.all([read(), read(), read()])) expect(whole.equals(data)).toBe(true);
+    expect((await read("bytes=1000000-2999999")).equals(data.subarray(1_000_000, 3_000_000))).toBe(true);
+  }
+});
+
 test("lets callers download a file as its entry and its field allow", async () => {
   const [image, shared] = [(await upload(PNG)).body, (await upload(Buffer.from("for all"))).body];
   const statuses = (id: string) =>

@@ -1,7 +1,8 @@
 /** Files: how content is stored, which entry may have a file, what is removed, and what a crash leaves. */
 import { createHash, randomBytes } from "node:crypto";
 import { connect } from "nats";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
+import { ContentFile } from "../../scripts/host/content/content-file.ts";
 import type { Actor } from "../../shared/access/actor.ts";
 import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
 import { contentOf, findFile } from "../../shared/files/download.ts";
@@ -143,6 +144,30 @@ it("reads the content of a small file once in a long-lived process, and checks t
   };
   expect([await read(), await read()]).toEqual([["get", "scan"], ["get"]]);
   expect((await failureOf(findFile(host, bob, live, id))).code).toBe("file_not_found");
+});
+
+it("reads a large file from the broker once for all downloads of a host, and then from the host's disk", async () => {
+  const data = randomBytes(40 * CHUNK_BYTES + 77);
+  const { id } = await upload(data);
+  const disk = new ContentFile(16 * 1024 * 1024, CHUNK_BYTES, (error) => expect.fail(String(error)));
+  onTestFinished(() => disk.close());
+  const counted = countingStore(store);
+  const host = { ...deps, store: counted.store };
+  const { record } = await findFile(host, ann, live, id);
+  const read = async (start = 0, end = record.size) => {
+    const got: Uint8Array[] = [];
+    for await (const part of contentOf(host, live.orb, record, { start, end }, disk)) got.push(part.slice());
+    expect(Buffer.concat(got)).toEqual(data.subarray(start, end));
+  };
+  counted.reset();
+  await Promise.all([read(), read(), read()]);
+  // One read takes three chunks.
+  expect(counted.calls.length).toBeLessThanOrEqual(20);
+  await until(async () => {
+    counted.reset();
+    await Promise.all([read(), read(5, 700_000), read(3 * CHUNK_BYTES - 1, 3 * CHUNK_BYTES + 1)]);
+    return counted.calls.length === 0;
+  });
 });
 
 it("waits for an object store that another upload is creating", async () => {

@@ -1,0 +1,163 @@
+/**
+ * Keeps the content of files in a file of this host, so that repeated downloads do not read from the broker. The
+ * operating system's page cache makes reads fast, and can shrink at any time.
+ *
+ * The file consists of blocks. Each block holds consecutive chunks of one object. The least recently read block is
+ * replaced. The file has no name, so it disappears with the process.
+ */
+import { randomUUID } from "node:crypto";
+import { close, openSync, read, unlinkSync, write } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { ContentCache } from "../../../shared/deps.ts";
+
+/** Chunks in a block. The bits of a number say which of them are stored. */
+const BLOCK_CHUNKS = 8;
+/** Maximum bytes that wait to be written. Further chunks are not stored. */
+const MOST_WAITING = 4 * 1024 * 1024;
+
+const readAt = promisify(read);
+const writeAt = promisify(write);
+
+interface Block {
+  place: number;
+  stored: number;
+  /** Chunks that are stored or being written. */
+  begun: number;
+  /** Reads and writes in progress. A block in use is not replaced. */
+  uses: number;
+}
+
+export class ContentFile implements ContentCache {
+  readonly largest: number;
+  readonly reading = new Map<string, Promise<readonly Uint8Array[]>>();
+  readonly #chunk: number;
+  readonly #most: number;
+  readonly #onFailure: (error: unknown) => void;
+  /** Blocks by object and number, in the order of the last use. */
+  readonly #blocks = new Map<string, Block>();
+  #file: number | undefined;
+  #closing: number | undefined;
+  #failed = false;
+  #uses = 0;
+  #waiting = 0;
+
+  /**
+   * @param bytes size of the file
+   * @param chunk bytes of all chunks except the last one of an object
+   * @param onFailure called once if the file cannot be used; nothing is stored from then on
+   */
+  constructor(bytes: number, chunk: number, onFailure: (error: unknown) => void, dir = tmpdir()) {
+    this.#chunk = chunk;
+    this.#most = Math.max(2, Math.floor(bytes / (chunk * BLOCK_CHUNKS)));
+    // A larger object would replace most others, and its first blocks before they are read again.
+    this.largest = (this.#most * chunk * BLOCK_CHUNKS) / 2;
+    this.#onFailure = onFailure;
+    try {
+      const path = join(dir, `platform-content-${randomUUID()}`);
+      this.#file = openSync(path, "wx+", 0o600);
+      unlinkSync(path);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  read(object: string, chunk: number, into: Uint8Array): Promise<number> | undefined {
+    const key = keyOf(object, chunk);
+    const block = this.#blocks.get(key);
+    if (block === undefined || this.#file === undefined) return undefined;
+    const first = chunk % BLOCK_CHUNKS;
+    let count = 0;
+    while ((block.stored & (1 << (first + count))) !== 0) count++;
+    if (count === 0) return undefined;
+    this.#blocks.delete(key);
+    this.#blocks.set(key, block);
+    const length = Math.min(into.length, count * this.#chunk);
+    return this.#use(block, async (file) => {
+      const at = this.#position(block, first);
+      for (let done = 0; done < length; ) {
+        const { bytesRead } = await readAt(file, into, done, length - done, at + done);
+        if (bytesRead === 0) throw new Error("the file is shorter than the data that was written to it");
+        done += bytesRead;
+      }
+      return length;
+    }).then((done) => done ?? 0);
+  }
+
+  write(object: string, chunk: number, data: Uint8Array): void {
+    if (this.#file === undefined || this.#waiting + data.length > MOST_WAITING) return;
+    const key = keyOf(object, chunk);
+    const block = this.#blocks.get(key) ?? this.#newBlock(key);
+    const first = chunk % BLOCK_CHUNKS;
+    if (block === undefined || (block.begun & (1 << first)) !== 0) return;
+    block.begun |= 1 << first;
+    this.#waiting += data.length;
+    void this.#use(block, async (file) => {
+      const at = this.#position(block, first);
+      for (let done = 0; done < data.length; )
+        done += (await writeAt(file, data, done, data.length - done, at + done)).bytesWritten;
+      block.stored |= 1 << first;
+    }).then(() => {
+      this.#waiting -= data.length;
+    });
+  }
+
+  close(): void {
+    const file = this.#file;
+    this.#file = undefined;
+    this.#blocks.clear();
+    // Its number may be given to another file at once, so close it only after the last read and write.
+    if (file === undefined) return;
+    if (this.#uses === 0) close(file, () => undefined);
+    else this.#closing = file;
+  }
+
+  #position({ place }: Block, chunk: number): number {
+    return (place * BLOCK_CHUNKS + chunk) * this.#chunk;
+  }
+
+  #newBlock(key: string): Block | undefined {
+    let place = this.#blocks.size;
+    if (place === this.#most) {
+      const oldest = [...this.#blocks].find(([, { uses }]) => uses === 0);
+      if (oldest === undefined) return undefined;
+      this.#blocks.delete(oldest[0]);
+      place = oldest[1].place;
+    }
+    const block: Block = { place, stored: 0, begun: 0, uses: 0 };
+    this.#blocks.set(key, block);
+    return block;
+  }
+
+  /** Returns undefined if the file cannot be used. */
+  async #use<T>(block: Block, act: (file: number) => Promise<T>): Promise<T | undefined> {
+    if (this.#file === undefined) return undefined;
+    block.uses++;
+    this.#uses++;
+    try {
+      return await act(this.#file);
+    } catch (error) {
+      this.#fail(error);
+      return undefined;
+    } finally {
+      block.uses--;
+      this.#uses--;
+      if (this.#uses === 0 && this.#closing !== undefined) {
+        close(this.#closing, () => undefined);
+        this.#closing = undefined;
+      }
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.close();
+    this.#onFailure(error);
+  }
+}
+
+function keyOf(object: string, chunk: number): string {
+  return `${object}/${Math.floor(chunk / BLOCK_CHUNKS)}`;
+}
