@@ -53,12 +53,15 @@ export interface Bounded {
   maxBytes: number;
 }
 
+export type UpTo = number | { time: number };
+
 export interface ReadManyOptions extends ReadOptions, Bounded {
   /**
    * Reads the state at an earlier sequence: the last message of each subject up to it. A replica that does not have
-   * this sequence yet returns nothing.
+   * this sequence yet returns nothing. With a time in milliseconds since the epoch, only messages that were stored
+   * before it count.
    */
-  upTo?: number;
+  upTo?: UpTo;
 }
 
 export interface Page {

@@ -21,6 +21,7 @@ import { streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
 import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { testRandom } from "../support/random.ts";
 
 let broker: Awaited<ReturnType<typeof startBroker>>;
 let counted: Counted;
@@ -414,6 +415,44 @@ describe("management API", () => {
     expect(
       (await failureOf(listManaged(deps, user("ann", "owner"), { orb: live, parameters: [] }))).kind,
     ).toBe("forbidden");
+  });
+
+  it("lists what was there at each time, whatever was written before and after", async () => {
+    const random = testRandom();
+    const live = await orb("history");
+    const there = new Map<string, string>();
+    const moments: { at: string; names: string[] }[] = [];
+    for (let step = 0; step < 40; step++) {
+      const ids = [...there.keys()];
+      const id = ids.length === 0 ? undefined : random.pick(ids);
+      const name = `n${step}`;
+      if (id === undefined || random.next() < 0.4) there.set(await add(live, { name }), name);
+      else if (random.next() < 0.3) {
+        await deleteEntry(deps, admin, { orbId: "history", orb: live, id });
+        there.delete(id);
+      } else {
+        await updateEntry(deps, admin, { orbId: "history", orb: live, id, values: { name } });
+        there.set(id, name);
+      }
+      moments.push({ at: new Date().toISOString(), names: [...there.values()] });
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    const listed = async (query: Record<string, string>) => {
+      const found: unknown[] = [];
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const parameters = Object.entries(cursor === "" ? query : { ...query, cursor });
+        const page = await listManaged(deps, admin, { orb: live, parameters });
+        found.push(...page.items.map(({ values }) => values.name));
+        cursor = page.nextCursor;
+      }
+      return found;
+    };
+    for (const { at, names } of moments.filter((_, step) => step % 4 === 3)) {
+      expect(await listed({ at, limit: "3" }), at).toEqual(names);
+      expect(await listed({ at, limit: "3", sort: "-createdAt" }), at).toEqual(names.toReversed());
+      const parameters = Object.entries({ at, limit: "1", count: "true" });
+      expect((await listManaged(deps, admin, { orb: live, parameters })).total).toBe(names.length);
+    }
   });
 
   it("lists entries and reads one as of a past time", async () => {

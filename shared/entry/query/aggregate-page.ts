@@ -7,7 +7,7 @@ import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor }
 import { type Aggregation, Totals, tooManyGroups } from "./aggregate.ts";
 import { candidatesOf } from "./candidates.ts";
 import { hiddenPosition, type ListPage } from "./cut.ts";
-import { type ListStep, scanAll, scanKnown } from "./list-scan.ts";
+import { type ListStep, scanAll, scanKnown, scanPlaces } from "./list-scan.ts";
 import { CHUNK, type Collection, readMatching } from "./matching.ts";
 import type { ListQuery } from "./query.ts";
 
@@ -22,7 +22,7 @@ async function stepsOf<T>(
   query: ListQuery,
   after: Position | undefined,
 ): Promise<AsyncGenerator<ListStep[]>> {
-  if (list.places !== undefined) return scanKnown(list.places, query, after, "index");
+  if (list.places !== undefined) return scanPlaces(list.places, after);
   if (list.schema !== undefined && after?.kind !== "index") {
     const most = list.budget.entries * (after === undefined ? 1 : GROWTH);
     const plan = await candidatesOf(deps, list.schema, query.planned ?? query.conditions, { most });

@@ -46,6 +46,22 @@ export async function* scanKnown(
   yield rest.map((place) => ({ place, position: positionAt(kind, { id: place.id, seq: place.seq }) }));
 }
 
+/** Entries per step of {@link scanPlaces}. */
+const WINDOW = 500;
+
+/** Yields the entries of a list that does not use an index, in order of creation. */
+export async function* scanPlaces(
+  find: NonNullable<Collection<unknown>["places"]>,
+  after: Position | undefined,
+): AsyncGenerator<ListStep[]> {
+  for (let from = after?.seq ?? 0; ; ) {
+    const { places, complete, reached } = await find(from, WINDOW);
+    yield places.map((place) => ({ place, position: positionAt("index", { seq: place.seq }) }));
+    if (complete) return;
+    from = reached;
+  }
+}
+
 /** Yields all entries in order of creation. */
 export async function* scanAll<T>(
   deps: Deps,

@@ -19,8 +19,11 @@ export interface Collection<T> {
   /** Name of the list. A cursor of one list is rejected by lists with another name. */
   scope: string;
   index: string;
-  /** All entries in order of creation, if the list does not use an index. */
-  places?: readonly IndexEntry[];
+  /**
+   * Finds entries in order of creation, if the list does not use an index.
+   * @param after sequence of the last place that was read before
+   */
+  places?: (after: number, most: number) => Promise<Places>;
   /** Undefined if the list has several schemas. */
   schema: CompiledSchema | undefined;
   /** The definition, if ordered indexes may be used. */
@@ -118,14 +121,17 @@ export async function readAll<T>(
   return done;
 }
 
-/** The entries that may match a query, in the order in which they are read. */
-export interface Wanted {
-  /** `set`: found by an index, in order of their ids; `index`: all entries, in order of creation. */
-  kind: "set" | "index";
+export interface Places {
   places: readonly IndexEntry[];
   complete: boolean;
   /** Sequence of the last index message that was read, if `complete` is false. */
   reached: number;
+}
+
+/** The entries that may match a query, in the order in which they are read. */
+export interface Wanted extends Places {
+  /** `set`: found by an index, in order of their ids; `index`: all entries, in order of creation. */
+  kind: "set" | "index";
 }
 
 /** For a later request, an index may list at most this many times as many candidates as for the first one. */
@@ -150,14 +156,14 @@ export async function placesFor<T>(
   };
   if (known !== undefined) return ofSet(known);
   const most = budget.entries;
-  if (list.places !== undefined) return { kind: "index", places: list.places, complete: true, reached: 0 };
+  const after = from?.kind === "index" ? from.seq : 0;
+  if (list.places !== undefined) return { kind: "index", ...(await list.places(after, most)) };
   if (schema !== undefined && from?.kind !== "index") {
     const limits = { most: from === undefined ? most : GROWTH * most, context };
     const plan = await candidatesOf(deps, schema, query.planned ?? query.conditions, limits);
     tally.by = plan.by;
     if (plan.kind === "set") return ofSet(plan.places);
   }
-  const after = from?.kind === "index" ? from.seq : 0;
   const scan = { orb, filter: index, first: most + 1, after };
   const { places, complete, reached } = await readPlaces(deps.store, [scan], most);
   const last = places[most - 1];

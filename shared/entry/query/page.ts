@@ -9,7 +9,15 @@ import { type Position, refusedCursor } from "../model/cursor.ts";
 import { aggregatePage } from "./aggregate-page.ts";
 import { type Candidates, candidatesOf, hasIndex, idsTellTime, withTargets } from "./candidates.ts";
 import { type ListPage, positionIn, signatureOf } from "./cut.ts";
-import { type ListStep, pageOfSteps, scanAll, scanByValue, scanKnown, wholePage } from "./list-scan.ts";
+import {
+  type ListStep,
+  pageOfSteps,
+  scanAll,
+  scanByValue,
+  scanKnown,
+  scanPlaces,
+  wholePage,
+} from "./list-scan.ts";
 import { type Collection, eachMatch } from "./matching.ts";
 import { orderedPlan } from "./ordered.ts";
 import { BY_CREATION, type Search, searchOf } from "./parameters.ts";
@@ -124,7 +132,11 @@ async function pageInOrder<T>(
   const { schema, tally } = list;
   const pageOf = (steps: AsyncGenerator<ListStep[]>, known = false) =>
     wholePage(deps, list, query, steps, signed, { known });
-  if (list.places !== undefined) return pageOf(scanKnown(list.places, query, after, "index"), true);
+  if (list.places !== undefined) {
+    if (creationOrder(query) === "desc") return pageOfSorted(deps, list, query, after, signed);
+    const steps = scanPlaces(list.places, after);
+    return wholePage(deps, list, query, steps, signed, { repeats: true });
+  }
   const ofSet = after?.kind === "set" || after?.kind === "sorted";
   const ofIndex = ofSet || after?.kind === "value";
   const most = list.budget.entries * (ofIndex ? GROWTH : 1);

@@ -147,7 +147,9 @@ function grouped(reader: Reader, parameters: Iterable<[string, string]>, known: 
     else if (path !== undefined) filters.set(name, { path, texts: [value] });
     else if (!known.includes(name)) {
       const filterable = isList ? ["filter[field]", "filter[field][operator]"] : [];
-      reader.fault(name.slice(0, 100), "unknown_parameter", knownParameters([...known, ...filterable]));
+      const computed = known.includes("group") ? ["aggregate[name]"] : [];
+      const all = [...known, ...computed, ...filterable];
+      reader.fault(name.slice(0, 100), "unknown_parameter", knownParameters(all));
     } else if (values.has(name)) reader.fault(name, "repeated", "must be given only once");
     else values.set(name, value);
   }

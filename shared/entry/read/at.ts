@@ -1,21 +1,21 @@
+/** Reads entries as they were at a time in the past, from their logs. */
 import { normaliseInstant } from "../../definition/fields/calendar.ts";
 import type { Deps } from "../../deps.ts";
-import { AppError, invalidParameters } from "../../kernel/errors.ts";
+import { invalidParameters } from "../../kernel/errors.ts";
 import { MOMENT_FORM } from "../../kernel/faults.ts";
-import { READ_BYTES, ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
-import { ReadSemaphore } from "../../store/read-semaphore.ts";
+import { PAIR_BYTES, READ_BYTES, REQUEST_BYTES, type ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, type Home, streams, subjects } from "../../store/subjects.ts";
+import type { Store, StoredMessage } from "../../store/types.ts";
+import type { IndexEntry } from "../index/scan.ts";
 import { addressIn, nullIfMissing } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
-import { READ_LIMIT } from "../query/candidates.ts";
+import type { Places } from "../query/matching.ts";
 
 const REVISIONS_PER_READ = 500;
-/** Maximum MiB of revisions in memory for a list at a time in the past. A Workers isolate has only 128 MB. */
-const HELD_MIB = 12;
-/** Lists at a time in the past wait for each other, because a Workers isolate has the memory for only one. */
-const large = new ReadSemaphore(HELD_MIB * 1024 * 1024);
-/** Maximum MiB of revisions that such a list reads, including revisions that later ones replace. */
-const READ_MIB = 64;
+/** Revisions per read of the log of one entry. Most of them are not needed. */
+const REVISIONS_OF_ENTRY = 20;
+/** A list reads at most this many bytes to find its entries, so that it can read some of them too. */
+const FIND_BYTES = REQUEST_BYTES / 2;
 /**
  * The search reads this many milliseconds beyond the requested time. The broker stores a revision slightly after its
  * `updatedAt`, and clocks differ.
@@ -30,68 +30,48 @@ export function readMoment(text: string): number {
 }
 
 export interface PastEntry {
-  address: EntryAddress;
-  seq: number;
   /** Size of the stored revision in bytes. */
   size: number;
   /** The newest revision at the requested time. It counts as unpublished if its `validTo` had passed. */
   snapshot: EntrySnapshot;
 }
 
-function tooManyRevisions(what: string): AppError {
-  const detail = `This query would read more than ${what}. Query one module and schema, or list the revisions of one entry.`;
-  return new AppError("invalid", "too_broad", detail, { data: { limit: READ_LIMIT, indexed: [] } });
+/** Returns whether a revision was written after a time. */
+function isAfter(message: StoredMessage, at: number): boolean {
+  if (message.time > at + SLACK_MS) return true;
+  const snapshot = snapshotOf(message);
+  return snapshot !== null && Date.parse(snapshot.updatedAt) > at;
 }
 
-async function fold(
-  deps: Pick<Deps, "store">,
+/** Returns the newest revision of a log at a time. */
+async function newestAt(
+  store: Store,
   orb: string,
-  filter: string,
+  log: string,
   at: number,
-): Promise<PastEntry[]> {
-  const found = new Map<string, { seq: number; snapshot: EntrySnapshot; size: number }>();
-  let read = 0;
-  let held = 0;
-  let fromSeq = 1;
-  const budget = new ReadBudget(READ_MIB * 1024 * 1024);
-  const store = budget.charging(deps.store);
-  /** Reads the next revisions. Returns whether there may be more. */
-  const next = async (maxBytes: number): Promise<boolean> => {
-    const page = await nullIfMissing(
-      store.scan(streams.orb(orb), filter, { fromSeq, limit: REVISIONS_PER_READ, maxBytes }),
-    );
-    let passed = false;
+): Promise<StoredMessage | undefined> {
+  const stream = streams.orb(orb);
+  const options = { maxBytes: PAIR_BYTES, upTo: { time: at - SLACK_MS } };
+  const early = (await nullIfMissing(store.getMany(stream, [log], options)))?.get(log);
+  let newest = early === undefined || isAfter(early, at) ? undefined : early;
+  for (let fromSeq = (newest?.seq ?? 0) + 1; ; ) {
+    const limits = { fromSeq, limit: REVISIONS_OF_ENTRY, maxBytes: SMALL_BYTES };
+    const page = await nullIfMissing(store.scan(stream, log, limits));
     for (const message of page?.messages ?? []) {
-      if (message.time > at + SLACK_MS) {
-        passed = true;
-        break;
-      }
-      const snapshot = snapshotOf(message);
-      if (snapshot === null || Date.parse(snapshot.updatedAt) > at) continue;
-      const { subject, size } = message;
-      const before = found.get(subject);
-      held += size - (before?.size ?? 0);
-      found.set(subject, { seq: before?.seq ?? message.seq, snapshot, size });
+      if (message.time > at + SLACK_MS) return newest;
+      if (!isAfter(message, at)) newest = message;
     }
-    if (budget.over) throw tooManyRevisions(`${READ_MIB} MiB of revisions`);
-    if (held > HELD_MIB * 1024 * 1024) throw tooManyRevisions(`${HELD_MIB} MiB of entries`);
     const last = page?.messages.at(-1);
-    read += page?.messages.length ?? 0;
-    if (page === null || passed || page.pending === 0 || last === undefined) return false;
-    if (read >= READ_LIMIT) throw tooManyRevisions(`${READ_LIMIT} revisions`);
+    if (page === null || last === undefined || page.pending === 0) return newest;
     fromSeq = last.seq + 1;
-    return true;
-  };
-  if (await next(SMALL_BYTES)) {
-    await large.enter(HELD_MIB * 1024 * 1024, async () => {
-      while (await next(READ_BYTES));
-    });
   }
-  return [...found]
-    .map(([subject, { seq, snapshot, size }]) => {
-      return { address: addressIn(subject), seq, size, snapshot: effective(snapshot, at) };
-    })
-    .filter(({ snapshot }) => snapshot.status !== "DELETED");
+}
+
+function pastEntry(message: StoredMessage | undefined, at: number): PastEntry | undefined {
+  const stored = snapshotOf(message);
+  if (message === undefined || stored === null) return undefined;
+  const snapshot = effective(stored, at);
+  return snapshot.status === "DELETED" ? undefined : { size: message.size, snapshot };
 }
 
 /** Returns an entry as it was at a time, or null if it did not exist then or was purged. */
@@ -100,20 +80,70 @@ export async function entryAt(
   address: EntryAddress,
   at: number,
 ): Promise<PastEntry | null> {
-  const [past] = await fold(deps, address.orb, subjects.entryLog(address), at);
-  return past ?? null;
+  const message = await newestAt(deps.store, address.orb, subjects.entryLog(address), at);
+  return pastEntry(message, at) ?? null;
 }
 
-/**
- * Returns all entries of an application or schema as they were at a time, in order of creation.
- * @throws AppError invalid `too_broad` if it would read more than 10,000 revisions or 64 MiB
- */
-export function entriesAt(
-  deps: Pick<Deps, "store">,
-  orb: string,
-  home: Home | undefined,
-  at: number,
-): Promise<PastEntry[]> {
-  const filter = home === undefined ? subjects.allLogs(orb) : subjects.schemaLogs({ orb, ...home });
-  return fold(deps, orb, filter, at);
+/** The entries of an orb or schema as they were at a time. */
+export class PastEntries {
+  readonly #store: Store;
+  readonly #budget: ReadBudget;
+  readonly #orb: string;
+  readonly #filter: string;
+  readonly #at: number;
+  /** Sequences of places that are not the first revision of an entry. */
+  readonly #later = new Set<number>();
+
+  constructor(plain: Store, budget: ReadBudget, orb: string, home: Home | undefined, at: number) {
+    this.#store = budget.charging(plain);
+    this.#budget = budget;
+    this.#orb = orb;
+    this.#filter = home === undefined ? subjects.allLogs(orb) : subjects.schemaLogs({ orb, ...home });
+    this.#at = at;
+  }
+
+  /**
+   * Reads the next revisions, in the order in which they were written. The first one of each entry stands for the entry,
+   * so entries come in order of creation. {@link read} skips the others.
+   */
+  async places(after: number, most: number): Promise<Places> {
+    const places: IndexEntry[] = [];
+    for (let reached = after; ; ) {
+      const page = await nullIfMissing(
+        this.#store.scan(streams.orb(this.#orb), this.#filter, {
+          fromSeq: reached + 1,
+          limit: Math.min(REVISIONS_PER_READ, most - places.length),
+          maxBytes: READ_BYTES,
+        }),
+      );
+      for (const message of page?.messages ?? []) {
+        if (message.time > this.#at + SLACK_MS) return { places, complete: true, reached };
+        const { subject, seq } = message;
+        if (snapshotOf(message)?.revision !== 1 || isAfter(message, this.#at)) this.#later.add(seq);
+        places.push({ ...addressIn(subject), seq });
+        reached = seq;
+      }
+      if (page === null || page.pending === 0) return { places, complete: true, reached };
+      if (places.length >= most || this.#budget.spent >= FIND_BYTES)
+        return { places, complete: false, reached };
+    }
+  }
+
+  /** Returns the entries at some places, without those that did not exist. */
+  async read(places: readonly IndexEntry[], maxBytes: number): Promise<(PastEntry | undefined)[]> {
+    const at = this.#at;
+    const logs = places.map((place) =>
+      this.#later.has(place.seq) ? undefined : subjects.entryLog({ orb: this.#orb, ...place }),
+    );
+    const wanted = logs.filter((log) => log !== undefined);
+    const options = { maxBytes, upTo: { time: at + SLACK_MS } };
+    const found = await nullIfMissing(this.#store.getMany(streams.orb(this.#orb), wanted, options));
+    const entries: (PastEntry | undefined)[] = [];
+    for (const log of logs) {
+      const message = log === undefined ? undefined : found?.get(log);
+      const isLater = log !== undefined && message !== undefined && isAfter(message, at);
+      entries.push(pastEntry(isLater ? await newestAt(this.#store, this.#orb, log, at) : message, at));
+    }
+    return entries;
+  }
 }

@@ -19,7 +19,7 @@ import type { ListPage } from "../query/cut.ts";
 import type { Collection } from "../query/matching.ts";
 import { readListPage } from "../query/page.ts";
 import { type ListQuery, parseListQuery } from "../query/query.ts";
-import { entriesAt, type PastEntry, readMoment } from "./at.ts";
+import { PastEntries, readMoment } from "./at.ts";
 import { expandAll, fewerEntries } from "./expand.ts";
 import { targetsFor } from "./targets.ts";
 
@@ -135,28 +135,32 @@ function collectionOf(
 }
 
 function pastCollection(
-  past: readonly PastEntry[],
+  deps: Deps,
   budget: ReadBudget,
   { orb, compiled }: OrbContext,
-  status: string | undefined,
-  scope: string,
+  schemas: readonly CompiledSchema[] | undefined,
+  { asked, status }: { asked: number; status: string | undefined },
 ): Collection<Sized> {
-  const entries = new Map(past.map((entry) => [entry.seq, entry]));
+  const one = schemas?.length === 1 ? schemas[0] : undefined;
+  const homes = schemas === undefined ? undefined : homesOf(schemas);
+  const past = new PastEntries(deps.store, budget, orb, one?.home, Math.min(asked, deps.clock.now()));
   return {
     orb,
     budget,
     tally: new Tally(),
-    scope,
+    scope: `at ${asked}/${scopeOf(schemas, status)}`,
     index: "",
     schema: undefined,
-    places: past.map(({ address, seq }) => ({ ...address, seq })),
-    read: async (places) =>
-      places.map(({ seq }) => {
-        const entry = entries.get(seq);
-        if (entry === undefined) return undefined;
-        const view = entryView(entry.snapshot, schemaOf(compiled, entry.address));
+    places: (after, most) => past.places(after, most),
+    async read(places, maxBytes) {
+      const entries = await past.read(places, maxBytes);
+      return places.map((place, i) => {
+        const entry = entries[i];
+        if (entry === undefined || (homes !== undefined && !homes.has(homeKey(place)))) return undefined;
+        const view = entryView(entry.snapshot, schemaOf(compiled, place));
         return status === undefined || view.status === status ? { view, bytes: entry.size } : undefined;
-      }),
+      });
+    },
     judged: ({ view }) => view,
     bytes: ({ bytes }) => bytes,
     choice: choose(compiled, {}),
@@ -211,16 +215,8 @@ async function readManagedPage(
   const { status, at } = query.extra;
   if (at === undefined)
     return readListPage(deps, (budget) => collectionOf(deps, actor, budget, orb, schemas, status), query);
-  const one = schemas?.length === 1 ? schemas[0] : undefined;
-  const asked = readMoment(at);
-  const moment = Math.min(asked, deps.clock.now());
-  const home = one?.home;
-  const homes = schemas === undefined ? undefined : homesOf(schemas);
-  const past = (await entriesAt(deps, orb.orb, home, moment)).filter(
-    ({ address }) => homes === undefined || homes.has(homeKey(address)),
-  );
-  const scope = `at ${asked}/${scopeOf(schemas, status)}`;
-  return readListPage(deps, (budget) => pastCollection(past, budget, orb, status, scope), query);
+  const past = { asked: readMoment(at), status };
+  return readListPage(deps, (budget) => pastCollection(deps, budget, orb, schemas, past), query);
 }
 
 /** Lists entries for the management API: newest revisions including drafts, now or at a time in the past. */

@@ -3,7 +3,14 @@ import { pause } from "../../kernel/pause.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
 import { type LeaderAnswer, leaderMessage, Message, ResponseHeaders } from "../client/message.ts";
-import { type Page, type StoredMessage, type StreamInfo, StreamMissing, TooMuch } from "../types.ts";
+import {
+  type Page,
+  type StoredMessage,
+  type StreamInfo,
+  StreamMissing,
+  TooMuch,
+  type UpTo,
+} from "../types.ts";
 
 const NOT_FOUND = 404;
 const END_OF_BATCH = 204;
@@ -148,10 +155,12 @@ export async function directLatest(
   stream: string,
   subjects: readonly string[],
   maxBytes: number,
-  upTo?: number,
+  upTo?: UpTo,
 ): Promise<Page> {
   const ask = (wanted: readonly string[]) => {
-    const body = { multi_last: wanted, batch: MULTI_LAST_LIMIT, max_bytes: maxBytes, up_to_seq: upTo };
+    const bound =
+      typeof upTo === "object" ? { up_to_time: new Date(upTo.time).toISOString() } : { up_to_seq: upTo };
+    const body = { multi_last: wanted, batch: MULTI_LAST_LIMIT, max_bytes: maxBytes, ...bound };
     return received(connection, stream, () => collect(connection, stream, JSON.stringify(body)));
   };
   const first = await ask(subjects);
@@ -199,7 +208,7 @@ export async function directMany(
   stream: string,
   subjects: readonly string[],
   maxBytes: number,
-  upTo?: number,
+  upTo?: UpTo,
 ): Promise<Map<string, StoredMessage>> {
   const found = new MessageMap(maxBytes, subjects.length);
   const pages = await Promise.all(
