@@ -76,7 +76,7 @@ const SESSIONS = html`
         <button id="end-others" type="button" hidden>Sign out everywhere else</button>${said("sessions")}
       </section>`;
 
-/** The rights of a scope (a limit of an API token), with their names and explanations. */
+/** The rights that the owner of an API token can allow it: value, label and explanation. */
 export const RIGHTS = [
   ["read", "Read", "see what you can see"],
   ["write", "Write", "create, change and delete"],

@@ -18,9 +18,9 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
 }
 
 /**
- * Charges a write for its bytes and its unique sensitive values. Call the function before the commit, because a
- * conflict reveals that another entry has the value.
- * @param values.guesses field of each new unique sensitive value
+ * Adds the bytes of a write, and the number of its unique sensitive values, to the quotas of the caller. Call it before
+ * the commit: a commit that fails because a value is taken tells the caller that another entry has this value.
+ * @param values.guesses fields whose new values are unique and sensitive
  */
 export async function countValues(
   deps: Deps,

@@ -39,7 +39,7 @@ function OrbSignIns() {
   );
 }
 
-/** @param caller the caller in the page's application, if the page belongs to an application */
+/** @param caller says which application the user signs in to, if the page belongs to one */
 export function SignIn({ caller }: { caller: Caller }) {
   const { orb } = caller;
   return (

@@ -104,7 +104,7 @@ export interface CodeExchange {
   code: string;
   /** PKCE code verifier. */
   verifier: string;
-  /** The redirect of the request; null if it had none. */
+  /** The `redirect` parameter of the authorization request: the address that the browser returns to. Null if missing. */
   redirect: string | null;
 }
 

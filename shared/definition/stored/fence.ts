@@ -25,8 +25,8 @@ export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined):
 const PARTS = 256;
 
 /**
- * Number of the message that the last write checked. It rotates, because concurrent writes should check different
- * messages.
+ * Index of the fence message that the last write checked. Each write takes the following one, so that concurrent
+ * writes check different messages.
  */
 let next = Math.floor(Math.random() * PARTS);
 

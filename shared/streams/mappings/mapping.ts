@@ -171,7 +171,7 @@ export async function deleteMapping(deps: Deps, actor: Actor, name: string): Pro
   await note(deps, actor, name, `removed ${stream} ${subjectFilter}`);
 }
 
-/** Writes to the audit log, because each public name decides which messages users can read. */
+/** Adds a change of a mapping to the audit log, because mappings decide which messages of a stream users can read. */
 function note(deps: Deps, actor: Actor, target: string, detail: string): Promise<void> {
   return audit(deps, { realm: "platform", action: "stream", actor, target, detail });
 }

@@ -9,7 +9,7 @@ import { ACTS, BUILT_IN, callersOf, modulesOf, type Owner, ownHandlers, targets 
 
 export type { Owner };
 
-/** Names of the texts in an area. */
+/** The names of the texts whose keys begin with a prefix, without the prefix. */
 type NameIn<A extends string> = TextKey extends infer K ? (K extends `${A}.${infer N}` ? N : never) : never;
 
 /** How an attribute is edited. */

@@ -1,4 +1,4 @@
-/** Chooses the format of an export, and shows its progress. */
+/** A dialog in which the user chooses the format of an export. It then shows the progress of the export. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { EntryPlace } from "../../../api/entries.ts";
 import type { OrbModel, SchemaModel } from "../../../model/orb.ts";
