@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { memoryMiB } from "../measure.ts";
 import { printPairs } from "../report.ts";
 import type { Stand } from "../stand.ts";
+import { loadDownloads } from "./download.ts";
 import { startFiles } from "./pocketbase.ts";
 
 const CONNECTIONS = 8;
@@ -20,29 +21,26 @@ const SIZES = [
 
 interface Answer {
   status: number;
-  bytes: number;
   text: string;
 }
 
+/** Sends uploads. */
 class Http implements Disposable {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
 
   send(
     url: string,
-    options: { method?: string; headers?: Record<string, string>; body?: readonly Uint8Array[] } = {},
+    { headers, body }: { headers: Record<string, string>; body: readonly Uint8Array[] },
   ): Promise<Answer> {
-    const { body = [], headers = {}, method = "GET" } = options;
     const length = body.reduce((sum, part) => sum + part.length, 0);
     return new Promise((resolve, reject) => {
-      const all = method === "GET" ? headers : { ...headers, "content-length": String(length) };
-      const sent = request(url, { agent: this.#agent, method, headers: all }, (answer) => {
-        let bytes = 0;
+      const all = { ...headers, "content-length": String(length) };
+      const sent = request(url, { agent: this.#agent, method: "POST", headers: all }, (answer) => {
         let text = "";
         answer.on("data", (part: Buffer) => {
-          bytes += part.length;
-          if (method !== "GET") text += part.toString();
+          text += part.toString();
         });
-        answer.once("end", () => resolve({ status: answer.statusCode ?? 0, bytes, text }));
+        answer.once("end", () => resolve({ status: answer.statusCode ?? 0, text }));
         answer.once("error", reject);
       });
       sent.once("error", reject);
@@ -77,17 +75,17 @@ async function ourPlace(stand: Stand, token: string): Promise<Place> {
   const { url } = stand.host;
   using http = new Http();
   const body = [Buffer.from(JSON.stringify(document))];
-  answered(await http.send(`${url}/api/admin/orbs?publish=true`, { method: "POST", headers: json, body }));
+  answered(await http.send(`${url}/api/admin/orbs?publish=true`, { headers: json, body }));
   return {
     name: "host",
     pids: { host: stand.host.pid, broker: stand.brokerPid },
     async upload(own, content) {
       const to = `${url}/api/papers/files`;
-      const sent = await own.send(to, { method: "POST", headers, body: [content] });
+      const sent = await own.send(to, { headers, body: [content] });
       const { id } = answered<{ id: string }>(sent);
       const values = [Buffer.from(JSON.stringify({ values: { content: { file: id } } }))];
       const entries = `${url}/api/papers/papers?publish=true`;
-      answered(await own.send(entries, { method: "POST", headers: json, body: values }));
+      answered(await own.send(entries, { headers: json, body: values }));
       return `${to}/${id}`;
     },
   };
@@ -104,7 +102,7 @@ function pocketbasePlace({ url, pid, version }: Awaited<ReturnType<typeof startF
       const body = [Buffer.from(head), content, Buffer.from(`\r\n--${edge}--\r\n`)];
       const to = `${url}/api/collections/papers/records`;
       const { id, content: name } = answered<{ id: string; content: string }>(
-        await http.send(to, { method: "POST", headers, body }),
+        await http.send(to, { headers, body }),
       );
       return `${url}/api/files/papers/${id}/${name}`;
     },
@@ -156,13 +154,9 @@ export async function files(dir: string, stand: Stand, token: string): Promise<R
           };
           note(`${place.name} up`, await load(roundMs, upload));
           const address = addresses.get(place) ?? "";
-          const download = async () => {
-            const answer = await http.send(address);
-            if (answer.bytes !== bytes)
-              throw new Error(`${place.name}: ${answer.status}, ${answer.bytes} bytes`);
-          };
-          await download();
-          note(`${place.name} down`, await load(roundMs, download));
+          const downloads = { bytes, connections: CONNECTIONS, roundMs };
+          if (round === 0) await loadDownloads(address, downloads);
+          note(`${place.name} down`, await loadDownloads(address, downloads));
         }
       }
       for (const way of ["up", "down"]) {
