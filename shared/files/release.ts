@@ -7,6 +7,7 @@ import { scanPages } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
 import { type FileRecord, readRecord, recordMessages } from "./record.ts";
+import { checkContent } from "./sweep.ts";
 
 /** Maximum files per batch. Each takes up to four messages. */
 const FILES_PER_BATCH = 200;
@@ -14,7 +15,8 @@ const GONE_SECONDS = 1;
 
 /**
  * Removes an entry from the records of its files. A file that belongs to no other entry becomes unreadable at once,
- * also for its uploader and for holders of signed links. Its content is removed later (see `sweep.ts`).
+ * also for its uploader and for holders of signed links. Its content is removed too, if nothing else uses it and it was
+ * stored more than a day ago. Otherwise the sweep removes it later.
  * @throws Conflict if another entry starts to refer to one of the files at the same time
  */
 export async function releaseFiles(deps: Deps, orb: string, entry: string): Promise<void> {
@@ -28,33 +30,43 @@ export async function releaseFiles(deps: Deps, orb: string, entry: string): Prom
       }),
     )) ?? { messages: [], pending: 0 };
   for await (const uses of scanPages(read)) {
-    const released = await Promise.all(uses.map((use) => releaseMessages(deps, orb, entry, use)));
-    const messages = released.flat();
+    const released = await Promise.all(uses.map((use) => release(deps, orb, entry, use)));
+    const messages = released.flatMap((one) => one.messages);
     if (messages.length > 0) await deps.store.batch(stream, messages);
+    const unused = released.flatMap((one) => one.unused ?? []);
+    // If this fails, the sweep does it later.
+    if (unused.length > 0) deps.afterwards(removeContents(deps, orb, unused));
   }
 }
 
-async function releaseMessages(
-  deps: Deps,
-  orb: string,
-  entry: string,
-  use: StoredMessage,
-): Promise<Append[]> {
-  if (use.size === 0) return [];
+async function removeContents(deps: Deps, orb: string, records: readonly FileRecord[]): Promise<void> {
+  for (const { sha256, object } of records)
+    await nullIfMissing(checkContent(deps, orb, { nuid: object.nuid, sha256 }));
+}
+
+interface Released {
+  messages: Append[];
+  /** The record, if the file belongs to no other entry. */
+  unused?: FileRecord;
+}
+
+async function release(deps: Deps, orb: string, entry: string, use: StoredMessage): Promise<Released> {
+  if (use.size === 0) return { messages: [] };
   const id = use.subject.slice(use.subject.lastIndexOf(".") + 1);
   const gone: Append = { subject: use.subject, data: "", rollup: true, ttl: GONE_SECONDS };
   const found = await readRecord(deps, orb, id);
-  if (found === null) return [gone];
+  if (found === null) return { messages: [gone] };
   const entries = found.record.entries.filter((one) => one.id !== entry);
   const record: FileRecord = { ...found.record, entries };
   const [content, rewritten] = recordMessages(orb, record);
   const expect = { seq: found.seq };
-  if (entries.length > 0) return [{ ...rewritten, expect }, gone];
+  if (entries.length > 0) return { messages: [{ ...rewritten, expect }, gone] };
   const check = {
     subject: fileSubjects.check(orb, id),
     data: JSON.stringify({ v: 1, nuid: record.object.nuid, sha256: record.sha256 }),
     rollup: true,
   };
   const erased = { data: "", ttl: GONE_SECONDS };
-  return [{ ...rewritten, ...erased, expect }, gone, { ...content, ...erased }, check];
+  const messages = [{ ...rewritten, ...erased, expect }, gone, { ...content, ...erased }, check];
+  return { messages, unused: record };
 }

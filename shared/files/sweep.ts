@@ -19,6 +19,7 @@ import { removeVariants } from "./variants.ts";
  */
 const CHECK_MS = UNUSED_SECONDS * 1000 + 3_600_000;
 const CHECKS_PER_READ = 200;
+const USES_PER_READ = 200;
 /**
  * Maximum depth of variants (smaller copies) of variants. A client can upload a variant as a file, which then has its
  * own variants. Two images can even be variants of each other.
@@ -63,7 +64,7 @@ export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
     for (const message of checks) {
       // The reminders are in order of time, so no later one is due yet either.
       if (!isDue(deps, message.time)) return;
-      await nullIfMissing(check(deps, orb, message.json<Check>()));
+      await nullIfMissing(checkContent(deps, orb, message.json<Check>()));
       await deps.store.purge(stream, message.subject, { beforeSeq: message.seq + 1 });
     }
   }
@@ -73,15 +74,35 @@ function isDue(deps: Deps, time: number): boolean {
   return time + CHECK_MS <= deps.clock.now();
 }
 
-/** @param depth how many variants lie between the image of the first check and this content */
-async function check(deps: Deps, orb: string, { nuid, sha256 }: Omit<Check, "v">, depth = 0): Promise<void> {
+/** Returns whether a file or a variant has the content. Erased messages remain for a moment, so skip them. */
+async function isUsed(deps: Deps, orb: string, sha256: string): Promise<boolean> {
+  const filter = fileSubjects.contentOf(orb, sha256);
+  const maxBytes = indexBytes(USES_PER_READ);
+  const read = (fromSeq: number) =>
+    deps.store.scan(streams.orb(orb), filter, { fromSeq, limit: USES_PER_READ, maxBytes });
+  for await (const uses of scanPages(read)) if (uses.some(({ size }) => size > 0)) return true;
+  return false;
+}
+
+/**
+ * Removes content that nothing uses. Keeps content that an upload has stored or met again within a day, because its
+ * record may not be written yet.
+ * @param depth how many variants lie between the image of the first check and this content
+ */
+export async function checkContent(
+  deps: Deps,
+  orb: string,
+  { nuid, sha256 }: Omit<Check, "v">,
+  depth = 0,
+): Promise<void> {
   const stored = sha256 === undefined ? null : await readInfo(deps, orb, sha256);
   if (stored?.info.nuid !== nuid) await removeChunks(deps, orb, nuid);
+  if (sha256 === undefined) return;
   // A newer upload of the same content has its own reminder.
-  if (stored === null || sha256 === undefined || !isDue(deps, stored.time)) return;
-  const used = await deps.store.get(streams.orb(orb), fileSubjects.contentOf(orb, sha256));
-  if (used !== null) return;
+  if (stored !== null && !isDue(deps, stored.time)) return;
+  if (await isUsed(deps, orb, sha256)) return;
+  // A request may have stored a variant after the image was removed.
   if (depth < MAX_DEPTH)
-    await removeVariants(deps, orb, sha256, (variant) => check(deps, orb, variant, depth + 1));
-  await removeObject(deps, orb, stored);
+    await removeVariants(deps, orb, sha256, (variant) => checkContent(deps, orb, variant, depth + 1));
+  if (stored !== null) await removeObject(deps, orb, stored);
 }

@@ -355,6 +355,42 @@ it("removes the files of a purged entry, but not those of others", async () => {
   expect(await content(both.id)).toHaveLength(300);
 });
 
+it("removes the content of a purged entry at once, if it was stored a day ago and no other file has it", async () => {
+  const [own, both] = [randomBytes(200), randomBytes(2 * CHUNK_BYTES)];
+  const [first, second, third] = [await upload(own), await upload(both), await upload(both)];
+  const { snapshot } = await create({ papers: [{ file: first.id }, { file: second.id }] });
+  await create({ papers: [{ file: third.id }] });
+  const at = { orbId: live.orb, orb: live, id: snapshot.id, purge: true } as const;
+  const later: TestDeps = { ...deps, clock: { now: () => Date.now() + 2 * 86_400_000 } };
+  await deleteEntry(later, admin, at);
+  await deps.settled();
+  const infos = (file: { sha256: string }) =>
+    subjects(fileStream(live.orb), fileSubjects.info(live.orb, file.sha256));
+  expect([await infos(first), (await infos(second)).length]).toEqual([[], 1]);
+  expect(await content(third.id)).toEqual(both);
+});
+
+it("keeps the content of a purged entry while an upload of the same content is under way", async () => {
+  const data = randomBytes(400);
+  const old = await upload(data);
+  const { snapshot } = await create({ papers: [{ file: old.id }] });
+  const at = { orbId: live.orb, orb: live, id: snapshot.id, purge: true } as const;
+  // The purge comes between the last two steps of the upload: its content is stored, but not its record.
+  const between: TestDeps = {
+    ...deps,
+    store: {
+      ...store,
+      async pipeline(stream, messages) {
+        await deleteEntry(deps, admin, at);
+        await deps.settled();
+        return store.pipeline(stream, messages);
+      },
+    },
+  };
+  const again = await upload(data, ann, {}, between);
+  expect(await content(again.id)).toEqual(data);
+});
+
 it("removes the chunks of content marked as deleted before the same content is stored again", async () => {
   const data = randomBytes(60);
   const first = await upload(data, ann, { lifetime: 1 });
