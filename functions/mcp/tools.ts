@@ -210,9 +210,11 @@ export function toolServer({ transport, orb }: Site): ToolServer {
   server.registerTool(
     "entry_history",
     {
-      description: "Lists the revisions of an entry, newest first. Needs a token of a platform admin.",
+      description:
+        "Lists the revisions of an entry, newest first. Name the collection. Only platform admins can leave it out.",
       inputSchema: z.strictObject({
         ...inOrb,
+        collection: inCollection.collection.optional(),
         id,
         limit: z.int().min(1).max(PAGE.max).default(PAGE.default),
       }),
@@ -220,8 +222,11 @@ export function toolServer({ transport, orb }: Site): ToolServer {
     },
     (input) =>
       answer(() => {
+        const { collection, limit } = input;
+        if (collection !== undefined)
+          return entriesOf({ ...input, collection }).revisions(input.id, { limit });
         const path = `/api/admin/orbs/${encodeURIComponent(idOf(input))}/entries/${encodeURIComponent(input.id)}/revisions`;
-        return read(path, { limit: String(input.limit), sort: "-revision" });
+        return read(path, { limit: String(limit), sort: "-revision" });
       }),
   );
   server.registerTool(

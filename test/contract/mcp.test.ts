@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { beforeAll, describe, expect, test } from "vitest";
-import { adminToken, call } from "../support/auth.ts";
+import { adminToken, call, user } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { createToken, scope } from "../support/tokens.ts";
@@ -95,8 +95,13 @@ test("creates and updates a draft, which readers see only after it is published"
   });
   const found = await reader.use("query_entries", { ...place, filter: { slug: "lamps" }, count: true });
   expect(parsed(found)).toMatchObject({ items: [{ id }], total: 1 });
-  expect(parsed(await writer.use("entry_history", { id }))).toMatchObject({
-    items: [{ revision: 3 }, {}, {}],
+  const history = { items: [{ revision: 3 }, {}, {}] };
+  expect(parsed(await writer.use("entry_history", { id }))).toMatchObject(history);
+  await using editor = await agent("/api/shop/mcp", (await user(platform, "shop", "admin")).token);
+  expect(parsed(await editor.use("entry_history", { ...place, id }))).toMatchObject(history);
+  expect(await editor.use("entry_history", { id })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining("Send a token of the realm platform"),
   });
 });
 
@@ -126,7 +131,8 @@ describe("has exactly the rights of the caller", () => {
       values: { title: { en: "X" }, slug: "x" },
     });
     expect(made).toMatchObject({ failed: true, text: expect.stringContaining("authentication_required") });
-    expect(await reader.use("entry_history", { id: "0" })).toMatchObject({ failed: true });
+    for (const where of [{}, { collection: "catalog/category" }])
+      expect(await reader.use("entry_history", { ...where, id: "0" })).toMatchObject({ failed: true });
   });
 
   test("ignores cookies, so that a web page cannot use the session of its visitor", async () => {
