@@ -1,6 +1,6 @@
 /** The window of the console's entry table on a list of any length. */
 import { expect, test } from "vitest";
-import { difference, PAGE, type Row, Rows } from "../../functions/console/entries/table/data/rows.ts";
+import { difference, PAGE, type ReadPage, type Row, Rows } from "../../functions/console/entries/table/data/rows.ts";
 
 const row = (id: string, revision = 1): Row => ({
   id,
@@ -75,4 +75,43 @@ test("counts changed, new and removed entries, but not those that they push to t
   expect(difference(before, rowsNamed("n", "a", "b", "c"))).toBe(1);
   expect(difference(before, rowsNamed("a", "c", "d", "e"))).toBe(1);
   expect(difference([], rowsNamed("a"))).toBe(1);
+});
+
+/** Reads three pages that a search ends early. The cursor counts them, and the second one has the only match. */
+const searching: ReadPage = async (cursor, signal) => {
+  signal.throwIfAborted();
+  const at = Number(cursor ?? 0);
+  const items = at === 1 ? [row("a")] : [];
+  if (at === 2) return { items, nextCursor: null };
+  return { items, nextCursor: String(at + 1), read: { entries: 10_000 } };
+};
+
+/** Reads as many pages, one after the other. */
+async function readPages(rows: Rows, count: number): Promise<void> {
+  for (let at = 0; at < count; at++) {
+    rows.ensure(0, 20);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test("counts the entries that a search has compared, and keeps the rows that it found", async () => {
+  const rows = new Rows(searching);
+  await readPages(rows, 1);
+  expect([rows.searched, rows.known, rows.ended]).toEqual([10_000, 0, false]);
+  await readPages(rows, 1);
+  expect([rows.searched, rows.known, rows.ended]).toEqual([20_000, 1, false]);
+  await readPages(rows, 2);
+  expect([rows.searched, rows.known, rows.ended, rows.at(0)?.id]).toEqual([0, 1, true, "a"]);
+});
+
+test("stops a search, and continues it where it was", async () => {
+  const rows = new Rows(searching);
+  await readPages(rows, 1);
+  rows.ensure(0, 20);
+  rows.stop();
+  await readPages(rows, 3);
+  expect([rows.stopped, rows.busy, rows.searched, rows.error]).toEqual([true, false, 10_000, undefined]);
+  rows.retry();
+  await readPages(rows, 3);
+  expect([rows.ended, rows.known]).toEqual([true, 1]);
 });

@@ -31,6 +31,8 @@ export interface Page<T> {
   total?: number;
   /** False if there are more applications than `total`. */
   totalExact?: false;
+  /** Only if the page of entries ended early: how many entries the platform compared. */
+  read?: { entries: number };
 }
 
 /** Effects of an update or a publication, from a dry run. */

@@ -3,7 +3,7 @@ import { formatNumber, t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Act, allows, type Rights } from "./bulk/bulk.ts";
 import type { News } from "./data/follow.ts";
-import type { Row } from "./data/rows.ts";
+import type { Row, Rows } from "./data/rows.ts";
 import type { Range } from "./grid.tsx";
 
 const ACTS: readonly [Act, keyof Rights][] = [
@@ -36,11 +36,24 @@ export function Changes({ news, refresh }: { news: News; refresh: () => void }) 
   );
 }
 
+/** The progress of a search that takes several requests. The user can stop it, and continue it later. */
+function Progress({ rows }: { rows: Rows }) {
+  const { busy, searched, stopped } = rows;
+  if (searched === 0 || !(busy || stopped)) return null;
+  return (
+    <>
+      {" "}
+      {t(stopped ? "table.searched" : "table.searching", { count: searched })}{" "}
+      <Button size="small" onClick={() => (stopped ? rows.retry() : rows.stop())}>
+        {t(stopped ? "table.continue" : "table.stop")}
+      </Button>
+    </>
+  );
+}
+
 export function Foot({
   range,
-  known,
-  ended,
-  busy,
+  rows,
   total,
   news,
   selected,
@@ -53,9 +66,7 @@ export function Foot({
   onClear,
 }: {
   range: Range;
-  known: number;
-  ended: boolean;
-  busy: boolean;
+  rows: Rows;
   total: number | undefined;
   news: News;
   selected: readonly Row[];
@@ -68,6 +79,7 @@ export function Foot({
   onSelectAll: () => void;
   onClear: () => void;
 }) {
+  const { known, ended, busy } = rows;
   const all = ended ? known : total;
   const position = { first: Math.min(range.first + 1, range.end), last: range.end };
   return (
@@ -78,6 +90,7 @@ export function Foot({
             ? t("table.position", position)
             : t("table.positionOf", { ...position, total: all })}
           {busy ? <span class="spinner" aria-hidden="true" /> : null}
+          <Progress rows={rows} />
         </p>
       ) : (
         <div class="bulk" role="toolbar" aria-label={t("table.selection")}>

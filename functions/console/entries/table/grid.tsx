@@ -94,7 +94,7 @@ export function Grid({
   const [active, setActive] = useState(0);
   const focusing = useRef(false);
   const known = rows.known;
-  const shown = known + (rows.ended || rows.error !== undefined ? 0 : WAITING);
+  const shown = known + (rows.ended || rows.stopped || rows.error !== undefined ? 0 : WAITING);
   const from = Math.max(0, Math.floor((Math.floor(place.top / height) - AROUND) / STEP) * STEP);
   const until = Math.min(shown, from + Math.ceil(place.size / height) + 2 * AROUND + STEP);
   const visible = {

@@ -155,9 +155,11 @@ export function List({
     change({ sort: next });
   };
 
+  const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
   useCommands(
     () =>
       [
+        { id: "table.code", title: t("table.codeOfList"), run: () => go(code) },
         { id: "table.next", title: t("table.nextRow"), key: "j", run: () => grid.current?.step(1) },
         { id: "table.previous", title: t("table.previousRow"), key: "k", run: () => grid.current?.step(-1) },
         { id: "table.select", title: t("table.selectRow"), key: "x", run: () => grid.current?.toggle() },
@@ -169,7 +171,7 @@ export function List({
         },
         { id: "table.refresh", title: t("table.refresh"), key: "r", run: refresh },
       ].map((command) => ({ ...command, group: t("table.group") })),
-    [rows],
+    [rows, code],
   );
 
   const knownValues = (field: FieldModel) => {
@@ -199,7 +201,7 @@ export function List({
             change({ columns: next }, true);
           }}
           onExport={() => setExporting(true)}
-          code={codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) })}
+          code={code}
         />
       )}
       {rows.error === undefined ? null : (
@@ -240,11 +242,8 @@ export function List({
         <Changes {...{ news, refresh }} />
       ) : (
         <Foot
-          {...{ range, rights, refresh }}
+          {...{ range, rows, rights, refresh }}
           news={following ? news : { ...NO_NEWS, changed: changes }}
-          known={rows.known}
-          ended={rows.ended}
-          busy={rows.busy}
           total={total.data}
           selected={[...selected.values()]}
           collecting={collecting}

@@ -32,6 +32,8 @@ interface Part {
   /** Id of the page's last entry. If it changes, the cursors of the following pages become invalid. */
   last: string | undefined;
   items: Row[] | undefined;
+  /** Number of entries that the platform compared before it ended the page early; 0 for a full page. */
+  searched: number;
   /** Whether the entries must be read again. They stay visible until then. */
   stale: boolean;
   busy: boolean;
@@ -42,6 +44,7 @@ const part = (cursor: string | null): Part => ({
   count: 0,
   last: undefined,
   items: undefined,
+  searched: 0,
   stale: false,
   busy: false,
 });
@@ -51,6 +54,8 @@ export class Rows {
   readonly version = signal(0);
   /** The error of the last page that could not be read. */
   error: unknown;
+  /** Whether the user stopped a search before its end. */
+  stopped = false;
   /** The pages that are known so far. The last one may not have been read yet. */
   #parts: Part[] = [part(null)];
   readonly #read: ReadPage;
@@ -72,6 +77,14 @@ export class Rows {
 
   get busy(): boolean {
     return this.#parts.some(({ busy }) => busy);
+  }
+
+  /** Number of entries that a search of several requests has compared since the last full page. */
+  get searched(): number {
+    const read = this.#parts.filter(({ last }) => last !== undefined);
+    return read
+      .slice(read.findLastIndex(({ searched }) => searched === 0) + 1)
+      .reduce((sum, { searched }) => sum + searched, 0);
   }
 
   /** Number of entries in memory. */
@@ -97,8 +110,8 @@ export class Rows {
       const unread = one.last === undefined;
       if (unread ? end + AHEAD >= start : start < end && start + one.count > first) {
         near.push(index);
-        if ((one.items === undefined || one.stale) && !one.busy && this.error === undefined)
-          void this.#load(one);
+        const wanted = one.items === undefined ? !(unread && this.stopped) : one.stale;
+        if (wanted && !one.busy && this.error === undefined) void this.#load(one);
       }
       start += one.count;
     });
@@ -135,6 +148,7 @@ export class Rows {
         this.#parts.push(part(page.nextCursor));
       one.items = page.items;
       one.count = page.items.length;
+      one.searched = page.nextCursor === null ? 0 : (page.read?.entries ?? 0);
       one.last = last;
       one.stale = false;
       this.error = undefined;
@@ -146,15 +160,24 @@ export class Rows {
     }
   }
 
-  /** Tries again after an error. */
+  /** Stops a search of several requests. The rows that it found stay. */
+  stop(): void {
+    this.stopped = true;
+    this.dispose();
+    this.#changed();
+  }
+
+  /** Tries again after an error, or continues a search that was stopped. */
   retry(): void {
     this.error = undefined;
+    this.stopped = false;
     this.#changed();
   }
 
   /** Marks all loaded pages as stale. They stay visible until they are read again. */
   refresh(): void {
     this.error = undefined;
+    this.stopped = false;
     // The table asks for no rows if the list is empty, so discard all pages.
     if (this.known === 0) this.#parts = [part(null)];
     for (const one of this.#parts) {

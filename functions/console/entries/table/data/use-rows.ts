@@ -63,8 +63,8 @@ export function useRows(input: RowsInput): Kept {
       const search = new URLSearchParams(query);
       search.set("limit", String(PAGE));
       if (cursor !== null) search.set("cursor", cursor);
-      const { items, nextCursor } = await listEntries(place, { query: search, signal });
-      return { nextCursor, items: items.map(rowOf) };
+      const page = await listEntries(place, { query: search, signal });
+      return { ...page, items: page.items.map(rowOf) };
     };
     // Keep only the names of referenced entries.
     const rowOf = ({ expand, ...item }: Expanded): Row => {
