@@ -129,10 +129,12 @@ test("shows entries with their state, and keeps the chosen columns", async () =>
   await page.keyboard.press("Escape");
   expect(page.url()).toContain("columns=title,");
   await page.goto(`${console.platform.origin}/console${LIST}?locale=de`);
-  await page.getByRole("columnheader", { name: "Tags" }).waitFor();
-  expect(await page.getByRole("columnheader", { name: "Author" }).count()).toBe(0);
   // Even numbers have no German title, so the list shows the English one and its language.
   await page.getByRole("link", { name: "Buch 29" }).waitFor();
+  // A card on a phone has no headings of columns that cannot be sorted.
+  if (!console.phone) await page.getByRole("columnheader", { name: "Tags" }).waitFor();
+  expect(await page.getByRole("columnheader", { name: "Author" }).count()).toBe(0);
+  expect(await page.getByText("Ada Writer").count()).toBe(0);
   await page.getByTitle("No value in the chosen language. Showing en instead.").first().waitFor();
 });
 
@@ -156,7 +158,10 @@ test("filters by state, field and text, and keeps views in the address and by na
   await page.getByText("of 20").waitFor();
   expect(page.url()).toContain("match=any");
   await inspect(page, "table-match-any");
-  await page.getByRole("link", { name: "Code" }).click();
+  if (console.phone) {
+    await page.getByRole("button", { name: /^Search or run/ }).click();
+    await page.getByRole("option", { name: "Show this list as code" }).click();
+  } else await page.getByRole("link", { name: "Code" }).click();
   await page.getByText("filter[or][0][genre][eq]=poetry&filter[or][1][author][eq]=").waitFor();
   await page.goBack();
   await page.getByText("of 20").waitFor();

@@ -249,7 +249,7 @@ test("keeps what was typed when the session ends, and asks before it is left", a
   const page = await console.open(`${STORIES}/${id}`);
   await page.getByLabel("English").fill("Typed");
   await page.getByLabel("IBAN").fill("DE2");
-  await page.getByRole("link", { name: "Author", exact: true }).click();
+  await (await console.navigation(page)).getByRole("link", { name: "Author", exact: true }).click();
   const question = page.getByRole("dialog", { name: "Leave without saving?" });
   await question.getByRole("button", { name: "Cancel" }).click();
   const cookies = await page.context().cookies();

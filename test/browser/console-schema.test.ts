@@ -1,5 +1,5 @@
 /** The schema editor and the history of an orb: from nothing to a served API, in a real browser. */
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { call } from "../support/auth.ts";
 import { inspect, PHONE, useConsole } from "../support/console.ts";
@@ -41,7 +41,15 @@ async function change(id: string, how: (document: Record<string, unknown>) => ob
   expect((await call(console.platform, "PUT", path, { token, body: how(body) })).status).toBe(200);
 }
 
-const json = (page: Page) => page.getByRole("textbox", { name: /as JSON$/ });
+/** Returns the document's text. On a phone, chooses to show it instead of the form. */
+async function json(page: Page): Promise<Locator> {
+  if (console.phone) await page.getByRole("radio", { name: "JSON" }).check();
+  return page.getByRole("textbox", { name: /as JSON$/ });
+}
+/** Shows the form again on a phone. */
+async function form(page: Page): Promise<void> {
+  if (console.phone) await page.getByRole("radio", { name: "Form" }).check();
+}
 const parts = (page: Page) => page.getByRole("navigation", { name: "Parts of the document" });
 
 /** Adds a field to the open schema, and returns its row's form. */
@@ -76,7 +84,9 @@ test("goes from an orb with nothing to a published API, with faults on the way",
   await page.getByLabel("Minimum").fill("5");
   await page.getByLabel("Maximum").fill("3");
   await page.getByText("must not be greater than max").first().waitFor();
+  await json(page);
   expect(await page.locator(".json mark").allTextContents()).toEqual(["35"]);
+  await form(page);
   expect(await tree.getByRole("button", { name: /post 1 error/ }).count()).toBe(1);
   await inspect(page, "schema-fault");
   await page.getByLabel("Maximum").fill("9");
@@ -89,7 +99,7 @@ test("goes from an orb with nothing to a published API, with faults on the way",
   await page.getByLabel("Refers to required").fill("club/news/post");
   await page.getByText("No errors").waitFor();
 
-  const text = await page.getByRole("textbox", { name: "Document of club as JSON" }).inputValue();
+  const text = await (await json(page)).inputValue();
   expect(JSON.parse(text).modules[0].schemas[0].fields).toEqual([
     { name: "title", type: "string", required: true },
     { name: "body", type: "text", translatable: true },
@@ -122,33 +132,37 @@ test("keeps the form and the JSON in step, undoes in both, and survives a reload
   const page = await console.open("/orbs/chess/schema");
   page.on("dialog", (dialog) => void dialog.accept());
   const name = page.getByLabel("Name", { exact: true });
-  const text = await json(page).inputValue();
-  await json(page).fill(text.replace('"markets": []', '"markets" []'));
+  const text = await (await json(page)).inputValue();
+  await (await json(page)).fill(text.replace('"markets": []', '"markets" []'));
   await page.getByText("Line 8, column 13: a colon is missing after the name.").waitFor();
+  await form(page);
   expect(await name.isDisabled()).toBe(true);
   expect(await name.inputValue()).toBe("Club");
   await inspect(page, "schema-broken");
+  await (await json(page)).focus();
   await page.keyboard.press("Control+z");
-  expect(await json(page).inputValue()).toBe(text);
+  expect(await (await json(page)).inputValue()).toBe(text);
   await page.keyboard.press("Control+Shift+z");
   await page.getByRole("button", { name: "Discard this text" }).click();
+  await form(page);
   expect(await name.isDisabled()).toBe(false);
-  await json(page).fill(text.replace('"Club"', '"Chess Club"'));
+  await (await json(page)).fill(text.replace('"Club"', '"Chess Club"'));
+  await form(page);
   expect(await name.inputValue()).toBe("Chess Club");
 
   await name.fill("Chess");
-  expect(JSON.parse(await json(page).inputValue()).name).toBe("Chess");
+  expect(JSON.parse(await (await json(page)).inputValue()).name).toBe("Chess");
+  await form(page);
   await parts(page).getByRole("button", { name: "post" }).click();
   const rows = page.getByRole("region", { name: "Fields" });
   await rows.getByRole("button", { name: /^rank/ }).focus();
   await page.keyboard.press("Alt+ArrowUp");
   await page.keyboard.press("Alt+ArrowUp");
-  const order = () =>
-    json(page)
-      .inputValue()
-      .then((value) =>
-        JSON.parse(value).modules[0].schemas[0].fields.map((field: { name: string }) => field.name),
-      );
+  const order = async () => {
+    const { modules } = JSON.parse(await (await json(page)).inputValue());
+    await form(page);
+    return modules[0].schemas[0].fields.map((field: { name: string }) => field.name);
+  };
   expect(await order()).toEqual(["title", "rank", "body", "day"]);
   await rows.getByRole("button", { name: "More actions for day" }).click();
   await page.getByRole("menuitem", { name: "Remove" }).click();
@@ -159,7 +173,7 @@ test("keeps the form and the JSON in step, undoes in both, and survives a reload
   await page.reload();
   await saved(page, "Your unsaved changes are restored.");
   expect(await order()).toEqual(["title", "rank", "body", "day"]);
-  await page.getByRole("navigation", { name: "Navigation" }).getByRole("link", { name: "Overview" }).click();
+  await (await console.navigation(page)).getByRole("link", { name: "Overview" }).click();
   await page
     .getByRole("dialog", { name: "Leave with unsaved changes?" })
     .getByRole("button", { name: "Cancel" })
@@ -188,7 +202,7 @@ test("shows both when another admin saved meanwhile, and merges them", async () 
   await dialog.getByRole("radio", { name: /^Yours/ }).check();
   await merge.click();
   await page.getByText("No errors").waitFor();
-  expect(JSON.parse(await json(page).inputValue())).toMatchObject({
+  expect(JSON.parse(await (await json(page)).inputValue())).toMatchObject({
     name: "Mine",
     description: "About the club",
     markets: ["US", "EU"],
@@ -241,8 +255,9 @@ test("makes a module from a template", async () => {
   await dialog.getByLabel("Id required").fill("stories");
   await dialog.getByRole("button", { name: "Add module" }).click();
   await parts(page).getByRole("button", { name: "post" }).waitFor();
-  const { modules } = JSON.parse(await json(page).inputValue());
+  const { modules } = JSON.parse(await (await json(page)).inputValue());
   expect([modules[0].id, modules[0].schemas[0].fields[0].ref]).toEqual(["stories", "paper/stories/post"]);
+  await form(page);
   // The module becomes a template in turn, free of the orb.
   await parts(page).getByRole("button", { name: "stories" }).click();
   await page.getByRole("button", { name: "Save as template" }).click();
@@ -313,7 +328,7 @@ test("fits a phone", async () => {
     .click();
   await inspect(page, "schema-phone");
   await page.getByRole("radio", { name: "JSON" }).check();
-  await json(page).waitFor();
+  await (await json(page)).waitFor();
   await page.goto(page.url().replace(/schema.*/, "history"));
   await page.getByText("Live", { exact: true }).waitFor();
   await inspect(page, "schema-phone-history");

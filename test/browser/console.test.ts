@@ -146,7 +146,7 @@ test("fits a phone, where the navigation opens on demand", async () => {
 test("shows users of an orb only what their role allows", async () => {
   const page = await console.openAs("shop", "user", "/orbs/shop");
   await page.getByRole("heading", { level: 1, name: "Shop" }).waitFor();
-  const navigation = page.getByRole("navigation", { name: "Navigation" });
+  const navigation = await console.navigation(page);
   await navigation.getByRole("link", { name: "Review" }).waitFor();
   expect(await navigation.getByRole("link", { name: "Discount" }).count()).toBe(0);
   await inspect(page, "console-user");

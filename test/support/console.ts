@@ -1,14 +1,43 @@
 /** The console in a real browser: one platform, one browser and one signed-in admin for all tests of a file. */
-import type { Page } from "playwright-core";
+import { basename } from "node:path";
+import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { serveNode } from "../../scripts/host/node.ts";
 import { adminToken, call } from "./auth.ts";
 import { launchChromium, type TestBrowser } from "./browser.ts";
-import { sharedPlatform, startPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
+import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 import { faults } from "./signin.ts";
 
 /** Sizes of screens. */
-export const DESKTOP = { width: 1280, height: 860 } as const;
-export const PHONE = { width: 390, height: 844 } as const;
+const SIZES = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } } as const;
+export const PHONE = SIZES.phone;
+
+type Host = "workerd" | "node";
+type Width = keyof typeof SIZES;
+
+/** The host and the width of each file, so that a run of all files covers both hosts and both widths. */
+const CHOSEN: Readonly<Record<string, readonly [Host, Width]>> = {
+  "console.test.ts": ["workerd", "desktop"],
+  "console-entries.test.ts": ["node", "phone"],
+  "console-entry.test.ts": ["workerd", "desktop"],
+  "console-handlers.test.ts": ["workerd", "desktop"],
+  "console-path.test.ts": ["node", "phone"],
+  "console-people.test.ts": ["workerd", "desktop"],
+  "console-schema.test.ts": ["node", "phone"],
+};
+
+/**
+ * Returns the host and the width of the running file. PLATFORM_HOST (`workerd`, `node`) and CONSOLE_WIDTH (`desktop`,
+ * `phone`) choose others.
+ */
+function combination(): { host: Host; width: Width } {
+  const [host, width] = CHOSEN[basename(expect.getState().testPath ?? "")] ?? ["workerd", "desktop"];
+  const { TEST_HOST, CONSOLE_WIDTH } = process.env;
+  return {
+    host: TEST_HOST === undefined ? host : TEST_HOST === "node" ? "node" : "workerd",
+    width: CONSOLE_WIDTH === undefined ? width : CONSOLE_WIDTH === "phone" ? "phone" : "desktop",
+  };
+}
 
 /**
  * Chromium reports each failed request as an error. Tests may send invalid input on purpose, but other errors fail the
@@ -18,10 +47,14 @@ const REFUSED_INPUT = /^Failed to load resource: .* status of (409|412|422) /;
 
 export interface Console {
   readonly platform: TestPlatform;
+  /** Whether pages have the width of a phone. */
+  readonly phone: boolean;
   /** Opens a page of a signed-in admin at a path below /console. Each page has its own cookies. */
   open(path?: string, options?: { size?: { width: number; height: number }; dark?: boolean }): Promise<Page>;
   /** Opens a page of a visitor who is not signed in. */
-  visit(path?: string, size?: { width: number; height: number }): Promise<Page>;
+  visit(path?: string): Promise<Page>;
+  /** Returns the navigation of a page. On a phone, opens it first. */
+  navigation(page: Page): Promise<Locator>;
   /** Opens a page of an orb's user with this role. The user registers with an invitation. */
   openAs(orb: string, role: string, path: string): Promise<Page>;
   /** Creates and publishes an orb. */
@@ -37,9 +70,11 @@ export interface Console {
 /**
  * Starts the parts before the tests of a file, or of a `describe`. After each test, errors on the console of a page
  * fail the test.
- * @param options the further processes of the platform. With `serve`, the tests have a platform of their own.
+ * @param options the further processes of the platform
  */
-export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams" | "serve"> = {}): Console {
+export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams"> = {}): Console {
+  const { host, width } = combination();
+  const chosen = SIZES[width];
   let platform: TestPlatform;
   let chromium: TestBrowser;
   let token: string;
@@ -72,11 +107,11 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   }
 
   beforeAll(async () => {
-    const start = options.serve === undefined ? sharedPlatform : startPlatform;
-    [platform, chromium] = await Promise.all([start(options), launchChromium()]);
+    const serve = host === "node" ? { serve: serveNode } : {};
+    [platform, chromium] = await Promise.all([sharedPlatform({ ...options, ...serve }), launchChromium()]);
     token = await adminToken(platform);
     const made = await call(platform, "POST", "/api/_auth/invitations", { token });
-    const page = await newPage(DESKTOP, false);
+    const page = await newPage(chosen, false);
     await register(page, made.body.url, "");
     await page.getByRole("heading", { level: 1 }).waitFor();
     admin = await page.context().cookies();
@@ -89,26 +124,32 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   });
   afterAll(async () => {
     await chromium?.[Symbol.asyncDispose]();
-    if (options.serve !== undefined) await platform?.stop();
   });
 
   return {
     get platform() {
       return platform;
     },
-    async open(path = "", { size = DESKTOP, dark = false } = {}) {
+    phone: width === "phone",
+    async open(path = "", { size = chosen, dark = false } = {}) {
       const page = await newPage(size, dark);
       await page.context().addCookies(admin);
       await page.goto(`${platform.origin}/console${path}`);
       return page;
     },
-    async visit(path = "", size = DESKTOP) {
-      const page = await newPage(size, false);
+    async visit(path = "") {
+      const page = await newPage(chosen, false);
       await page.goto(`${platform.origin}/console${path}`);
       return page;
     },
+    async navigation(page) {
+      const navigation = page.getByRole("navigation", { name: "Navigation" });
+      if (width === "phone" && !(await navigation.isVisible()))
+        await page.getByRole("button", { name: "Open navigation" }).click();
+      return navigation;
+    },
     async openAs(orb, role, path) {
-      const page = await newPage(DESKTOP, false);
+      const page = await newPage(chosen, false);
       const made = await call(platform, "POST", `/api/${orb}/invitations`, { token, body: { role } });
       expect(made.status).toBe(201);
       await register(page, made.body.url, path);
@@ -147,6 +188,8 @@ export async function inspect(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme: "light" });
   }
   expect(await faults(page)).toEqual([]);
-  const width = page.viewportSize()?.width ?? 0;
-  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+  const wide = await page.evaluate(`document.documentElement.scrollWidth <= innerWidth ? [] :
+    [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > innerWidth)
+      .map((one) => one.outerHTML.slice(0, 200))`);
+  expect(wide).toEqual([]);
 }

@@ -1,6 +1,12 @@
 /** The window of the console's entry table on a list of any length. */
 import { expect, test } from "vitest";
-import { difference, PAGE, type ReadPage, type Row, Rows } from "../../functions/console/entries/table/data/rows.ts";
+import {
+  difference,
+  PAGE,
+  type ReadPage,
+  type Row,
+  Rows,
+} from "../../functions/console/entries/table/data/rows.ts";
 
 const row = (id: string, revision = 1): Row => ({
   id,
