@@ -587,6 +587,18 @@ test("explains only to callers who may read every draft", async () => {
   expect(managed.explain?.read).toBe(managed.explain?.candidates);
 });
 
+test("rejects a filter on referenced entries in a list as of a time", async () => {
+  const at = new Date().toISOString();
+  const parameters: [string, string][] = [
+    ["module", "work"],
+    ["schema", "task"],
+    ["filter[not][place.city]", "Oslo"],
+    ["at", at],
+  ];
+  const { errors } = await failureOf(listManaged(plain, admin, { orb, parameters }));
+  expect(errors).toMatchObject([{ path: "/filter", code: "not_applicable" }]);
+});
+
 test("answers a filter or sort on a field that the caller may not read as if it did not exist", async () => {
   const options = { latest: false, budget: () => new ReadBudget() };
   for (const parameters of [

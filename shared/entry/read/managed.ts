@@ -19,6 +19,7 @@ import type { ListPage } from "../query/cut.ts";
 import type { Collection } from "../query/matching.ts";
 import { readListPage } from "../query/page.ts";
 import { type ListQuery, parseListQuery } from "../query/query.ts";
+import { relatedIn } from "../query/related.ts";
 import { PastEntries, readMoment } from "./at.ts";
 import { expandAll, fewerEntries } from "./expand.ts";
 import { targetsFor } from "./targets.ts";
@@ -68,6 +69,12 @@ function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string 
 
 function homesOf(schemas: readonly CompiledSchema[]): ReadonlySet<HomeKey> {
   return new Set(schemas.map(({ home }) => homeKey(home)));
+}
+
+function notInPast(): AppError {
+  const message =
+    "must not compare fields of referenced entries together with at, because these are read as they are now";
+  return invalidParameters([{ path: "/filter", code: "not_applicable", message }]);
 }
 
 interface Sized {
@@ -215,6 +222,7 @@ async function readManagedPage(
   const { status, at } = query.extra;
   if (at === undefined)
     return readListPage(deps, (budget) => collectionOf(deps, actor, budget, orb, schemas, status), query);
+  if (relatedIn(query.conditions).length > 0) throw notInPast();
   const past = { asked: readMoment(at), status };
   return readListPage(deps, (budget) => pastCollection(deps, budget, orb, schemas, past), query);
 }
