@@ -2,7 +2,8 @@
  * The chunks of files that a long-lived process read last. A chunk never changes, so a kept one is never outdated. Each
  * download checks the caller's rights before it reads chunks.
  */
-import type { Config, Deps } from "../deps.ts";
+import type { Deps } from "../deps.ts";
+import { PerHost } from "../quotas/per-host.ts";
 
 /** Maximum bytes of all chunks. */
 const MOST_BYTES = 32 * 1024 * 1024;
@@ -35,12 +36,10 @@ class ChunkCache {
   }
 }
 
-const caches = new WeakMap<Config, ChunkCache>();
+const caches = new PerHost<ChunkCache>(1);
 
 /** Returns the cache of a long-lived process. Other processes have none. */
 export function chunkCache({ config, store }: Pick<Deps, "config" | "store">): ChunkCache | undefined {
   if (store.isCached !== true) return undefined;
-  const cache = caches.get(config) ?? new ChunkCache();
-  caches.set(config, cache);
-  return cache;
+  return caches.get(config, "") ?? caches.set(config, "", new ChunkCache());
 }
