@@ -58,7 +58,7 @@ export interface App {
   ) => Response | Promise<Response>;
 }
 
-/** The members of a Workers execution context that the application needs. */
+/** The members of a Workers execution context that the HTTP application needs. */
 export interface ExecutionContextLike {
   waitUntil(promise: Promise<unknown>): void;
   passThroughOnException(): void;

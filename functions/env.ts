@@ -1,4 +1,4 @@
-/** Reads settings from environment variables. No other code in the functions reads them. */
+/** Reads settings from environment variables. No other code in `functions/` reads environment variables. */
 import { z } from "zod";
 import type { Config } from "../shared/deps.ts";
 import { AppError } from "../shared/kernel/errors.ts";
@@ -34,7 +34,10 @@ function originOf(text: string): string | undefined {
     : undefined;
 }
 
-/** Browsers support passkeys only on host names, and over http only on localhost. */
+/**
+ * Returns what is wrong with the public URL. Browsers support passkeys only on host names (not IP addresses), and
+ * over http only on localhost.
+ */
 export function publicUrlFault(text: string): string | undefined {
   const origin = originOf(text);
   if (origin === undefined) return "is not an origin. Set it to one such as https://platform.example";

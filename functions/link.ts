@@ -16,10 +16,13 @@ const QUEUE_MS = 4_000;
 /** Maximum milliseconds of silence from the broker. The limit is low, because all requests share one connection. */
 const SILENT_MS = 1_500;
 
-/** A Durable Object has 128 MB of memory, and forwarding a page needs three times its size. */
+/**
+ * Maximum bytes of reads at once. A Durable Object has 128 MB of memory, and forwarding a page of data needs three
+ * times the page's size.
+ */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
-/** Bytes of large reads in progress beyond which further ones wait. Beyond `MAX_HELD_BYTES`, they fail. */
+/** While large reads hold more than this many bytes, further large reads wait. Beyond `MAX_HELD_BYTES`, they fail. */
 const ROOM_BYTES = 4 * 1024 * 1024;
 
 function linkServer(env: Record<string, unknown>): LinkServer {

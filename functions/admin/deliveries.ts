@@ -1,4 +1,4 @@
-/** Routes that list and repeat deliveries of after-write hooks and schedules, and create webhook secrets. */
+/** Routes that list and retry calls of after-write hooks and schedules, and create webhook secrets. */
 
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";

@@ -1,4 +1,4 @@
-/** Creates many entries from JSON Lines, and changes or deletes the entries of a list. */
+/** Creates many entries from JSON Lines. Changes or deletes all entries that match a list's filter. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
@@ -93,7 +93,7 @@ const Selection = z.looseObject({
   ...ManyQuery,
 });
 
-/** Routes that change or delete all entries of a list. */
+/** Routes that change or delete all entries that match a list's filter. */
 export function entryManyRoutes(prefix: AdminPrefix) {
   const path = `${prefix}/{orbId}/entries` as const;
   const answer = { 200: json("Results for the entries of this page", ManySchema) };

@@ -162,7 +162,7 @@ export const EntryParams = OrbIdParam.extend({
 export const entryAnswer = (description: string, further = {}) =>
   json(description, EntrySchema, { ...RevisionTag, ...further });
 
-/** Starts to read the application's definition. If the read fails, the error is thrown where the promise is awaited. */
+/** Starts to read the application's definition. A failed read throws only where the returned promise is awaited. */
 export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
   const orb = definitionFor(c.var.deps, orbId).then(requireOrb);
   orb.catch(() => undefined);

@@ -15,7 +15,7 @@ import { orbHeaders } from "./orb-headers.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
 
 const TYPE = "application/x-ndjson";
-/** Maximum bytes of a line. A line contains at most two encrypted revisions of an entry. */
+/** Maximum bytes of a JSON line. A line contains at most two encrypted revisions of an entry. */
 const LINE_LIMIT = 4 * 1024 * 1024;
 
 export function orbTransferRoutes(prefix: AdminPrefix) {

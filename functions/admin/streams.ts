@@ -23,7 +23,10 @@ const MappingObject = z.strictObject({
   }),
 });
 
-/** The specification writes these names with capitals. A body with both forms of a name gets `unknown_property`. */
+/**
+ * The specification capitalises these names, so both spellings are accepted. A body with both gets
+ * `unknown_property`.
+ */
 const MappingBody = z
   .preprocess((body) => {
     if (typeof body !== "object" || body === null) return body;

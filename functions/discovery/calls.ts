@@ -28,8 +28,8 @@ const SERVICE_REFUSAL: JsonSchema = {
 };
 
 /**
- * Returns the suffix of a handler's operation ids. Its parts are joined by single underscores, so that no two handlers
- * have the same suffix.
+ * Returns the suffix of a handler's operation ids. Its parts are joined by single underscores, which keeps the suffix
+ * unique for each handler.
  * @param route the handler's path below the application
  */
 function handlerSuffix(orb: string, route: string): string {
@@ -43,7 +43,7 @@ function handlerSuffix(orb: string, route: string): string {
  * Describes calls of a handler for the OpenAPI document.
  * @param route the handler's path below the application
  * @param handler undefined if its registration is missing or invalid
- * @param part receives the schemas of input and output
+ * @param part collects the schemas of the handler's input and output
  */
 function handlerOperation(
   live: LiveOrb,
@@ -94,7 +94,7 @@ function handlerOperation(
 
 /**
  * Describes a route of an HTTP handler.
- * @param operation describes the errors that the platform returns before it calls the handler
+ * @param operation an operation that lists the errors which the platform returns before it calls the handler
  * @param part collects the schemas from the service's registration
  */
 function httpOperation(
@@ -176,7 +176,7 @@ export function describeHandlers(
   add: (path: string, method: Method, operation: Operation) => void,
 ): void {
   const ids = new Set<string>();
-  /** Returns an unused operation id. Services choose their paths, so two paths can lead to the same id. */
+  /** Returns an unused operation id. Services choose their paths, so two paths can result in the same id. */
   const freeId = (wanted: string): string => {
     let id = wanted;
     for (let n = 2; ids.has(id); n++) id = `${wanted}_${n}`;
@@ -198,7 +198,7 @@ export function describeHandlers(
     }
     const called = handlerOperation(live, route, full, handler, operation, part);
     add(`/api/${live.orb}/call/${route}`, method, called);
-    // Operation ids must be unique. A handler's name may end in any word, so `Directly` is placed before the name.
+    // Operation ids must be unique. A handler's name may end in `Directly` too, so put it before the name.
     const direct = `${operation.operationId}Directly${handlerSuffix(live.orb, route)}`;
     add(`/api/${live.orb}/${route}`, method, { ...called, operationId: direct });
   }

@@ -94,8 +94,8 @@ export const namePart = (name: string) => name.replaceAll("_", "__");
 const isEmpty = (way: object) => Object.keys(way).length === 0;
 
 /**
- * Describes the paths of the management API's second prefix, which are the same operations.
- * @returns their tags
+ * Adds the management API's operations a second time, under its second path prefix.
+ * @returns the tags of the added operations
  */
 export function describeTwins(paths: ApiDocument["paths"]): ApiDocument["tags"] {
   const [first, second] = PREFIXES;
@@ -121,7 +121,7 @@ export function describeTwins(paths: ApiDocument["paths"]): ApiDocument["tags"] 
 
 const HEADER_NAMES = new Map(REQUEST_HEADERS.split(", ").map((name) => [name.toLowerCase(), name] as const));
 
-/** Restores the usual spelling of header names, because route definitions write them in lower case. */
+/** Capitalises header names as usual, because route definitions write them in lower case. */
 export function nameHeaders(paths: ApiDocument["paths"]): void {
   for (const { operation } of operationsOf(paths)) {
     for (const parameter of operation.parameters ?? []) {

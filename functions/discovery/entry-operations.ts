@@ -48,7 +48,7 @@ function anyLanguage(parameter: Parameter, languages: readonly string[]): Parame
   return fits ? parameter : { ...parameter, schema };
 }
 
-/** Replaces the general description of a parameter by the values that one schema allows. */
+/** Replaces the general description of a parameter with the values that the schema allows. */
 function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: string): Parameter[] {
   const { create, update, patch, patchMany } = definitions;
   const isWrite = ([create, update, patch, patchMany] as { operationId: string }[]).some(
@@ -74,13 +74,13 @@ function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: str
   }
 }
 
-/** Returns whether an operation changes all entries of a list. */
+/** Returns whether an operation changes or deletes all entries that match a filter. */
 function isMany(operationId: string): boolean {
   const names: string[] = [definitions.patchMany.operationId, definitions.removeMany.operationId];
   return names.includes(operationId);
 }
 
-/** Returns whether an operation reads revisions, which are alike for all schemas. */
+/** Returns whether an operation reads revisions. Their description is the same for all schemas. */
 function isHistory(operationId: string): boolean {
   const names: string[] = [definitions.revisions.operationId, definitions.revision.operationId];
   return names.includes(operationId);
@@ -150,7 +150,7 @@ export function entryOperation(
     tags: [entriesTag(live, schema)],
     security: securityFor(role, operation.security),
     parameters: parametersOf(generic, live, schema, operation),
-    // Each entry of such a change is validated separately, so the schema of a single entry's body does not apply.
+    // A change of many entries validates each entry separately, so the body schema for a single entry does not apply.
     ...(requestBody === undefined || isMany(operationId)
       ? {}
       : {

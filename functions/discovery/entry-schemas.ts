@@ -55,22 +55,22 @@ export function anyOf(schemas: JsonSchema[]): JsonSchema {
   return schemas.length === 1 && only !== undefined ? only : { anyOf: schemas };
 }
 
-/** In OpenAPI 3.0, a reference cannot be nullable, so null is an alternative. */
+/** The schema of null. In OpenAPI 3.0, `nullable` has no effect next to a `$ref`, so `anyOf` combines both. */
 const NULL: JsonSchema = { type: "string", nullable: true, enum: [null] };
-/** The name of the schema of an entry without its values. */
+/** Name of the OpenAPI schema for an entry without its values. */
 const BARE = "EntryWithoutValues";
 
 const baseOf = (orb: string, { module, id }: CompiledSchema) => `${orb}.${module}.${id}`;
 
-/** Names of the schemas for responses with the values of one language and market, and for those with `locale=*`. */
+/** Suffixes of schema names. `one`: values in one language and market. `all`: the response to `locale=*`. */
 const FORMS = { one: "", all: ".AllLocales" } as const;
 type Locales = ValuesForm["locales"];
 
-/** Returns the forms of the values of an entry. If nothing is translatable or market-specific, they are the same. */
+/** Returns the forms that need a schema. Without translatable or market-specific fields, both forms are the same. */
 const formsOf = (schema: CompiledSchema): readonly Locales[] =>
   isLocalizedSchema(schema) ? ["one", "all"] : ["one"];
 
-/** Returns references to the schemas of the responses. */
+/** Returns references to the OpenAPI schemas of responses with entries of a schema. */
 export function responseSchemas(orb: string, schema: CompiledSchema) {
   const base = baseOf(orb, schema);
   const forms = formsOf(schema);
@@ -78,7 +78,7 @@ export function responseSchemas(orb: string, schema: CompiledSchema) {
   return {
     entry: anyOf(entries),
     list: anyOf(forms.map((form) => ref(`${base}${FORMS[form]}.List`))),
-    /** The response has no values if the caller may perform the operation, but not read drafts. */
+    /** Response to a write. It has no values if the caller may write, but may not read drafts. */
     written: anyOf([...entries, ref(BARE)]),
   };
 }
@@ -116,7 +116,7 @@ function expandSchema(live: LiveOrb, schema: CompiledSchema, locales: Locales): 
 const NOT_GUARANTEED =
   "Entries whose newest revision is older than a change of the definition can lack values that it has required since, and hold values that it no longer allows.";
 
-/** Adds the schemas of the entries of one schema to the description. */
+/** Adds the OpenAPI schemas for the entries of one schema to the document. */
 export function describeEntries(generic: Generic, live: LiveOrb, schema: CompiledSchema, part: Making): void {
   const base = baseOf(live.orb, schema);
   if (part.schemas[base] !== undefined) return;

@@ -30,10 +30,10 @@ const MEANINGS: Readonly<Record<FilterOperator, string>> = {
   null: "`true`: has no value; `false`: has one",
 };
 
-/** Operators whose value must be one of those that the field's `enum` allows. */
+/** Operators that compare for equality. Their value must be one that the field's `enum` allows. */
 const NAMING: readonly FilterOperator[] = ["eq", "ne", "in"];
 
-/** A value that needs no JSON array: it has no comma, and does not begin like an array. */
+/** Matches a value that can be sent without a JSON array: it has no comma, and does not begin with a bracket. */
 const PLAIN = "^([^,\\[][^,]*)?$";
 
 /** Describes a list of values in one query parameter, separated by commas. */
@@ -49,7 +49,7 @@ function commaSeparated(name: string, description: string, schema: JsonSchema): 
   };
 }
 
-/** Describes a value that filters compare with. The limits of the field's own values do not apply to it. */
+/** Describes the value that a filter compares a field with. The field's own limits do not apply to that value. */
 function comparedValue({ type }: Subject): JsonSchema {
   const { description: _, ...schema } = type.jsonSchema({ name: "value", type: type.name });
   return schema.maxLength === undefined ? schema : { ...schema, maxLength: QUERY_LIMITS.text };
@@ -85,7 +85,7 @@ function filtersOf(subject: Subject, operators: readonly FilterOperator[]): Para
   return operators.flatMap((operator) => oneFilter(subject, operator) ?? []);
 }
 
-/** Describes the filters by properties of every entry, such as `id`, keyed by component name. */
+/** Describes the filters by properties that every entry has, such as `id`. The keys are OpenAPI component names. */
 export function propertyFilters(): { [component: string]: Parameter } {
   const all = PROPERTIES.flatMap((name) => {
     const type = PROPERTY_TYPES[name];
@@ -107,7 +107,9 @@ export function fieldFilters({ fields }: CompiledSchema): Parameter[] {
   );
 }
 
-/** Describes the filters by fields of referenced entries: the operator `eq` only, to keep the description small. */
+/**
+ * Describes the filters by fields of referenced entries. Includes only the operator `eq`, to keep the document small.
+ */
 export function relatedFilters({ compiled }: LiveOrb, { fields }: CompiledSchema): Parameter[] {
   return [...fields.values()].flatMap((via) =>
     [...(targetSchema(compiled, via)?.fields.values() ?? [])]
@@ -134,7 +136,7 @@ export function sortParameter({ fields }: CompiledSchema): Parameter {
   );
 }
 
-/** Describes the parameters of an aggregation: one object of aggregates, and the names to group by. */
+/** Describes the parameters of an aggregation: the values to compute, as an object, and the names to group by. */
 export function aggregateParameters({ fields }: CompiledSchema): Parameter[] {
   const subjects = [
     ...[...fields.values()]
@@ -160,7 +162,7 @@ export function aggregateParameters({ fields }: CompiledSchema): Parameter[] {
         type: "object",
         maxProperties: AGGREGATE_LIMITS.aggregates,
         additionalProperties: { type: "string", enum: ["count", ...forms] },
-        // Otherwise the documentation page fills in made-up names and sends them.
+        // Without this example, the documentation page fills in invented names and sends them.
         example: {},
       },
     },

@@ -96,13 +96,14 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   if (isObject(items) && prefixItems === undefined) out.items = convert(items);
   const listed = (keyword: "allOf" | "anyOf" | "oneOf") => [from[keyword] ?? []].flat().map(convert);
   const [all, any, one] = [listed("allOf"), listed("anyOf"), listed("oneOf")];
-  // Conversion can make schemas accept more values, so two alternatives may match. Therefore replace `oneOf` by
-  // `anyOf`.
+  // Conversion can make schemas accept more values, so two alternatives may match. `oneOf` would then reject the
+  // value, so use `anyOf`.
   if (any.length > 0 && one.length > 0) all.push({ anyOf: one });
   const choice = any.length > 0 ? any : one;
   if (choice.length > 0) out.anyOf = choice;
   if (all.length > 0) out.allOf = all;
-  // Conversion can make a schema accept more values, so its negation would accept fewer. Omit `not` in that case.
+  // Conversion can make a schema accept more values, so its negation would wrongly reject some. Omit `not` in that
+  // case.
   if (isObject(from.not)) {
     const { type, enum: values, ...further } = from.not;
     const sayable = isTypes(type) && (values === undefined || isFull(values));
@@ -111,7 +112,7 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   return typed(from.type, out);
 }
 
-/** Removes Infinity, which `JSON.parse` returns for numbers such as 1e999. */
+/** Replaces Infinity with undefined. `JSON.parse` returns Infinity for numbers such as 1e999. */
 const finite = (value: unknown) => (value === Infinity || value === -Infinity ? undefined : value);
 
 const isTypes = (type: unknown) => [type ?? []].flat().every((name) => TYPES.includes(name));
@@ -147,8 +148,8 @@ const SPOKEN_OF: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Describes values of several types. Inner schemas appear only once, because copies would double the size with each
- * level.
+ * Describes a value that may have several types. Each inner schema appears only once, because a copy per type would
+ * double the size with each level.
  */
 function oneOfTypes(types: readonly string[], nullable: boolean, out: JsonSchema): JsonSchema {
   const { description, default: standard, example, anyOf, allOf, not, ...rules } = out;
@@ -173,7 +174,10 @@ function typed(type: unknown, out: JsonSchema): JsonSchema {
   return complete({ ...out, type: first, ...(nullable ? { nullable } : {}) });
 }
 
-/** Adds what OpenAPI 3.0 or its generators need. Some generators take an object without properties for an empty one. */
+/**
+ * Adds keywords that OpenAPI 3.0 or its code generators require. Some generators treat an object without `properties`
+ * as always empty.
+ */
 function complete(schema: JsonSchema): JsonSchema {
   if (schema.type === "array" && schema.items === undefined) return { ...schema, items: {} };
   const isOpen = schema.type === "object" && schema.additionalProperties === undefined;

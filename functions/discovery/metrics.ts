@@ -20,7 +20,7 @@ import type { AppEnv } from "../request/context.ts";
 
 const admin = platformAdmin("metrics.read");
 
-/** Lets only requests with the metrics token, or of platform admins, pass. */
+/** Rejects requests that have neither the metrics token nor the credentials of a platform admin. */
 const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { metricsToken } = c.var.deps.config;
   const { bearer } = credentialsOf(c);
@@ -36,7 +36,7 @@ const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) =
   ["platform_orb_consumers", "Consumers of an orb's stream.", ({ info }) => info.state.consumer_count],
 ];
 
-/** Returns the metrics of deliveries. Returns none if no application has after-write hooks or schedules. */
+/** Returns the metrics of after-write hooks and schedules. Returns none if no application has any. */
 async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric[]> {
   const figures = await readHookFigures(deps, orbs.slice(0, MAX_ORBS));
   if (figures === null) return [];

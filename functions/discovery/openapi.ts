@@ -149,7 +149,7 @@ class Describer {
   }
 }
 
-/** The OpenAPI document is cached at the first request, so register all routes before. */
+/** Register all routes before the first request, which caches the OpenAPI document. */
 export function openApiRoutes(described: Described) {
   const describer = new Describer(described);
   return publishedRoutes({

@@ -1,5 +1,6 @@
 /**
- * Routes whose response depends only on the published applications. The query parameter `orb` selects one application.
+ * Creates routes whose response depends only on the published applications. The query parameter `orb` selects one
+ * application.
  */
 import { z } from "@hono/zod-openapi";
 import { noLiveOrb } from "../../shared/definition/stored/live.ts";
@@ -29,7 +30,7 @@ export function publishedRoutes<State>({ buckets, read, show, ...texts }: Publis
   const { path, operationId, summary, description, response, schema, orb: about } = texts;
   const kept = new CachedValue(buckets, async (deps) => ({
     state: await read(deps),
-    /** Encoded responses by application id. The key undefined stands for all applications. */
+    /** Encoded responses by application id. The key `undefined` holds the response for all applications. */
     rendered: new Map<string | undefined, { bytes: Uint8Array<ArrayBuffer>; tag: string }>(),
   }));
   const route = defineRoute({

@@ -37,7 +37,7 @@ const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
   revert: "update",
 };
 
-/** Returns a description of the callers that a grant allows. */
+/** Describes in words which callers a grant allows. */
 export function callersOf({ least, own, roles, handlers }: Grant): string {
   const further = least === "public" || least === "user" ? [] : [...(own ? ["own"] : []), ...roles];
   const names = [

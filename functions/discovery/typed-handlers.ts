@@ -1,6 +1,6 @@
 /**
- * Describes the built-in handlers as one application sees them: with input and output schemas that list the fields of
- * the application's own schemas.
+ * Describes the built-in handlers for one application. Their input and output schemas list the fields of that
+ * application's schemas.
  */
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { listsNames, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
@@ -12,18 +12,21 @@ import { isObject } from "../../shared/kernel/json.ts";
 
 type Use = ValuesForm["use"];
 
-/** The built-in handlers whose input or output contains an entry's values, with the module type that each works on. */
+/**
+ * The built-in handlers whose input or output contains an entry's values. `type` is the module type that they work
+ * on.
+ */
 const TYPED: Readonly<Record<string, { type: ModuleType; input: Use; output: Use }>> = {
   "transactions.record": { type: "TRANSACTIONS", input: "new", output: "answer" },
   "transactions.list": { type: "TRANSACTIONS", input: "new", output: "answer" },
-  // Clients set settings one by one, so the response may lack required ones.
+  // Clients set settings one by one, so the response may lack required settings.
   "settings.get": { type: "SETTINGS", input: "change", output: "partial" },
   "settings.set": { type: "SETTINGS", input: "change", output: "partial" },
 };
 
 /**
- * If an application has more schemas than this, the handlers keep their general description, because a specific one
- * would be too large.
+ * Maximum schemas of an application for specific descriptions. With more schemas, specific descriptions would be too
+ * large.
  */
 const MOST_SCHEMAS = 20;
 
@@ -45,7 +48,7 @@ const valuesOf = (schema: CompiledSchema, use: Use, named: boolean) =>
   toJsonSchema(valuesSchema(schema, { use, locales: "all", named }) as Json) as Described;
 
 /**
- * Returns a handler's general schema, narrowed to the fields and the target of one schema of the application.
+ * Narrows a handler's general input or output to the fields of one schema of the application.
  * @param named the properties of the target (`module`, `schema`) that a request must contain
  */
 function forSchema(
@@ -80,7 +83,7 @@ function choice(forms: readonly Described[]): Described {
   return forms.length === 1 && only !== undefined ? only : { anyOf: [...forms] };
 }
 
-/** Returns the handler with its input and output as specific to this application. */
+/** Returns the handler with input and output schemas that are specific to this application. */
 export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
   const typed = Object.hasOwn(TYPED, handler.name) ? TYPED[handler.name] : undefined;
   if (typed === undefined || handler.kind !== "local") return handler;
@@ -88,8 +91,8 @@ export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
   const schemas = modules.flatMap((module) =>
     [...module.schemas.values()].map((schema) => ({
       schema,
-      // A request may omit the module if the application has only one of this type, and the schema if the module has
-      // only one.
+      // A request may omit `module` if the application has only one module of this type, and `schema` if that module
+      // has only one schema.
       named: [...(modules.length > 1 ? ["module"] : []), ...(module.only === undefined ? ["schema"] : [])],
     })),
   );

@@ -18,7 +18,10 @@ import { type AppEnv, holdConnection } from "../request/context.ts";
 import { disposition, RangeMissing, rangeOf } from "./headers.ts";
 import { parametersOf, VARIANT_PARAMETERS, variantIn } from "./parameters.ts";
 
-/** Prevents scripts in a file that a browser displays, and denies the file access to data of this origin. */
+/**
+ * Content security policy. If a browser displays a file, its scripts do not run and it cannot access data of this
+ * origin.
+ */
 const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
 /** Returns whether the request has a signed link. Throws 403 if the link is invalid or has expired. */
@@ -48,13 +51,13 @@ function headersFor({ record, reading }: FoundFile, signed: boolean, saves: bool
     "content-disposition": disposition(kind, record.name),
     "content-security-policy": SANDBOX,
     "cache-control": reading === "public" ? "public, max-age=300" : "private, no-cache",
-    // Pages of other origins may embed files that need no session.
+    // Pages of other origins may embed a file that can be read without a session.
     "cross-origin-resource-policy": reading === "public" || signed ? "cross-origin" : "same-origin",
     ...(reading === "public" || signed ? {} : { vary: "Authorization, Cookie" }),
   };
 }
 
-/** Sends the content only as fast as the client receives it. Returns undefined if the host sends it. */
+/** Streams a file only as fast as the client receives it. Returns undefined if the host sends the file itself. */
 function send(
   c: Context<AppEnv>,
   orb: string,
@@ -72,7 +75,7 @@ function send(
   }
   const failed = (error: unknown) => {
     stopped(error);
-    // The status has already been sent. The failed body tells the client that the content is incomplete.
+    // The status has already been sent. The body fails, so the client can tell that the content is incomplete.
     return false;
   };
   return pacedStream(parts, { failed, ended: holdConnection(c) });
@@ -85,7 +88,7 @@ export async function download(
   caller: (usesAccess: boolean) => Promise<Actor>,
 ): Promise<Response> {
   const { deps, host } = c.var;
-  // Do not cache the content, because the cache of a process is only for small responses.
+  // Do not cache the content, because the response cache of a process is only for small responses.
   deps.expires?.(0);
   const query = parametersOf(c, ["download", "expires", "signature", ...VARIANT_PARAMETERS]);
   if (query.download !== undefined && query.download !== "true" && query.download !== "false") {

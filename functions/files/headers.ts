@@ -27,14 +27,14 @@ export function rangeOf(header: string | undefined, size: number): Range | undef
   return { start, end: last === "" ? size : Math.min(size, Number(last) + 1) };
 }
 
-/** Thrown if the requested range begins after the end of the file. */
+/** The requested range begins after the end of the file. */
 export class RangeMissing extends Error {}
 
 function unsatisfiable(): never {
   throw new RangeMissing();
 }
 
-/** Encodes a text for a header parameter, as RFC 8187 specifies. */
+/** Encodes a header parameter's value, as RFC 8187 specifies. */
 function extended(text: string): string {
   return encodeURIComponent(text).replace(
     /['()*]/g,

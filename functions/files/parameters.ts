@@ -27,8 +27,8 @@ export function parametersOf<const N extends string>(
 export const VARIANT_PARAMETERS = ["w", "h", "fit", "format"] as const;
 
 /**
- * Returns the variant of an image (a smaller copy) that the query asks for. Undefined if the query has no parameters of
- * variants.
+ * Returns the variant of an image (a smaller copy) that the query asks for. Returns undefined if the query asks for
+ * no variant.
  * @throws AppError 400 if the schemas of the file's entries do not list the variant
  */
 export function variantIn(

@@ -24,7 +24,7 @@ const VERSION = "1.0.0";
 const EXTENSIONS = "creation,creation-with-upload,termination,expiration";
 const PART_TYPE = "application/offset+octet-stream";
 
-/** Returns whether a path belongs to resumable uploads. No file has the id `uploads`. */
+/** Returns whether a path belongs to resumable uploads. No file can have the id `uploads`. */
 export function isResumable([files, uploads, ...rest]: readonly string[]): boolean {
   return files === "files" && uploads === "uploads" && rest.length < 2;
 }
@@ -42,7 +42,7 @@ export const tusHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   headers.set("tus-version", VERSION);
 };
 
-/** Returns the method. A client that can send only `POST` names the method in a header. */
+/** Returns the HTTP method. A client that can send only `POST` sends the intended method in a header. */
 function methodOf(c: Context<AppEnv>): string {
   const { method } = c.req;
   return method === "POST" ? (c.req.header("x-http-method-override")?.toUpperCase() ?? method) : method;

@@ -19,7 +19,7 @@ export async function* bodyOf(c: Context<AppEnv>): AsyncGenerator<Uint8Array> {
   if (body !== null) yield* readUpload(body);
 }
 
-/** Returns a function that authenticates the caller with the current definition on each call. */
+/** Returns a function that authenticates the client again at each call, with the application's current definition. */
 export function authorityOf(c: Context<AppEnv>, orb: string): () => Promise<Authority> {
   const { deps } = c.var;
   let first: LiveOrb | undefined;

@@ -1,4 +1,4 @@
-/** Opaque cursors of paged lists. Each is valid only for one kind of list and order. */
+/** Opaque cursors of paged lists. Each cursor is valid only for one list in one order. */
 import { base64url } from "jose";
 import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
@@ -17,7 +17,7 @@ export function writeCursor(kind: string, value: number | null): string | null {
   return value === null ? null : encode(kind, value);
 }
 
-/** Decodes a cursor, and rejects one that belongs to another list. */
+/** Decodes a cursor. Rejects a cursor of another list. */
 export function readCursor(kind: string, cursor: string | undefined): number | undefined {
   return cursor === undefined ? undefined : decode(kind, cursor, 1)[0];
 }

@@ -1,4 +1,4 @@
-/** Every ETag starts with the number of the newest revision. `If-Match` is compared with that number. */
+/** Every ETag starts with the number of the entry's newest revision. `If-Match` is compared with that number. */
 import { AppError } from "../../shared/kernel/errors.ts";
 
 export { matchesTag } from "../../shared/kernel/tags.ts";

@@ -4,8 +4,8 @@ interface Sized {
 }
 
 /**
- * Makes the Workers runtime send the stream's length. Otherwise, a client could not detect that a stream has failed.
- * Other hosts send the header `content-length`.
+ * Makes the Workers runtime send the header `content-length` for a stream, so that clients can detect an incomplete
+ * body. Other hosts send the header without this wrapper.
  */
 export function withLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
   const { FixedLengthStream: Fixed } = globalThis as { FixedLengthStream?: new (length: number) => Sized };

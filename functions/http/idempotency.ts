@@ -10,7 +10,7 @@ export function idempotencyKeyOf(c: Context<AppEnv>): string | undefined {
 
 /**
  * Returns the idempotency key with the request's route, because clients may use the same key on several routes.
- * @param path canonical path, if a route has several
+ * @param path canonical path, for a route with several equivalent paths
  */
 export function idempotencyOf(c: Context<AppEnv>, path = c.req.path): Idempotency | undefined {
   const key = idempotencyKeyOf(c);

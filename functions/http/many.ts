@@ -1,4 +1,4 @@
-/** Changes or deletes all entries of a list, one page per request. */
+/** Changes or deletes all entries that match a list's filter. Each request handles one page of them. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { changeMany } from "../../shared/entry/index.ts";
@@ -10,7 +10,7 @@ import { FaultSchema } from "./schemas.ts";
 
 const flag = z.enum(["true", "false"]).optional();
 
-/** Query parameters of requests that change many entries, in addition to the filters of the list. */
+/** Query parameters of requests that change many entries, in addition to filters. */
 export const ManyQuery = {
   all: flag.openapi({ description: "`true`: all entries. Required if there is no filter" }),
   dryRun: flag.openapi({ description: "`true`: writes nothing, and answers what would happen" }),
@@ -59,9 +59,9 @@ function filterRequired(): AppError {
 }
 
 /**
- * Returns the parameters of the list that finds the entries.
- * @param own names of the parameters of the change itself
- * @param others names of the parameters of the list, in addition to filters
+ * Returns the list query that selects the entries to change.
+ * @param own names of query parameters that configure the change and do not select entries
+ * @param others names of query parameters that select entries, in addition to filters
  */
 export function selectionOf(
   c: Context<AppEnv>,

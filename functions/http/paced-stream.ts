@@ -1,20 +1,20 @@
-/** Milliseconds after which a stream ends if the client has received nothing. A chunk then took less than 1 KiB/s. */
+/** A stream ends if the client takes no chunk for this many milliseconds, which means less than 1 KiB/s. */
 const STALLED_MS = 120_000;
 
 export interface Pacing {
   stalledMs?: number;
   /**
-   * Called if the stream ends before all parts were sent, unless the client has disconnected. Returns whether it has
-   * closed the connection. Otherwise the body fails, which closes it too.
+   * Called if the stream ends before all parts were sent, unless the client has disconnected. The result is whether
+   * the function closed the connection. If not, the stream fails, which closes the connection.
    */
   failed: (error: unknown) => boolean;
-  /** Called when the stream has ended, however it ended. */
+  /** Called when the stream has ended, successfully or not. */
   ended: () => void;
 }
 
 /**
- * Streams parts only as fast as the client receives them. Ends if the client receives nothing, because the stream holds
- * memory and a broker connection.
+ * Streams parts only as fast as the client receives them. Ends the stream if the client receives nothing for a while,
+ * because the stream holds memory and a broker connection.
  */
 export function pacedStream(
   parts: AsyncGenerator<Uint8Array>,

@@ -1,4 +1,7 @@
-/** Two equivalent prefixes of the management API. Definitions describe the first; `describeTwins` adds the second. */
+/**
+ * Two equivalent path prefixes of the management API. Route definitions use the first. `describeTwins` adds the
+ * second to the OpenAPI document.
+ */
 import {
   type EntryOperation,
   needOf,
@@ -11,7 +14,7 @@ import { OPERATOR_SESSION } from "./schemas.ts";
 export const PREFIXES = ["/api/admin/orbs", "/api/_orbs"] as const;
 export type AdminPrefix = (typeof PREFIXES)[number];
 
-/** Adds to the OpenAPI description of a route which scopes an API token needs for the operation. */
+/** OpenAPI extension that tells which scopes an API token needs for the operation. */
 export const scopesFor = (operation: Operation) => ({ "x-scope": needOf(operation) });
 
 export const operatorRoute = (tag: string, operation: PlatformOperation) => ({
@@ -35,7 +38,7 @@ export function entryRoute(prefix: AdminPrefix, operation: EntryOperation | Plat
   };
 }
 
-/** Replaces the second prefix by the first, because both address the same resource. */
+/** Replaces the second path prefix with the first, because both lead to the same resource. */
 export function describedPath(path: string): string {
   const [first, second] = PREFIXES;
   return path === second || path.startsWith(`${second}/`) ? first + path.slice(second.length) : path;

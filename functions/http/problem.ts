@@ -110,7 +110,7 @@ export function faultsOf(error: ZodError, input: unknown): Fault[] {
   return faults.list();
 }
 
-/** Logs why the broker or a service failed, because clients do not see the cause. */
+/** Logs why the broker or a service failed, because responses do not contain the cause. */
 export function logUpstream(c: Context<AppEnv>, { kind, code, cause }: AppError): void {
   if (kind !== "unavailable" && kind !== "timeout" && kind !== "bad_gateway") return;
   const [route, orb] = [c.get("route"), c.req.param("orbId")];

@@ -41,7 +41,7 @@ export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: 
   });
 }
 
-/** Parses the query parameters of a route that no router matched. */
+/** Parses the query parameters of a request that was routed without a router. */
 export function parseQuery<T extends z.ZodObject>(schema: T, given: Record<string, string>): z.infer<T> {
   const result = schema.safeParse(given);
   if (result.success) return result.data;
@@ -89,8 +89,8 @@ function isOpen(security: RouteConfig["security"]): boolean {
 const NO_PARAMETERS = z.strictObject({});
 
 /**
- * Defines a route. Adds common errors and rejects undeclared query parameters.
- * A JSON body is received before the session is checked, because the session could end during a slow upload.
+ * Defines a route. Adds common errors and rejects undeclared query parameters. The JSON body is received before the
+ * session is checked, because the session could end during a slow request.
  */
 export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"> & { path: P }>(
   config: R & { problems?: readonly ProblemStatus[] },

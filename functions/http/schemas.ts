@@ -61,7 +61,9 @@ export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items per page", default: PAGE_SIZE.default });
 
-/** The handlers of the routes check the form, so that every invalid cursor gets the same error. */
+/**
+ * This schema accepts any text, and route handlers check cursors. Every invalid cursor therefore gets the same error.
+ */
 export const Cursor = z.string().optional().openapi({
   description: "The `nextCursor` of the previous page",
   pattern: CURSOR_FORM.source,
@@ -75,7 +77,7 @@ export const Search = z.string().optional().openapi({
   maxLength: QUERY_LIMITS.search,
 });
 
-/** Query parameters of a paged list. The first of the orders is the default. */
+/** Query parameters of a paged list. The first item of `orders` is the default order. */
 export function pageQuery<const O extends readonly [string, string]>(orders: O) {
   return z.strictObject({
     limit: Limit,
@@ -87,7 +89,7 @@ export function pageQuery<const O extends readonly [string, string]>(orders: O) 
 
 const SCALAR = z.union([z.string(), z.number(), z.boolean()]).nullable();
 
-/** Members that only lists of entries have. */
+/** Properties that only responses with lists of entries have. */
 const entryListMembers = {
   totalExact: z.literal(false).optional().openapi({
     description: "`false`: the list has at least `total` entries, and more than one request can count",
@@ -140,7 +142,7 @@ export function listOf<T extends z.ZodType>(item: T) {
   });
 }
 
-/** The common forms of a language tag. Tags with extensions are valid too. */
+/** Pattern for common language tags. It does not cover tags with extensions, which are valid too. */
 const TAG =
   "([A-Za-z]{2,3}|[A-Za-z]{5,8})(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?(-([0-9A-Za-z]{5,8}|[0-9][0-9A-Za-z]{3}))?";
 /** Describes a parameter with a language tag. */
@@ -149,7 +151,7 @@ export const LANGUAGE = { maxLength: 35, pattern: `^${TAG}$` };
 export const LOCALE = { maxLength: 35, pattern: `^(\\*|${TAG})$` };
 export const MARKET_NAME = { maxLength: 32, pattern: MARKET.source };
 
-/** One ETag of this platform, or `*`. */
+/** Matches one ETag of this platform, or `*`. */
 const IF_MATCH = '^(\\*|(W/)?"[1-9][0-9]{0,14}(-[!#-~]*)?")$';
 
 export const IfMatch = z.object({

@@ -10,8 +10,8 @@ import { unreadable } from "./fault.ts";
 import type { Pixels } from "./shrink.ts";
 
 /**
- * The compiled codecs. The host must provide them, because a Workers runtime compiles WebAssembly only before a worker
- * starts.
+ * The compiled codecs. The host must provide them, because a Workers runtime cannot compile WebAssembly after a
+ * worker has started.
  */
 export interface Codecs {
   jpegDecoder: WebAssembly.Module;
@@ -35,7 +35,7 @@ function Received(rgba: Uint8Array): object {
   return {};
 }
 
-/** Replaces `ImageData` while a codec decodes. A codec creates one with the size of the decoded image. */
+/** Replaces `ImageData` while a codec decodes. The codec calls its constructor with the size of the decoded image. */
 class Decoded {
   readonly width: number;
   readonly height: number;
@@ -83,7 +83,7 @@ interface Encoder {
 
 /**
  * Decodes an image.
- * @param size the size in the header of the image
+ * @param size the image's size according to its header
  * @param take receives the pixels, which are valid only during the call
  */
 async function decode(
@@ -95,7 +95,7 @@ async function decode(
   options: boolean[] = [],
 ): Promise<void> {
   const { decode } = await instance<Decoder>(factory, module);
-  // A damaged image can break the instance. After a failure, the next image gets a new one.
+  // A damaged image can break the instance. After a failure, the next image gets a new instance.
   let isUsable = false;
   const globals = globalThis as { Uint8ClampedArray: unknown; ImageData?: unknown };
   const before = { Uint8ClampedArray: globals.Uint8ClampedArray, ImageData: globals.ImageData };

@@ -1,4 +1,4 @@
-/** Thrown if an image cannot be used. `code` becomes the code of the response. */
+/** Thrown if an image cannot be used. The error response contains `code`. */
 export class ImageFault extends Error {
   readonly code: "image_unreadable" | "image_too_large" | "image_unsupported";
 

@@ -43,7 +43,7 @@ async function shrink(
     if (header.format === "jpeg") checkScans(bytes);
     const decode = header.format === "jpeg" ? decodeJpeg : decodeWebp;
     await decode(codecs, bytes, header, take).catch((error: unknown) => {
-      // Codecs throw their own errors for damaged images.
+      // Codecs throw errors of their own types for damaged images.
       throw error instanceof ImageFault ? error : unreadable();
     });
   }
@@ -51,8 +51,8 @@ async function shrink(
 }
 
 /**
- * Converts a cut of the image as shown to a cut of the stored image. A cut is centred, so it is enough to swap the
- * axes.
+ * Converts a cut (the part to keep) from the rotated image that viewers see to the stored image. A cut is centred, so
+ * swapping the axes is enough.
  */
 function storedCut(header: ImageHeader, cut: Cut): Cut {
   if (header.orientation <= 4) return cut;

@@ -54,7 +54,7 @@ function layoutOf(bytes: Uint8Array<ArrayBuffer>): Layout {
   return layout;
 }
 
-/** Decompresses pixel data, as many bytes at a time as the caller asks for. */
+/** Decompresses pixel data on demand, only as many bytes as each call asks for. */
 class Inflated {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #rest: Uint8Array = new Uint8Array(0);
@@ -90,7 +90,7 @@ function paeth(left: number, up: number, corner: number): number {
   return toLeft <= toUp && toLeft <= toCorner ? left : toUp <= toCorner ? up : corner;
 }
 
-/** Reverses the filter of a row, in place. Both rows start with a byte that names their filter. */
+/** Reverses the filter of a row, in place. The first byte of each row is the number of its filter. */
 function unfilter(row: Uint8Array, above: Uint8Array, step: number): void {
   const filter = row[0] as number;
   if (filter > 4) throw unreadable();
@@ -155,7 +155,7 @@ const PASSES: readonly (readonly [number, number, number, number])[] = [
 
 /**
  * Decodes a PNG.
- * @param take receives each row as RGBA; the row starts at index `at` of the bytes
+ * @param take receives each row as RGBA pixels, which start at index `at` of `bytes`
  * @throws ImageFault if the image is damaged
  */
 export async function decodePng(

@@ -1,4 +1,4 @@
-/** Shrinks an image row by row. Each pixel of the result is the average of the area that it covers. */
+/** Shrinks an image row by row. Each pixel of the result is the average of the source pixels that it replaces. */
 import type { Cut, Size } from "../../shared/images/variant.ts";
 
 /** An image as red, green, blue and alpha, one byte each. */
@@ -7,8 +7,8 @@ export interface Pixels extends Size {
 }
 
 /**
- * How the pixels of a row or column contribute to the result. For each pixel, `to` is the result pixel to which it
- * contributes, and `share` is its fraction for that pixel. The next result pixel gets the rest.
+ * How each pixel of a row or column contributes to the result. The result pixel `to` gets the fraction `share` of the
+ * pixel. The result pixel after `to` gets the rest.
  */
 interface Shares {
   to: Int32Array;
@@ -123,7 +123,8 @@ export class Shrinker {
 }
 
 /**
- * For each EXIF orientation, from 1 to 8: converts a position in the image as shown to a position in the stored image.
+ * For each EXIF orientation, from 1 to 8: converts a position in the rotated image that viewers see to a position in
+ * the stored image.
  */
 const SOURCE: readonly ((x: number, y: number, w: number, h: number) => readonly [x: number, y: number])[] = [
   (x, y) => [x, y],
@@ -165,7 +166,9 @@ export function onWhite({ width, height, data }: Pixels): Pixels {
   return { width, height, data: opaque };
 }
 
-/** Returns the most frequent colour of an image as `#rrggbb`. Returns undefined if the image is transparent. */
+/**
+ * Returns the most frequent colour of an image as `#rrggbb`. Returns undefined if all pixels are mostly transparent.
+ */
 export function colorOf({ data }: Pixels): string | undefined {
   const groups = new Map<number, [count: number, red: number, green: number, blue: number]>();
   for (let at = 0; at < data.length; at += 4) {

@@ -1,4 +1,7 @@
-/** The image worker. The functions send it images through the binding IMAGES, and it returns smaller copies of them. */
+/**
+ * The image worker. The platform's main worker sends it images through the binding IMAGES, and gets smaller copies
+ * back.
+ */
 import jpegDecoder from "@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm";
 import jpegEncoder from "@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm";
 import webpDecoder from "@jsquash/webp/codec/dec/webp_dec.wasm";

@@ -5,7 +5,7 @@
 import type { Context } from "hono";
 import type { AppEnv, Host } from "../request/context.ts";
 
-/** Property of the inner request's environment that holds the context of the outer request. */
+/** Property of the inner request's environment that holds the context of the outer request (the MCP request). */
 const OUTER = "outer";
 
 type Fetch = (request: Request, env: Record<string, unknown>) => Response | Promise<Response>;

@@ -1,6 +1,6 @@
 /**
  * The server side of the Model Context Protocol over HTTP, without sessions. It supports only tools, and one message
- * per request. The protocol's own library has more features, but would add 60 KiB to the bundle.
+ * per request. The official library has more features, but would add 60 KiB to the bundle.
  */
 import { z } from "zod";
 import { faultsOf } from "../http/problem.ts";
@@ -8,7 +8,7 @@ import { faultsOf } from "../http/problem.ts";
 /** Protocol versions in which a client sends `initialize` first. The newest version comes first. */
 const HANDSHAKE_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
 /**
- * The protocol version without `initialize`. Each request names its version, and repeats parts of the message in
+ * The protocol version without `initialize`. Each request states the version, and repeats parts of its message in
  * headers.
  */
 const STATELESS_VERSION = "2026-07-28";
@@ -58,7 +58,7 @@ interface Tool {
 
 export interface Reply {
   status: number;
-  /** Missing for notifications, which have no response. */
+  /** Missing for notifications, whose HTTP response has no body. */
   body?: object;
 }
 
@@ -135,7 +135,7 @@ export class ToolServer {
     use: (input: z.output<T>) => Promise<ToolResult>,
   ): void {
     this.#tools.set(name, {
-      // Each request creates a server. So convert the schema only if the client lists the tools.
+      // Each request creates its own tool server, so convert the schema only if the client lists the tools.
       get described() {
         return { name, ...about, inputSchema: z.toJSONSchema(inputSchema, { io: "input" }) };
       },

@@ -69,8 +69,8 @@ async function requireValidToken(c: Context<AppEnv>, realms: readonly string[]):
 }
 
 /**
- * Returns the realm (set of accounts) in the caller's token. The route for all applications accepts tokens of every
- * realm.
+ * Returns the realm (set of accounts) that the client's token names. The route for all applications accepts tokens of
+ * every realm.
  */
 function realmsOf(c: Context<AppEnv>): string[] {
   const realm = claimedRealm(bearerOf(c.req.header("authorization")) ?? "");
@@ -137,8 +137,8 @@ export function describeOrbMcp(router: Router): void {
 }
 
 /**
- * Handles the route `/api/{orbId}/mcp`. An application from before the name `mcp` was reserved may have a module or
- * handler of this name. The path then still leads there.
+ * Handles the route `/api/{orbId}/mcp`. An older application may have a module or handler named `mcp`, because that
+ * name was not always reserved. The path then leads to the module or handler.
  */
 export function orbMcp(send: InnerSend): MiddlewareHandler<AppEnv> {
   return async (c, next) => {

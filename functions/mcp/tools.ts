@@ -35,7 +35,9 @@ function result(value: unknown): ToolResult {
   return { content: [{ type: "text", text }] };
 }
 
-/** Returns the error as text, so that the model can correct its call. Rethrows errors that are not from the API. */
+/**
+ * Returns the error as text, so that the model can correct its call. Rethrows errors that do not come from the API.
+ */
 function failure(error: unknown): ToolResult {
   if (!(error instanceof Problem)) throw error;
   const faults = error.errors.map(({ path, message }) => `${path} ${message}`);

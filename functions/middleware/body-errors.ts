@@ -26,7 +26,7 @@ export function notJson(): AppError {
   );
 }
 
-/** Error 415: the body is JSON, but a patch in another format, such as JSON Patch. */
+/** Error 415: the body is JSON, but a patch in an unsupported format, such as JSON Patch. */
 export function notMergePatch(): AppError {
   return new AppError(
     "unsupported_media",

@@ -9,7 +9,7 @@ import { bodyAborted, noBody, notJson, notMergePatch, tooLarge, tooSlow } from "
 /** A JSON body must be smaller than this many bytes. */
 export const BODY_LIMIT = 512 * 1024;
 
-/** Maximum milliseconds for the whole body, and between two chunks. */
+/** Maximum milliseconds to receive the whole body (`totalMs`), and to wait for the next chunk (`idleMs`). */
 interface Patience {
   totalMs: number;
   idleMs: number;
@@ -27,7 +27,10 @@ export interface BodyWait {
   stop(): void;
 }
 
-/** Starts the time limits of a body. Uses one timer and rarely resets it, because nearly all bodies arrive at once. */
+/**
+ * Starts the time limits for receiving a body. Uses one timer and rarely resets it, because most bodies arrive at
+ * once.
+ */
 export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): BodyWait {
   let giveUp: () => void = () => undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -74,7 +77,7 @@ export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenera
     }
   } catch (error) {
     failed = true;
-    // A read is still pending, so no other reader could continue. Cancel the body.
+    // Cancel the body. A read is still pending, so no other reader could continue.
     await reader.cancel().catch(() => undefined);
     throw error;
   } finally {
@@ -169,14 +172,15 @@ export function parseJson(body: Uint8Array | string): unknown {
 }
 
 /**
- * Makes later calls of `c.req.json()` return the value. Hono would serialise it again and turn huge numbers into null.
+ * Makes later calls of `c.req.json()` return the value. Otherwise Hono would serialise it again and turn huge numbers
+ * into null.
  */
 function keepJson(c: Context<AppEnv>, value: unknown): void {
   c.req.bodyCache.json = Promise.resolve(value);
   c.req.json = <T>() => Promise.resolve(value as T);
 }
 
-/** Makes an empty body count as JSON, because `curl -d ''` declares the content type of a form. */
+/** Makes an empty body count as JSON. Commands such as `curl -d ''` declare the content type of an HTML form. */
 function callJson(c: Context<AppEnv>): void {
   const named = c.req.header.bind(c.req);
   const header = (name?: string) => {
@@ -197,8 +201,8 @@ export function hasBody(c: Context<AppEnv>): boolean {
 }
 
 /**
- * Receives the body before the session is read, because the session can end while a slow client sends. During the
- * upload, the request uses no broker connection.
+ * Receives the body before the session is read, because the session can end while a slow client sends the body. While
+ * the body arrives, the request uses no broker connection.
  */
 export async function receiveBody(c: Context<AppEnv>): Promise<void> {
   if (!hasBody(c) || c.get("received") !== undefined) return;

@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler, Next } from "hono";
 import type { Config, Deps } from "../../shared/deps.ts";
 import type { AppEnv } from "../request/context.ts";
 
-/** Default headers of all responses. HTML pages replace the Content-Security-Policy. */
+/** Default headers of all responses. HTML pages set another Content-Security-Policy. */
 export const SECURITY_HEADERS: Record<string, string> = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -46,7 +46,7 @@ export function completeResponse(
 
 export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
-  // Accessing headers is slow, so skip a response that was created with all default headers.
+  // Accessing headers is slow, so skip a response that already has all default headers.
   if (c.get("whole") === c.res) return;
   const { headers } = c.res;
   for (const [name, value] of Object.entries(commonHeaders(c)))

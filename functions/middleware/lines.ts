@@ -10,7 +10,7 @@ const JSON_TYPE = /^application\/json\s*(;|$)/i;
 /**
  * Yields the lines of a request body.
  * @param options.limit a line must be smaller than this many characters
- * @param options.json accepts a JSON body as a single line
+ * @param options.json also accepts a body of the type JSON, and yields it as a single line
  */
 export function readLines(
   c: Context<AppEnv>,

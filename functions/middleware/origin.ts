@@ -14,7 +14,10 @@ function refused(): AppError {
   );
 }
 
-/** Rejects unsafe requests without an allowed `Origin`, because browsers send cookies automatically. */
+/**
+ * Rejects writes without an allowed `Origin` header, because browsers send cookies even if another site starts the
+ * request.
+ */
 export function requireTrustedOrigin(c: Context<AppEnv>): void {
   if (SAFE.has(c.req.method)) return;
   const origin = c.req.header("origin");
@@ -31,8 +34,8 @@ export function refuseForeignOrigin(c: Context<AppEnv>): void {
 }
 
 /**
- * Rejects requests of pages that are not the platform's own. Pages of `ALLOWED_ORIGINS` may use the session cookie, but
- * they cannot confirm in place of the person.
+ * Rejects requests from web pages other than the platform's own. Pages of `ALLOWED_ORIGINS` may use the session
+ * cookie, but must not give the user's consent.
  */
 export function requireOwnPage(c: Context<AppEnv>): void {
   const origin = c.req.header("origin");

@@ -30,8 +30,8 @@ export function bearerOf(header: string | undefined): string | undefined {
 }
 
 /**
- * Returns the value of a cookie. Returns undefined if it occurs twice, because another port or subdomain may have set
- * it.
+ * Returns the value of a cookie. Returns undefined if the cookie occurs twice, because another port or subdomain may
+ * have set one of them.
  */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const [value, ...others] = (header ?? "").split(";").flatMap((pair) => Object.values(parse(pair, name)));
@@ -45,8 +45,8 @@ export function credentialsOf(c: Context<AppEnv>): Credentials {
 
 /**
  * Returns whether a request contains a token that may be valid. A session token must have a valid signature and must
- * not have expired. An API token must have a correct checksum. Sends no broker request, so the session may have ended
- * and the API token may have been revoked.
+ * not have expired. An API token must have a correct checksum. Does not ask the broker, so the session may already
+ * have ended, or the API token may be revoked.
  */
 async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   const { config, clock } = c.get("deps");
@@ -65,7 +65,10 @@ async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
   return (await Promise.all(checks)).includes(true);
 }
 
-/** Receives the body only if the token is valid. Otherwise authentication rejects the request without it. */
+/**
+ * Receives the body only if the token is valid. Otherwise authentication rejects the request, and the body is not
+ * needed.
+ */
 export const receiveAuthenticated: MiddlewareHandler<AppEnv> = async (c, next) => {
   if (await mayBeAuthenticated(c)) await receiveBody(c);
   await next();
@@ -91,7 +94,7 @@ export async function requireUsable(c: Context<AppEnv>, orb: string): Promise<vo
   await identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb });
 }
 
-/** Authenticates the request once. An unsafe request with a cookie must come from an allowed origin. */
+/** Authenticates the request once. A write with a session cookie must come from an allowed origin. */
 export async function identify(
   c: Context<AppEnv>,
   want: AcceptedRealms,
@@ -123,8 +126,8 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
 }
 
 /**
- * Starts to authenticate the caller while the application's definition is read. Call the returned function when the
- * definition has been read.
+ * Starts to authenticate the client while the application's definition is still loading. Call the returned function
+ * when the definition has loaded.
  */
 export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
   const early = identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb });
@@ -145,10 +148,7 @@ export function actingConsistency(c: Context<AppEnv>): Consistency {
   return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }
 
-/**
- * Admits only platform admins. An API token of an admin also needs the operation's scope for the application in the
- * path.
- */
+/** Admits only platform admins. An admin's API token must also allow the operation on the application in the path. */
 function onlyPlatformAdmins(
   operation: Operation,
   consistencyOf: (c: Context<AppEnv>) => Consistency,
@@ -164,8 +164,8 @@ function onlyPlatformAdmins(
 export const platformAdmin = (operation: Operation) => onlyPlatformAdmins(operation, actingConsistency);
 
 /**
- * Admits only platform admins. The session may come from a cache, which saves a round trip for each entry that is
- * written.
+ * Admits only platform admins. The session may come from a cache, which saves a broker round trip for each written
+ * entry.
  */
 export const entryAdmin = (operation: Operation) => onlyPlatformAdmins(operation, () => "cached");
 

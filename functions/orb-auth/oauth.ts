@@ -154,7 +154,7 @@ export function oauthRoutes(scope: Scope) {
   return newRouter()
     .openapi(begin, (c) =>
       forPeople(c, async () => {
-        // Redirect to the host of the callback first. The browser would not send a cookie of another host to the
+        // Redirect to the callback's host first. The browser would not send a cookie that another host has set to the
         // callback.
         const elsewhere = byName(c);
         if (elsewhere !== null) return elsewhere;

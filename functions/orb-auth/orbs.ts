@@ -1,6 +1,6 @@
 /**
- * Account routes of orbs (applications), such as sign-in. They run before all other routes. The definition of the orb
- * decides whether a path is an account route or belongs to a module.
+ * Account routes of orbs (applications), such as sign-in. They run before all other routes, because the same path may
+ * be an account route in one application and belong to a module in another.
  */
 
 import { z } from "@hono/zod-openapi";
@@ -40,8 +40,8 @@ function handedTo(c: Context<AppEnv>): Handed {
 }
 
 /**
- * Maps `/call/{handler}/…` to the short path. `POST /passkey` completes a registration or sign-in if it has a session
- * id, and begins one otherwise.
+ * Maps `/call/{handler}/…` to the short path. `POST /passkey` with a session id completes a registration or sign-in.
+ * Without a session id, it begins one.
  */
 function realmPath(request: Request): string {
   const path = shortPath(getPath(request));

@@ -53,7 +53,7 @@ export function describePasskey(router: Router, scope: Scope): void {
   router.openAPIRegistry.registerPath(described);
 }
 
-/** Decides whether the body resembles a registration or a sign-in, so that the validation errors fit. */
+/** Returns the validation errors of a body as a registration or as a sign-in, depending on which one it resembles. */
 function completionFaults(body: unknown) {
   const response = typeof body === "object" && body !== null ? Reflect.get(body, "response") : undefined;
   const registers = typeof response === "object" && response !== null && "attestationObject" in response;

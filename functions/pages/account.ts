@@ -37,8 +37,8 @@ const PASSKEYS = html`
       </section>`;
 
 /**
- * Linked identities, and a button for each provider. The page shows them only if the application offers sign-in with
- * providers.
+ * The linked identities, and a button for each OpenID Connect provider. Empty if the application does not offer
+ * sign-in with providers.
  */
 function identities({ handlers, providers }: Realm): Html {
   if (!handlers.has("oauth")) return nothing;
@@ -76,7 +76,7 @@ const SESSIONS = html`
         <button id="end-others" type="button" hidden>Sign out everywhere else</button>${said("sessions")}
       </section>`;
 
-/** The rights that the owner of an API token can allow it: value, label and explanation. */
+/** The rights that a user can give an API token: value, label and explanation. */
 export const RIGHTS = [
   ["read", "Read", "see what you can see"],
   ["write", "Write", "create, change and delete"],
@@ -134,7 +134,7 @@ function tokens(realm: Realm): Html {
       </section>`;
 }
 
-/** @param registered whether the account was registered just now */
+/** @param registered whether the user has just registered */
 export function accountSection(realm: Realm, registered: boolean): Html {
   const platform = realm.name === "platform";
   const passkeys = realm.handlers.has("passkey");

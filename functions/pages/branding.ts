@@ -8,7 +8,7 @@ const WHITE: Rgb = [255, 255, 255];
 const BLACK: Rgb = [0, 0, 0];
 /** The color `--card` in the dark color scheme of signin.css. */
 const DARK_CARD: Rgb = [25, 28, 37];
-/** Minimum contrast of text by WCAG 2.2 level AA. */
+/** Minimum contrast of text according to WCAG 2.2 level AA. */
 const READABLE = 4.5;
 
 /** Relative luminance by WCAG 2.2. */
@@ -25,7 +25,7 @@ function contrast(a: Rgb, b: Rgb): number {
   return Math.max(x, y) / Math.min(x, y);
 }
 
-/** Mixes a color with another one until text in it is readable on the background. */
+/** Mixes the color with `towards` until text in the mixed color is readable on the background. */
 function readable(color: Rgb, towards: Rgb, ground: Rgb): string {
   const mixed = (share: number): Rgb => {
     const part = (at: 0 | 1 | 2) => Math.round(color[at] + (towards[at] - color[at]) * share);
@@ -38,7 +38,7 @@ function readable(color: Rgb, towards: Rgb, ground: Rgb): string {
     .join("")}`;
 }
 
-/** Returns the name of the style sheet that makes a color readable. */
+/** Returns the name of the style sheet with a readable form of the color. */
 export const accentName = (color: string) => `accent-${color.slice(1).toLowerCase()}.css`;
 
 /** Returns the style sheet `accent-<hex color>.css` with an application's color, or undefined for any other name. */
@@ -51,7 +51,7 @@ export function accentStyle(name: string): string | undefined {
   return `:root{--accent:light-dark(${light},${readable(color, WHITE, DARK_CARD)})}`;
 }
 
-/** Returns the source of a logo for the Content-Security-Policy, which allows only this logo. */
+/** Returns the Content-Security-Policy source that allows only this logo. */
 export function logoSource(logo: string | undefined): string {
   if (logo?.startsWith("https:") !== true) return "";
   const { origin, pathname } = new URL(logo);

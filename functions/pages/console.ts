@@ -1,4 +1,4 @@
-/** Serves the console: one page for all its addresses, and the page's files. */
+/** Serves the console (the admin user interface): the same page for all its URLs, and the page's files. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { notFound } from "../../shared/kernel/errors.ts";
@@ -8,7 +8,7 @@ import type { AppEnv } from "../request/context.ts";
 import { hostFile } from "./host-file.ts";
 import { byName } from "./signin.ts";
 
-/** @param streamsUrl address of the streams process, to which `/api/streams` redirects */
+/** @param streamsUrl URL of the streams process, to which `/api/streams` redirects */
 function policy(streamsUrl: string | undefined): string {
   return [
     "default-src 'none'",

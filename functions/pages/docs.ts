@@ -33,11 +33,13 @@ const POLICY = [
 /** The user who opens the page. */
 interface Visitor {
   actor: Actor;
-  /** The accounts that may sign in: those of the application, or those that several applications share. */
+  /** The accounts that may sign in: the application's own, or accounts that several applications share. */
   users: Realm;
 }
 
-/** Creates a link to the sign-in page, which returns to the API page. A script adds the open operation to the link. */
+/**
+ * Creates a link to the sign-in page, which sends the user back to the API page. A script adds the open operation.
+ */
 function signinLink(realm: Realm, orb: string | undefined, text: string): Html {
   const here = orb === undefined ? "/api/docs" : `/api/docs?orb=${encodeURIComponent(orb)}`;
   return html`<a class="signin" href="${realm.base}/signin?return=${encodeURIComponent(here)}">${text}</a>`;
@@ -81,7 +83,9 @@ function pageHtml(visitor: Visitor, orb: string | undefined): string {
 `.markup;
 }
 
-/** Returns the signed-in user. Without the broker or a valid session, the visitor counts as anonymous. */
+/**
+ * Returns the signed-in user. If the session is invalid or the broker is unavailable, the user counts as anonymous.
+ */
 async function visitorOf(c: Context<AppEnv>, orb: string | undefined): Promise<Visitor> {
   let users = sharedRealm;
   try {

@@ -1,4 +1,4 @@
-/** The page on which a person allows a program, such as `orb login`, to act as their account. */
+/** The page on which a user allows a program, such as `orb login`, to act with the user's account. */
 import type { Context } from "hono";
 import { readAccount } from "../../shared/access/accounts.ts";
 import type { AccountActor } from "../../shared/access/actor.ts";
@@ -13,7 +13,7 @@ import { type Html, html, nothing } from "./html.ts";
 import { byName, htmlResponse, page, troubled, visitor } from "./signin.ts";
 import { pageHtml } from "./templates.ts";
 
-/** Pages that end the sign-in of a program. The program sends the browser there. */
+/** The final pages of a program's sign-in, by result. The program redirects the browser to one of them. */
 const ENDS: Readonly<Record<string, readonly [title: string, words: string]>> = {
   done: ["You are signed in", "The program can work as you now. You can close this page and go back to it."],
   refused: ["Nothing was allowed", "The program has no access. You can close this page."],
@@ -91,9 +91,9 @@ async function confirmation(
 interface Question extends Omit<ProgramRequest, "challenge"> {
   account: string;
   expiresAt: string;
-  /** Address to open if the person refuses. Null if the program waits at no local address. */
+  /** URL to open if the user refuses. Null if the program has no local URL that waits for the result. */
   refusal: string | null;
-  /** Sign-in page, from which the person comes back with another account. */
+  /** URL of the sign-in page, where the user can switch to another account and then come back. */
   other: string;
 }
 

@@ -15,7 +15,7 @@ import type { AppEnv } from "../request/context.ts";
 import { logoSource } from "./branding.ts";
 import { type PageState, signinPage } from "./templates.ts";
 
-/** @param logo address of the logo that the page may load */
+/** @param logo URL of the logo that the page may load */
 const policy = (logo: string | undefined) =>
   [
     "default-src 'none'",
@@ -75,7 +75,7 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (told === undefined) throw error;
-    // Browsers show the page as usual, and programs look at the status.
+    // Keep the error, so that programs get its status. Browsers show the page anyway.
     c.error = error as AppError;
     const [title, words] = told;
     return { kind: "refused", title, words, next: "signin" };
@@ -83,8 +83,8 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
 }
 
 /**
- * Returns the signed-in user of a realm (set of accounts). A session that is invalid or of another realm counts as
- * none.
+ * Returns the signed-in user. If the session is invalid or belongs to another realm (set of accounts), the user
+ * counts as anonymous.
  */
 export function visitor(c: Context<AppEnv>, realm: Realm): Promise<Actor> {
   return identify(c, accountsOf(realm)).catch((error: unknown) => {
@@ -116,7 +116,7 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
   return { kind: "login", name: null, signup: await isSignupOpen(deps, realm) };
 }
 
-/** Returns the page for an error that may be gone at the next attempt. */
+/** Returns the page for a temporary error, which tells the user to try again. */
 export function troubled(error: AppError): PageState {
   const words =
     error.kind === "too_many"
@@ -125,7 +125,7 @@ export function troubled(error: AppError): PageState {
   return { kind: "refused", title: "Please try again", words, next: null };
 }
 
-/** Renders an error of a sign-in with a provider, or of linking an identity, as an HTML page. */
+/** Renders an HTML page for an error that occurred during sign-in with a provider, or while linking an identity. */
 export async function showRefusal(c: Context<AppEnv>, realm: Realm, error: AppError): Promise<Response> {
   const actor = await identify(c, accountsOf(realm)).catch(() => null);
   c.error = error;

@@ -21,7 +21,7 @@ export type PageState =
   | { kind: "signup" }
   /** No account exists yet, and the URL contains no invitation. */
   | { kind: "bootstrap" }
-  /** `next` is where the page links to: the form to sign in, the account of a signed-in user, or nowhere. */
+  /** `next` is the target of the page's link: the sign-in form, the user's account, or none. */
   | { kind: "refused"; title: string; words: string; next: "signin" | "account" | null };
 
 const MARK = html`<svg viewBox="0 0 24 24" width="28" height="28" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="9" cy="8" r="4"/><path d="M2.5 20c.6-3.6 3.2-6 6.5-6 1.1 0 2.1.3 3 .7"/><circle cx="17.5" cy="13.5" r="3"/><path d="M17.5 16.5V22l1.7-1.4M17.5 19.2l-1.4.9"/></svg>`;
@@ -124,8 +124,8 @@ function loginForm(realm: Realm, signup: boolean): Html {
 }
 
 /**
- * Lets signed-in users go back to where they came from, or see their account. Platform admins first confirm with their
- * passkey: their account shows an access token, which the page gets only from a new session.
+ * Lets signed-in users go back to the page they came from, or see their account. Platform admins must first use their
+ * passkey, because their account shows an access token, which only a new session returns.
  */
 function knownForm(realm: Realm, name: string): Html {
   const confirm = html`

@@ -14,9 +14,9 @@ function detailOf(c: Context<AppEnv>, access: string): string {
 }
 
 /**
- * Logs every attempt to sign in while the platform has no admin. The audit log omits attempts that exceed a rate limit
- * or fail because of the broker.
- * @param access name of the access in the audit log
+ * Logs every attempt to sign in while the platform has no admin. The audit log omits attempts that exceed a rate
+ * limit or fail because of the broker.
+ * @param access name under which the audit log records the attempt
  */
 export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
@@ -31,7 +31,8 @@ export function bootstrapAccess(access: string): MiddlewareHandler<AppEnv> {
     const refused = c.error !== undefined || status >= 400;
     const attempt = { outcome: refused ? "refused" : "ok", detail: detailOf(c, access) } as const;
     const stored = known === false && status !== 429 && status < 500;
-    // Limit refused requests here. No other rate limit applies to them, and they would flood the audit log.
+    // Apply a rate limit to refused requests. No other rate limit applies to them, and they could flood the audit
+    // log.
     const limit =
       stored && status >= 400 ? await enforceRateLimit(deps, "bootstrap").catch(asError) : undefined;
     if (limit === undefined) return noteBootstrapAccess(deps, attempt, stored);

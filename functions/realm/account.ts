@@ -39,7 +39,7 @@ export function accountRoutes(scope: Scope) {
   });
   const signOut = defineRoute({
     ...realmRoute(scope, "anyone"),
-    // A session that has ended counts as signed out.
+    // Signing out needs no valid session: a client whose session has ended is already signed out.
     security: [...(name === "Platform" ? OPERATOR_SESSION : SESSION), {}],
     ...scopesFor("sessions"),
     method: "post",

@@ -18,7 +18,7 @@ const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 const WORD = /[\p{L}\p{M}]+/gu;
 
 /**
- * Returns the form of a name that is stored: in NFKC and with single spaces, as in the Nickname profile of RFC 8266.
+ * Normalises a name before it is stored: Unicode form NFKC and single spaces, as in the Nickname profile of RFC 8266.
  */
 export function normalName(text: string): string {
   return text

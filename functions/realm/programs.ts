@@ -16,7 +16,9 @@ const CAN = CANS.join("|");
 const ONE_SCOPE = `(?:\\*|[a-z][a-z0-9_-]{1,62}):(?:${CAN})(?:,(?:${CAN}))*`;
 const SCOPES = new RegExp(`^${ONE_SCOPE}(?: ${ONE_SCOPE})*$`);
 
-/** Loopback addresses: only a program on the same computer can receive the request (RFC 8252, section 7.3). */
+/**
+ * Matches loopback URLs. Only a program on the user's own computer can receive the redirect (RFC 8252, section 7.3).
+ */
 const REDIRECT =
   /^http:\/\/(?:127\.0\.0\.1|\[::1\]):(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])\/callback$/;
 const LONGEST_DAYS = 365;
@@ -27,8 +29,8 @@ const redirect = z.string().regex(REDIRECT, "must be http://127.0.0.1:<port>/cal
 });
 
 /**
- * The sign-in request of a program: the query of the page, and the body of `POST`. Names allow few characters, so that
- * a program cannot inject misleading text into the page.
+ * A program's sign-in request: the query parameters of the sign-in page, and the body of `POST`. Names allow few
+ * characters, so that a program cannot inject misleading text into the page.
  */
 export const ProgramSchema = z
   .strictObject({
@@ -87,8 +89,8 @@ export function programRequest({ scope, redirect: to, state: _, ...rest }: Progr
 }
 
 /**
- * Returns the loopback address that the browser opens, with the result and the program's state; null if the program has
- * none.
+ * Returns the program's loopback URL with the result and the program's state, which the browser then opens. Returns
+ * null if the program has no such URL.
  */
 export function resultUrl(
   { redirect: to, state = "" }: Program,

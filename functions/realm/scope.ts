@@ -31,9 +31,11 @@ export interface Scope {
   prefix: string;
   /** Suffix that makes operation ids unique in the OpenAPI document. */
   name: "Platform" | "Shared" | "Orb";
-  /** OpenAPI tags of the routes. In the document of an application, the application's id precedes them. */
+  /** OpenAPI tags of the routes. In an application's own OpenAPI document, the application's id precedes each tag. */
   tags: { signin: string; account: string; recovery: string; invitations: string; people: string };
-  /** Noun for an account in messages, and the roles of accounts. Invitations grant the last role by default. */
+  /**
+   * `noun` names an account in messages. `roles` are the possible roles. Invitations grant the last role by default.
+   */
   accounts: { noun: string; roles: readonly [Account, ...Account[]] };
   realm: (c: Context<AppEnv>) => Realm | Promise<Realm>;
   /** Middleware of all routes for signing in. @param access name under which the audit log records the attempt */
@@ -60,7 +62,7 @@ export function pathParams(prefix: string): { orbId?: z.ZodString } {
 const placeOf = ({ publicUrl }: { publicUrl: string }) =>
   publicUrl.startsWith("https:") ? { secure: true, path: "/" } : { secure: false, path: "/api" };
 
-/** Sets a cookie that scripts cannot read and that forms of other sites do not send. */
+/** Sets the session cookie. Scripts cannot read it, and browsers do not send it with forms of other sites. */
 export function setSessionCookie(c: Context<AppEnv>, realm: Realm, session: StartedSession): void {
   const { config } = c.var.deps;
   setCookie(c, cookieName(config, realm.name), session.token, {
@@ -101,8 +103,8 @@ function described({ name }: Scope, operation: RouteOperation) {
  * Returns the common properties of an account route. The route rejects unauthorized callers before it validates their
  * request.
  * @param operation operation that the caller must be allowed to perform; `anyone` if the route needs no account
- * @param handler handler of the service `access`; the route exists only if the application uses this handler
- * @param attempt action that the audit log records for each request while the platform has no admin
+ * @param handler handler of the built-in service `access`; the route exists only if the application uses this handler
+ * @param attempt name under which the audit log records each request while the platform has no admin
  */
 export function realmRoute(
   scope: Scope,

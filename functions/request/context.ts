@@ -26,9 +26,9 @@ export interface AppEnv {
     /** Pattern of the matched route, for logs and metrics. */
     route: string;
     parameters: readonly string[] | undefined;
-    /** Set if the response already has all default headers. */
+    /** The response, if it already has all default headers. */
     whole: Response | undefined;
-    /** Set by a streaming response, which releases the broker connection itself. */
+    /** Set for a streaming response, which calls this function at its end to release the broker connection. */
     releaseStore: (() => void) | undefined;
   };
 }
@@ -39,24 +39,24 @@ export interface Host {
   log: (base: Record<string, unknown>) => Log;
   lend: (c: Context<AppEnv>) => Pick<Deps, "store" | "expires"> & { release: () => Promise<void> };
   client: (c: Context<AppEnv>) => string;
-  /** A faster way to read a body than the request's stream. */
+  /** Reads a request body faster than through the request's stream. */
   body?: (c: Context<AppEnv>, limit: number) => Promise<Uint8Array>;
   /**
-   * Closes the connection of a response that cannot be completed. Hosts without it close the connection when the body
-   * fails.
+   * Closes the connection if a response cannot be completed. Hosts without this function close the connection when
+   * the body fails.
    */
   cut?: (c: Context<AppEnv>) => void;
   /**
-   * Sends the content of a file as the body of the response that the request's handler returns. A part may be reused
-   * once the next one was requested. Calls `stopped` if a part cannot be read, or if the client takes nothing. Hosts
-   * without it send a stream.
+   * Sends the content of a file as the body of the response that the request's handler returns. The buffer of a part
+   * may be reused after the next part was requested. Calls `stopped` if a part cannot be read, or if the client
+   * receives nothing for too long. Hosts without this function send a stream.
    */
   sendContent?: (
     c: Context<AppEnv>,
     parts: AsyncGenerator<Uint8Array>,
     stopped: (error: unknown) => void,
   ) => void;
-  /** Keeps the content of public files. */
+  /** Caches the content of public files. */
   content?: ContentCache;
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;
   /** Makes smaller copies of images. Missing if the deployment has no image worker. */
@@ -164,7 +164,7 @@ function waitUntil(c: Context<AppEnv>, work: Promise<unknown>): void {
   try {
     c.executionCtx.waitUntil(work);
   } catch {
-    // Tests have no execution context. The work continues without one.
+    // Tests have no execution context. The work continues anyway.
     work.catch(() => undefined);
   }
 }

@@ -6,7 +6,7 @@ interface Binding {
   fetch(request: Request): Promise<Response>;
 }
 
-/** Maximum milliseconds for a request to the image worker, including its queue. */
+/** Maximum milliseconds for a request to the image worker, including the wait in the worker's queue. */
 const PATIENCE_MS = 10_000 + MAKING_MS;
 
 function streamOf(parts: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
@@ -46,7 +46,7 @@ export function imagesOf(env: Record<string, unknown>): MakeImage | undefined {
       signal: AbortSignal.timeout(PATIENCE_MS),
       ...{ duplex: "half" },
     });
-    // The runtime ends the worker's isolate if an image needs too much time or memory.
+    // The request fails if an image needs too much time or memory, because the runtime then ends the image worker.
     const response = await binding.fetch(request).catch((error: unknown) => {
       throw imagesFailed(error);
     });

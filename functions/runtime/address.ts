@@ -9,8 +9,8 @@ const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /**
- * The target of a URL. For a handler, `above` is the number of segments up to and including its name. An HTTP handler
- * gets the segments after that as its path.
+ * The target of a URL. For a handler, `above` is the number of path segments up to and including the handler's name.
+ * An HTTP handler receives the remaining segments as its path.
  */
 export type Address =
   | { kind: "handler"; name: string; above: number }
@@ -20,7 +20,7 @@ export type Address =
   | { kind: "revisions"; schema: CompiledSchema; id: string }
   | { kind: "revision" | "revert"; schema: CompiledSchema; id: string; revision: string };
 
-/** Allowed methods of each kind of address. Handlers are missing, because each handler has its own methods. */
+/** Allowed HTTP methods for each kind of target. Handlers are missing, because each handler has its own methods. */
 export const METHODS: Record<Exclude<Address["kind"], "handler">, readonly string[]> = {
   collection: methodsOf(["list", "create", "patchMany", "removeMany"]),
   entry: methodsOf(["get", "update", "patch", "remove"]),
@@ -57,20 +57,23 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
   );
 }
 
-/** Returns whether a path may belong to files. {@link servesFiles} then decides for the application. */
+/**
+ * Returns whether a path may be the path of files. {@link servesFiles} tells whether the application uses it for
+ * files.
+ */
 export function isFilePath(segments: readonly string[]): boolean {
   return segments[0] === "files";
 }
 
-/** Returns whether `/files` of the application serves files. A module or handler named `files` takes precedence. */
+/** Returns whether the application serves files at `/files`. A module or handler named `files` takes precedence. */
 export function servesFiles({ modules, handlers }: CompiledOrb): boolean {
   return !modules.has("files") && !handlers.has("files");
 }
 
 /**
- * Finds the handler at the start of a path, such as `quote` or `pricing/quote`. Tries the form with the service first,
- * because a service can have the same name as a handler.
- * @param above number of segments before the given ones
+ * Finds the handler at the start of a path, such as `quote` or `pricing/quote`. Tries the path as service and handler
+ * first, because a service can have the same name as a handler.
+ * @param above number of path segments before `segments`
  */
 function handlerAt(compiled: CompiledOrb, segments: readonly string[], above: number): Address | undefined {
   const [first = "", second] = segments;

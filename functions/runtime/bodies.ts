@@ -1,4 +1,6 @@
-/** Defines the bodies of the routes of entries. The definition of each application validates values later. */
+/**
+ * Defines the request bodies for entries. The code checks the values later against the application's own definition.
+ */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { EntrySchema, MOMENT, PATCH_VALUES, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";

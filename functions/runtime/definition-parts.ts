@@ -1,4 +1,4 @@
-/** Parameters and answers that the definitions of the routes of entries share. */
+/** Parameters and responses that several entry routes share. */
 import { z } from "@hono/zod-openapi";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { ANY_SESSION, Cursor, header, json, LOCALE, MARKET_NAME } from "../http/schemas.ts";

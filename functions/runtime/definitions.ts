@@ -1,5 +1,6 @@
 /**
- * Defines the routes of entries once for all applications. The definition of each application validates values later.
+ * Defines the entry routes once for all applications. Values are checked later against the application's own
+ * definition.
  */
 import { z } from "@hono/zod-openapi";
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";

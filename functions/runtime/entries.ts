@@ -31,7 +31,10 @@ function segmentsOf(c: Context<AppEnv>): string[] {
 
 const isRead = (c: Context<AppEnv>) => c.req.method === "GET" || c.req.method === "HEAD";
 
-/** Starts to read the stream's last sequence number, which lists need if they begin with the newest entry. */
+/**
+ * Starts to read the last sequence number of the application's stream. Lists that begin with the newest entry need
+ * it.
+ */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
   if (!isRead(c) || c.get("deps").store.isCached === true) return undefined;
   const { search } = new URL(c.req.url);
@@ -57,13 +60,13 @@ interface SpeculativeRead {
 }
 
 /**
- * Speculative read: prepares a response with the last known definition while the current one is read, to save a round
- * trip.
+ * Speculative read: prepares a response with the last known definition while the current definition is still loading.
+ * This saves a broker round trip.
  */
 function begin(c: Context<AppEnv>, orb: string, segments: readonly string[]): SpeculativeRead | undefined {
   if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
   const live = lastLive(orb);
-  // A live list stays open, so do not begin one that may be dropped.
+  // A live list stays open, so do not start one with a definition that may be outdated.
   if (c.req.query("live") !== undefined) return undefined;
   // A call may have side effects, so never call a handler before the definition is confirmed.
   if (live === undefined || isHandler(live.compiled, segments)) return undefined;
@@ -72,7 +75,10 @@ function begin(c: Context<AppEnv>, orb: string, segments: readonly string[]): Sp
   return { live, answer };
 }
 
-/** Returns whether the body is a PATCH of unknown length to a handler. Such a body is streamed to the service. */
+/**
+ * Returns whether the request is a PATCH to a handler with a body of unknown length. Such a body is streamed to the
+ * service.
+ */
 async function mayStream(c: Context<AppEnv>, orb: string, segments: readonly string[]): Promise<boolean> {
   if (c.req.method !== "PATCH" || c.req.header("content-length") !== undefined) return false;
   const live = await liveOrb(c.get("deps"), orb, "stale");
@@ -87,7 +93,7 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   const upload = toFiles && isUpload(c, segments);
   if (!isRead(c) && !upload && !(await mayStream(c, orb, segments))) await receiveEarly(c);
   if (toFiles) {
-    // An upload is authenticated after its body, because the session could end meanwhile.
+    // Authenticate an upload after its body was received, because the session could end in the meantime.
     const caller = upload ? undefined : beginCaller(c, orb);
     const live = await liveOrb(c.get("deps"), orb, isRead(c) ? "cached" : "leader");
     if (live === null) throw noLiveOrb();

@@ -68,7 +68,9 @@ export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHand
   };
 }
 
-/** Changes HTML and XML to plain text. Otherwise a script in it could act as the signed-in user. */
+/**
+ * Changes the type of HTML and XML responses to plain text. Otherwise their scripts could act as the signed-in user.
+ */
 function withoutMarkup(response: Response): Response {
   const type = response.headers.get("content-type") ?? "";
   if (!/html|xml|svg/i.test(type)) return response;

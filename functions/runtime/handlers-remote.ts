@@ -25,7 +25,7 @@ import { tooLarge } from "../middleware/body-errors.ts";
 import { hasCredentials } from "../middleware/session.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
-/** Request headers that every service receives. A registration can add others. */
+/** Request headers that every service receives. A service's registration can add others. */
 const REQUEST_HEADERS: readonly string[] = [
   "accept",
   "accept-language",
@@ -71,12 +71,13 @@ const SANDBOX =
   "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts; frame-ancestors 'none'";
 
 /**
- * Maximum bytes of path, query and headers together. They must fit into one message with the first part of the body.
+ * Maximum bytes of path, query and headers together. One broker message must hold them and the first part of the
+ * body.
  */
 const HEAD_LIMIT = 64 * 1024;
 
 /**
- * Number of parts before the handler's path, if a URL's path is split at slashes: an empty one, `api` and the
+ * Number of parts before the handler's path after a URL's path is split at slashes: an empty part, `api`, and the
  * application's id.
  */
 export const LEADING = 3;
@@ -145,7 +146,8 @@ export async function callOverHttp(
   { above, principal, guess }: { above: number; principal: Principal; guess: AskOptions["guess"] },
 ): Promise<Response> {
   const url = new URL(c.req.url);
-  // Another website can make a browser send a GET or HEAD with the caller's cookie, so the service may then only read.
+  // Another website can make a browser send a GET or HEAD with the user's cookie. The service may only read in that
+  // case.
   const safe = c.req.method === "GET" || c.req.method === "HEAD";
   const credential = await credentialFor(
     c.var.deps,
@@ -187,7 +189,7 @@ async function responseOf(c: Context<AppEnv>, reply: HttpReply, release: () => v
   const { status, body, rest } = reply;
   const headers = new Headers({
     "content-security-policy": SANDBOX,
-    // Browsers refuse to load a sandboxed page that has any other opener policy.
+    // Browsers refuse to load a sandboxed page with any opener policy other than this.
     "cross-origin-opener-policy": "unsafe-none",
   });
   for (const name of RESPONSE_HEADERS) {
@@ -198,8 +200,8 @@ async function responseOf(c: Context<AppEnv>, reply: HttpReply, release: () => v
     const cached = headers.get("cache-control") ?? "";
     if (!/\b(private|no-store)\b/i.test(cached)) headers.set("cache-control", "no-store");
   } else {
-    // The sandboxed page has an opaque origin, so its own images and scripts count as cross-origin. They are requested
-    // without cookies.
+    // The sandboxed page has an opaque origin, so its own images and scripts count as cross-origin. Browsers request
+    // them without cookies.
     headers.set("cross-origin-resource-policy", "cross-origin");
   }
   if (status === 401) headers.set("www-authenticate", 'Bearer realm="platform"');

@@ -132,7 +132,10 @@ export async function callHandler(
   }
 }
 
-/** This path always reaches the handler, whereas a module can hide the short path `/api/{orbId}/{handler}`. */
+/**
+ * This path always reaches the handler. The short path `/api/{orbId}/{handler}` may belong to a module of the same
+ * name.
+ */
 export const callRoute = defineRoute({
   method: "post",
   path: "/api/{orbId}/call/{handler}",

@@ -1,4 +1,4 @@
-/** Serves live lists: over the broker connection of the request, or by a redirect to the streams process. */
+/** Serves live lists: over the request's own broker connection, or by a redirect to the streams process. */
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import type { ListInput } from "../../shared/entry/read/list.ts";
@@ -11,7 +11,10 @@ import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
-/** Milliseconds between two keep-alive messages. The runtime may notice a disconnected client only when it writes. */
+/**
+ * Milliseconds between two keep-alive messages. The runtime may notice only during a write that the client has
+ * disconnected.
+ */
 const KEEP_ALIVE_MS = 2_000;
 const VARY = `Accept-Language, ${STREAM_VARY}`;
 

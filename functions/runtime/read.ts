@@ -42,7 +42,10 @@ function revealOf({ c, live, schema, actor }: Reading): boolean {
   return true;
 }
 
-/** Returns the time as of which to read the entry. Only callers who may read its history may name one. */
+/**
+ * Returns the time from the parameter `at`, to read the entry as it was then. Only callers who may read its history
+ * may use `at`.
+ */
 function momentOf({ c, live, schema, actor }: Reading): number | undefined {
   const at = c.req.query("at");
   if (at === undefined) return undefined;
@@ -114,7 +117,7 @@ export async function get(reading: Reading, id: string): Promise<Response> {
   const query = parseOneQuery(parametersOf(c), readable, GET_EXTRA);
   const choice = choiceOf(c, schema, query.extra);
   const reveal = revealOf(reading);
-  // The host must not keep the response.
+  // The host must not cache the response.
   if (reveal || at !== undefined) c.get("deps").expires?.(0);
   const { entry, etag, languages } = await getEntry(c.get("deps"), actor, {
     orb: live,

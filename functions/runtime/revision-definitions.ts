@@ -9,7 +9,7 @@ import { Answering, answer, common, EntryParams, one } from "./definition-parts.
 const path = `${one}/revisions` as const;
 const RevisionParams = EntryParams.extend({ revision: z.string().openapi({ example: "3" }) });
 
-/** The members that both reads have in common. */
+/** The properties that both routes share. */
 const reading = {
   method: "get",
   ...common,

@@ -38,7 +38,7 @@ export async function revisions(reading: Reading, id: string): Promise<Response>
   );
 }
 
-/** @param number the revision's number as the address has it */
+/** @param number number of the revision, as written in the URL */
 export async function revision(reading: Reading, id: string, number: string): Promise<Response> {
   const { c, actor } = reading;
   requireWriter(reading, "readRevisions");

@@ -1,4 +1,4 @@
-/** Routes that change or delete all entries of a list. */
+/** Routes that change or delete all entries that match a list's filter. */
 import { principalIn } from "../../shared/access/authorize.ts";
 import { deleteEntry, requirePatch, updateEntry } from "../../shared/entry/index.ts";
 import { comparableBy, comparableTargets, readableBy } from "../../shared/entry/model/fields.ts";

@@ -66,14 +66,14 @@ export function renewal({ c, live, schema }: Writing): () => Promise<LiveOrb> {
 }
 
 /**
- * Returns the route that scopes an idempotency key. It is the same if a request omits the schema, or if the schema was
- * renamed since.
+ * Returns the route within which an idempotency key is unique. The route stays the same if a request omits the
+ * schema, or after the schema is renamed.
  */
 function collectionRoute({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.home.schema}`;
 }
 
-/** @param operation the last part of the route, whose idempotency keys are its own */
+/** @param operation last part of the route, if the route has its own idempotency keys */
 function targetOf(writing: Writing, id: string, operation?: string): Target & { schema: CompiledSchema } {
   const { c, live, schema } = writing;
   const named = operation === undefined ? undefined : `${collectionRoute(writing)}/${id}/${operation}`;
@@ -109,7 +109,7 @@ function answer(
 
 const FLAGS = ["publish", "force"];
 
-/** Names of each operation's query parameters, apart from flags, and its flags. */
+/** For each operation, the names of its flags and of its other query parameters. */
 const EXTRAS = new Map(
   Object.entries(definitions).map(([operation, definition]) => {
     const { true: flags = [], false: others = [] } = Object.groupBy(parameterNames(definition), (name) =>
@@ -125,7 +125,7 @@ function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Reco
 }
 
 /**
- * Returns the language and market that the values are for. If `locale` is `*` or missing, values are maps of all
+ * Returns the language and market of the values in a request. If `locale` is `*` or missing, values are maps of all
  * languages.
  */
 export function placeOf({ locale, market }: { locale?: string; market?: string }) {
@@ -153,7 +153,7 @@ export async function create(writing: Writing): Promise<Response> {
   return answer(writing, written, extra, 201);
 }
 
-/** @param operation whether the body has all values, or only those to change */
+/** @param operation tells whether the body contains all values, or only those to change */
 export async function update(
   writing: Writing,
   id: string,
@@ -205,7 +205,7 @@ export async function operate(writing: Writing, id: string, operation: Operation
   }
 }
 
-/** @param revision the revision's number as the address has it */
+/** @param revision number of the revision, as written in the URL */
 export async function revert(writing: Writing, id: string, revision: string): Promise<Response> {
   const { c, actor } = writing;
   requireWriter(writing, "update");

@@ -25,7 +25,7 @@ export interface Passkey {
 
 export interface Identity {
   id: string;
-  /** Null if the application no longer offers the provider. The user cannot sign in with such an identity. */
+  /** Null if the application no longer offers the provider. The user can then not sign in with this identity. */
   provider: string | null;
   issuer: string;
   label: string | null;
@@ -89,9 +89,7 @@ async function send(
 export type RealmApi = ReturnType<typeof realmApi>;
 
 const get = (path: string) => send(path, undefined, {}, "GET") as Promise<unknown>;
-/**
- * Fetches a list. Returns null if a module of the application has this path, so that the response is something else.
- */
+/** Fetches a list. Returns null if the response is not a list, because a module of the application has this path. */
 async function listAt<T>(path: string): Promise<T[] | null> {
   const answer = await get(path);
   return Array.isArray(answer) ? (answer as T[]) : null;
@@ -118,9 +116,7 @@ export function realmApi(base: string) {
     return { token, name: nameIn(token) };
   }
   return {
-    /**
-     * Id of the application that the accounts belong to. Do not use it for accounts of the platform or shared accounts.
-     */
+    /** Id of the application that owns the accounts. Not valid for platform accounts and shared accounts. */
     orb: base.slice("/api/".length),
     beginLogin: () => begin<PublicKeyCredentialRequestOptionsJSON>({}),
     beginRegistration: (
@@ -138,7 +134,7 @@ export function realmApi(base: string) {
     renamePasskey: (id: string, name: string) => send(`${base}/passkeys/${id}`, { name }, {}, "PUT"),
     removePasskey: (id: string) => remove(`${base}/passkeys/${id}`),
     listIdentities: () => listAt<Identity>(`${base}/identities`),
-    /** Returns the address at the provider to open next. */
+    /** Returns the provider's URL to open next. */
     linkIdentity: async (provider: string) =>
       String(
         (await send(`${base}/oauth/${provider}/link?return=${encodeURIComponent(`${base}/signin`)}`)).url,
@@ -151,7 +147,7 @@ export function realmApi(base: string) {
     makeCodes: async () => (await send(`${base}/recovery-codes`)).codes as string[],
     listTokens: () => listAt<ApiToken>(`${base}/tokens`),
     createToken: async (wish: TokenWish) => String((await send(`${base}/tokens`, wish)).token),
-    /** @param request parameters of the page's address */
+    /** @param request query parameters of the page's URL */
     allowProgram: async ({ days, ...request }: Record<string, string>) =>
       (await send(`${base}/signin/program`, { ...request, days: Number(days) })) as {
         code: string;

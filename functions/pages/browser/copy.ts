@@ -2,9 +2,9 @@ import type { Place } from "../place.ts";
 import { say, speakAt } from "./feedback.ts";
 
 /**
- * Copies a text to the clipboard. If the browser does not allow that, shows the text in a field and selects it.
- * @param done message after the text was copied
- * @param otherwise what the user should do if the browser does not allow copying
+ * Copies a text to the clipboard. If the browser does not allow that, shows the text selected in a field.
+ * @param done message to show after the text was copied
+ * @param otherwise what the user should do instead; the end of the error message
  */
 export async function copy(
   where: Place,

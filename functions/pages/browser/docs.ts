@@ -66,7 +66,10 @@ async function load(): Promise<Description> {
 
 const operationsOf = ({ paths }: Description) => Object.values(paths).flatMap((item) => Object.values(item));
 
-/** Removes cookies from the ways to sign in. Scripts cannot set the Cookie header, and browsers send cookies anyway. */
+/**
+ * Removes cookies from the credentials that users can enter. Scripts cannot set the Cookie header, and browsers send
+ * cookies anyway.
+ */
 function removeCookies(description: Description): void {
   const schemes = description.components.securitySchemes;
   const cookies = new Set(Object.keys(schemes).filter((name) => schemes[name]?.in === "cookie"));
@@ -121,7 +124,7 @@ function complete(): void {
 }
 
 /**
- * Replaces a link inside a button by text, because the keyboard cannot reach it. The button opens the same operation.
+ * Replaces a link inside a button with text, because the keyboard cannot reach the link. The button does the same.
  */
 const plainNames = ({ React }: { React: React }) => ({
   wrapComponents: {
@@ -201,7 +204,7 @@ function show(description: Description): void {
   });
 }
 
-/** Makes the sign-in links return to the operation that is open on the page. */
+/** Updates the sign-in links, so that users return to the operation that is open on the page. */
 function keepPlace(): void {
   const here = location.pathname + location.search + location.hash;
   for (const link of document.querySelectorAll<HTMLAnchorElement>("a.signin")) {

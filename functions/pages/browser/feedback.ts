@@ -5,7 +5,7 @@ import { wordsFor } from "./words.ts";
 
 let place: Place = "enter";
 
-/** Shows a message at a place. An empty text removes the message. */
+/** Shows a message at a place on the page. An empty text removes the message. */
 export function sayAt(where: Place, kind: "status" | "error", text: string): Element | null {
   const element = document.querySelector(`#said-${where} .${kind}`);
   if (element !== null) element.textContent = text;
@@ -45,7 +45,8 @@ export function busy(on: boolean): void {
   working = on;
   for (const button of document.querySelectorAll("button")) button.disabled = on;
   byId("card")?.setAttribute("aria-busy", String(on));
-  // Disabling the buttons removed the keyboard focus. Restore the focus, unless it has moved to another element.
+  // Disabling the buttons removed the keyboard focus. Return the focus to the pressed button, unless another element
+  // has it.
   const lost = document.activeElement === null || document.activeElement === document.body;
   if (!on && lost && pressed instanceof HTMLButtonElement) pressed.focus();
 }

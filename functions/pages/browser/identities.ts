@@ -56,7 +56,7 @@ function itemOf(
 /**
  * Shows the identities of the account in a list.
  * @param ways number of passkeys and identities with which the user can sign in
- * @param reload loads the data that changes when an identity is removed
+ * @param reload loads the lists again after an identity was removed
  */
 export function showIdentities(
   api: RealmApi,
@@ -70,7 +70,7 @@ export function showIdentities(
   );
 }
 
-/** Handles the buttons that link an account at a provider. */
+/** Handles the buttons that link an identity at a provider to the account. */
 export function offerLinks(api: RealmApi): void {
   for (const button of buttons()) {
     const { provider = "", name = "" } = button.dataset;
@@ -83,7 +83,7 @@ export function offerLinks(api: RealmApi): void {
   }
 }
 
-/** Says which identity is new if the user comes back from a provider. */
+/** If the user comes back from a provider, shows a message with the identity that is new. */
 export function sayLinked(identities: Identity[]): void {
   const before = sessionStorage.getItem(BEFORE);
   sessionStorage.removeItem(BEFORE);

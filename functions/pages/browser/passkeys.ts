@@ -55,7 +55,7 @@ function itemOf(
 /**
  * Shows the passkeys of the account in a list.
  * @param isLast whether a passkey is the account's last way to sign in
- * @param reload loads the data that changes when a passkey is removed
+ * @param reload loads the lists again after a passkey was removed
  */
 export function showPasskeys(
   api: RealmApi,
@@ -70,7 +70,7 @@ export function showPasskeys(
 
 /**
  * Adds a passkey to the account.
- * @returns the new session, which the server started with the passkey
+ * @returns the new session that the server starts with the passkey
  */
 export async function addPasskey(api: RealmApi, reload: () => Promise<void>): Promise<Session> {
   if (!browserSupportsWebAuthn()) throw new Refused("unsupported");

@@ -1,4 +1,4 @@
-/** Script of the page on which a person allows a program to act as their account. */
+/** Script of the page on which a user allows a program to act with the user's account. */
 import type { RealmApi } from "./api.ts";
 import { copy } from "./copy.ts";
 import { byId, inputAt, show } from "./dom.ts";
@@ -18,7 +18,7 @@ function guard(): void {
   if (document.visibilityState === "visible") timer = setTimeout(() => busy(false), GUARD_MS);
 }
 
-/** Makes both buttons unusable, once the person has answered. */
+/** Disables both buttons after the user has answered. */
 function close(): void {
   document.removeEventListener("visibilitychange", guard);
   removeEventListener("focus", guard);

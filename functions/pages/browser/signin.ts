@@ -30,7 +30,7 @@ function signedIn(session: Session): void {
 }
 
 function openAccount(session: Parameters<typeof showAccount>[1], greeting: string): void {
-  // The invitation in the URL is used up, so a reload must not try it again.
+  // An invitation in the URL is now used up, so remove it: a reload must not try it again.
   history.replaceState(null, "", location.pathname);
   showAccount(api, session, greeting);
 }
@@ -65,9 +65,7 @@ async function signOut(): Promise<void> {
   location.assign(location.pathname + (back === null ? "" : `?return=${encodeURIComponent(back)}`));
 }
 
-/**
- * Adds the `return` parameter of this page to its links to other forms, so that the user still returns to the same URL.
- */
+/** Copies this page's `return` parameter to its links to other forms, so that the user still returns to that URL. */
 function keepReturn(): void {
   const url = returnAddress();
   if (url === null) return;
@@ -114,7 +112,7 @@ function start(): void {
   if (opening === null) return;
   const openKnown = () => openAccount({ name: byId("known")?.textContent ?? "" }, "");
   opening.addEventListener("click", openKnown);
-  // Without an address to return to, the user came to see the account.
+  // Without a URL to return to, the user came to see the account.
   if (back === null) openKnown();
 }
 

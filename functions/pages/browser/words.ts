@@ -11,7 +11,7 @@ export class Refused extends Error {
   }
 }
 
-/** Ignores a 404, because the object has already been removed. Throws every other error again. */
+/** For a removal: ignores a 404, because the object is already gone. Throws every other error again. */
 export function unlessGone(error: unknown): void {
   if (!(error instanceof Refused && error.status === 404)) throw error;
 }
