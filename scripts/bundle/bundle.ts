@@ -3,6 +3,7 @@ import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin, stop } from "esbuild";
+import { minify } from "rolldown/experimental";
 import { slim } from "./slim.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -32,13 +33,21 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
     mainFields: ["browser", "module", "main"],
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
     plugins: [runtimeModules, ...slim],
-    // A smaller bundle also starts faster and takes less memory.
-    minify: true,
+    // This removes unused code. The minifier below makes the rest smaller than esbuild does.
+    minifySyntax: true,
     logLevel: "silent",
   }).finally(stop);
   const output = result.outputFiles[0];
   if (output === undefined) throw new Error("esbuild gave no output");
-  return output.text;
+  // A smaller bundle also starts faster and takes less memory.
+  const small = await minify("worker.js", output.text, {
+    module: true,
+    compress: { target: "es2024" },
+    mangle: true,
+  });
+  const [fault] = small.errors;
+  if (fault !== undefined) throw new Error(`The bundle cannot be minified: ${fault.message}`);
+  return small.code;
 }
 
 /** The compatibility settings from wrangler.toml, which is their only source. */

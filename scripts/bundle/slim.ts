@@ -2,6 +2,7 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
+import { patterns } from "./patterns.ts";
 import { zod } from "./zod.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -58,4 +59,4 @@ const broker: Plugin = {
   },
 };
 
-export const slim: readonly Plugin[] = [broker, certificates, zod];
+export const slim: readonly Plugin[] = [broker, certificates, patterns, zod];

@@ -118,7 +118,7 @@ function matches(pattern: string, text: string, run: Run): boolean {
   if (typeof compiled === "string") return false;
   // The cost per character grows with the number of instructions in the compiled pattern.
   run.spend(20 + text.length * (1 + compiled.programSize() / 10));
-  return compiled.matcher(text).find();
+  return compiled.test(text);
 }
 
 /** In draft 4, exclusiveMinimum and exclusiveMaximum are booleans. */
