@@ -9,7 +9,9 @@ import type { Consistency } from "../store/types.ts";
 import type { AccountRole } from "./actor.ts";
 import { type Accounts, keys, type Realm } from "./realms.ts";
 
-/** An account. While its status is `pending`, it is valid only if its invitation contains its id. */
+/**
+ * An account. An account whose `status` is `pending` is valid only if the invitation it registered with names its id.
+ */
 export interface AccountRecord {
   v: 1;
   id: string;
@@ -17,7 +19,7 @@ export interface AccountRecord {
   email: string | null;
   role: AccountRole;
   status: "pending" | "active" | "disabled";
-  /** Key of the invitation with which the account was registered; null if it registered without one. */
+  /** Storage key of the invitation that the account registered with; null if it registered without an invitation. */
   invitation: string | null;
   credentials: string[];
   /**
@@ -25,13 +27,16 @@ export interface AccountRecord {
    * be used.
    */
   identities?: LinkedIdentity[] | undefined;
-  /** Passkeys and identities that a running request has added and may still take back. */
+  /** Passkeys and identities that an unfinished request has added. If that request fails, it removes them again. */
   joining?: Joining[] | undefined;
   /** Hash of the account's only valid recovery link. Any other link for this account is invalid. */
   recovery?: string | undefined;
-  /** The account's only valid set of recovery codes. Codes of any other set are invalid. */
+  /** The account's only valid set of recovery codes. Codes from any other set are invalid. */
   codes?: { set: string; createdAt: string } | undefined;
-  /** Recoveries whose cleanup is unfinished. The next sign-in finishes the cleanup before it starts a session. */
+  /**
+   * Recoveries that may not have ended all old sessions yet. The next sign-in finishes this before it starts a
+   * session.
+   */
   recovered?: Recovered[] | undefined;
   /**
    * Whether the account belongs to a program. Such an account has no passkeys and cannot sign in. Programs use it with
@@ -56,7 +61,7 @@ export interface LinkedIdentity {
   issuer: string;
 }
 
-/** A recovery that has added a passkey to the account, and whose cleanup may be unfinished. */
+/** A recovery that added a passkey to the account. The removal of the old sessions and passkeys may be unfinished. */
 export interface Recovered {
   by: "link" | "codes";
   /** Hash of the recovery link that was used; null if the user entered a recovery code. */
@@ -91,7 +96,7 @@ export interface CredentialRecord {
   lastUsedAt: string | null;
 }
 
-/** A stored record with its revision number. Writes compare the number to detect concurrent changes. */
+/** A stored record with its revision number. A write fails if the number has changed since the record was read. */
 export interface Versioned<T> {
   key: string;
   value: T;
@@ -191,8 +196,8 @@ export interface RecordPage<T> {
 }
 
 /**
- * Returns one page of records, the least recently changed first. Reads again if a replica returned old data.
- * @param least the last page must include changes up to this revision number
+ * Returns one page of records, the least recently changed first. If a broker replica returns old data, reads again.
+ * @param least revision number up to which the last page must include all changes
  */
 export async function pageRecords<T>(
   deps: Deps,
@@ -245,10 +250,10 @@ export async function* recordPages<T>(
 const MARK_SECONDS = 60;
 
 /**
- * Yields all records of a kind, to revoke them. A record that is missed would stay valid.
+ * Yields all records of a kind, so that the caller can revoke them. A record that is left out would stay valid.
  *
- * A stopped broker may believe for seconds that it still leads, and return old data. So this function first writes a
- * marker, which only the true leader can store, and then reads until it finds the marker.
+ * A broker that has lost the leadership may not know this for some seconds, and returns old data. So this function
+ * first writes a marker, which only the current leader can store, and then reads until it finds the marker.
  */
 export async function* recordsToRevoke<T>(
   deps: Deps,
@@ -262,8 +267,8 @@ export async function* recordsToRevoke<T>(
 
 /**
  * Returns all records at once. Use it only for small sets, such as the platform admins.
- * @param advice tells the caller how to reduce the number of records
- * @param least the result must include changes up to this revision number
+ * @param advice part of the error message: how the caller can reduce the number of records
+ * @param least revision number up to which the result must include all changes
  * @throws AppError invalid `too_broad` if there are more records than one request may read
  */
 export async function listRecords<T>(

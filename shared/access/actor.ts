@@ -51,8 +51,8 @@ export type DirectActor =
 export type AccountActor = Extract<DirectActor, { kind: "platform" | "orb" }>;
 
 /**
- * A handler that sends requests on behalf of the user who called the handler. In other applications, the handler has
- * the rights of an anonymous caller.
+ * A handler that sends requests on behalf of the user who called it. In any application other than its own, the
+ * handler has the rights of an anonymous caller.
  */
 export interface HandlerActor {
   kind: "handler";
@@ -60,8 +60,8 @@ export interface HandlerActor {
   handler: string;
   orb: string;
   /**
-   * Acts that the application granted to the handler when the handler was called. If the application has since
-   * withdrawn an act, the handler loses that act. Acts granted since do not count.
+   * Acts (kinds of operation) that the application had granted to the handler when the handler was called. An act
+   * that the application has withdrawn since is lost; an act granted since does not count.
    */
   acts: readonly string[];
   caller: DirectActor;
@@ -74,13 +74,14 @@ export type Actor = DirectActor | HandlerActor;
 export const anonymous: DirectActor = { kind: "anonymous" };
 export const system: DirectActor = { kind: "system", sub: "system" };
 
-/** Returns the caller whose account is used. For a handler, that is the caller of the handler. */
+/** Returns the caller whose account is used. If the actor is a handler, that is the user who called the handler. */
 export function accountBehind(actor: Actor): DirectActor {
   return actor.kind === "handler" ? actor.caller : actor;
 }
 
 /**
- * Returns the account id that records and the audit log show. For a handler, that is the id of the handler's caller.
+ * Returns the account id that records and the audit log show. If the actor is a handler, that is the id of the user
+ * who called the handler.
  */
 export function actorId(actor: Actor): string {
   const account = accountBehind(actor);
@@ -88,8 +89,8 @@ export function actorId(actor: Actor): string {
 }
 
 /**
- * Returns the account with its realm (set of accounts), because ids are unique only within a realm. Stored data
- * contains this format.
+ * Returns the account id together with its realm (set of accounts), because ids are unique only within a realm.
+ * Stored data contains this format.
  */
 export function accountOf(actor: Actor): string {
   const account = accountBehind(actor);
@@ -97,8 +98,8 @@ export function accountOf(actor: Actor): string {
 }
 
 /**
- * Marks API token ids in stored values that can also be session ids. Session ids are shorter than this prefix plus a
- * token id, so the two cannot be confused.
+ * Prefix of API token ids in stored values that can also contain session ids. A session id is shorter than the prefix
+ * with a token id, so the two cannot be confused.
  */
 export const OF_TOKEN = "api-token-";
 
@@ -125,8 +126,8 @@ export function scopesOf(actor: Actor): readonly Scope[] | undefined {
 }
 
 /**
- * Returns the name of the handler that acts on behalf of its caller; undefined for other actors. Records show this name
- * beside the caller's id.
+ * Returns the name of the handler that acts on behalf of a user; undefined for other actors. Records show this name
+ * beside the user's id.
  */
 export function throughOf(actor: Actor): string | undefined {
   return actor.kind === "handler" ? actor.handler : undefined;

@@ -25,9 +25,9 @@ export interface ApiTokenRecord {
   /** Null if the token never expires. */
   expiresAt: string | null;
   createdAt: string;
-  /** Id of the account that created the token: its owner, or the manager of a service account. */
+  /** Id of the account that created the token: its owner, or the account that manages the service account. */
   createdBy: string;
-  /** Time of a recent use. Further uses within {@link USE_MS} are not recorded. */
+  /** Time of the last recorded use. Later uses within {@link USE_MS} are not recorded. */
   lastUsedAt: string | null;
 }
 
@@ -50,14 +50,14 @@ function badApiToken(): AppError {
 }
 
 /**
- * Cache of the hashes of valid tokens, by token text. Invalid tokens are not cached, so that a flood of them cannot
- * evict valid ones.
+ * Cache of the hashes of valid tokens. The key is the token text. Invalid tokens are not cached, because a flood of
+ * them could evict the valid ones.
  */
 const hashes = new BoundedMap<string, string>(1_000);
 
 /**
- * Verifies a token and returns its record and its account. Rights come from the current account, so no token needs an
- * update when its account changes.
+ * Verifies a token and returns its record and its account. The rights come from the current account record, so the
+ * token needs no update when the account changes.
  * @throws AppError unauthenticated `invalid_token`
  */
 export async function verifyApiToken(
@@ -94,10 +94,7 @@ export async function readApiToken(
   return { ...parts, record, account: account.value };
 }
 
-/**
- * Returns null if the bucket for API tokens is missing. Brokers that an older version provisioned do not have that
- * bucket yet.
- */
+/** Returns null if the bucket for API tokens is missing, as on a broker that an older version provisioned. */
 function nullIfMissing(error: unknown): null {
   if (error instanceof StreamMissing) return null;
   throw error;
@@ -111,7 +108,7 @@ const USE_MS = 3_600_000;
  */
 const noted = new BoundedMap<string, number>(1_000);
 
-/** Stores the time at which a token was used, at most once an hour. Writes after the response has been sent. */
+/** Stores the time at which a token was used, at most once an hour. Does this after the response has been sent. */
 export function noteTokenUse(deps: Deps, { record, ...parts }: VerifiedToken): void {
   const now = deps.clock.now();
   const key = tokenKey(parts);
@@ -134,7 +131,10 @@ async function writeUse(deps: Deps, key: string, now: number): Promise<void> {
   );
 }
 
-/** Returns the time in seconds after which the broker deletes a token's record. A token that never expires has none. */
+/**
+ * Returns the number of seconds after which the broker deletes a token's record; undefined if the token never
+ * expires.
+ */
 export function ttlOf({ expiresAt }: Pick<ApiTokenRecord, "expiresAt">, now: number): { ttl?: number } {
   return expiresAt === null ? {} : { ttl: Math.max(1, Math.ceil((Date.parse(expiresAt) - now) / 1000)) };
 }

@@ -7,11 +7,16 @@ import type { Actor } from "./actor.ts";
 import type { AuditRecord } from "./audit.ts";
 import { requireOperator } from "./authorize.ts";
 
-/** Maximum messages to read for one page. A page may therefore have fewer matches than requested. */
+/**
+ * Maximum number of messages to read for one page. If few of them match, the page has fewer records than requested.
+ */
 const LOOK_LIMIT = 10_000;
 const FIRST_WINDOW = 256;
 const LARGEST_PAGE = 512;
-/** Maximum matching messages to read at once. If a range of sequence numbers has more, a smaller range is read. */
+/**
+ * Maximum number of matching messages to read at once. If a range of sequence numbers contains more, read a smaller
+ * range.
+ */
 const LARGEST_WINDOW = 4 * FIRST_WINDOW;
 
 export interface AuditQuery {
@@ -80,7 +85,9 @@ async function forwards(deps: Deps, subject: string, query: AuditQuery, from: nu
   return { items, next: null };
 }
 
-/** Reads the log from new to old, in ranges of sequence numbers. The next range is larger after few matches. */
+/**
+ * Reads the log from new to old, in ranges of sequence numbers. If a range has few matches, the next range is larger.
+ */
 async function backwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
   const items: AuditItem[] = [];
   let high = from;

@@ -68,7 +68,7 @@ export async function audit(deps: Deps, event: AuditEvent): Promise<void> {
     target: event.target ?? null,
     outcome: event.outcome ?? "ok",
     detail: event.detail ?? null,
-    // If a handler acted, store the id of the request that called the handler.
+    // If a handler acted, store the id of the request with which the user called the handler.
     requestId: "kind" in actor && actor.kind === "handler" ? actor.requestId : deps.request.requestId,
     client: deps.request.client,
     token: "kind" in actor ? tokenIdOf(actor) : undefined,

@@ -92,8 +92,8 @@ async function actorOf(
 }
 
 /**
- * Returns the handler that a credential belongs to. Throws 401 if the session or API token with which the handler was
- * called has ended.
+ * Returns the handler that sent a credential. Throws 401 if the session or API token of the user who called the
+ * handler has ended.
  */
 async function handlerOf(
   deps: Deps,
@@ -152,9 +152,9 @@ function holderOf({ realm, sub, id, record, account }: VerifiedToken): AccountAc
 }
 
 /**
- * Checks again that a session or an API token is still valid.
+ * Checks again whether a session or an API token is still valid.
  * @param credential id as {@link credentialOf} returned it
- * @returns the limits of the API token, if it is one; null if the session or API token has ended
+ * @returns the scopes of an API token, or no scopes for a session; null if the session or API token has ended
  */
 export async function lastingCredential(
   deps: Deps,

@@ -45,9 +45,9 @@ export function realmOf(orb: string, orbUsesAccess: boolean): string {
 /** An actor together with its rights in one application. */
 export interface Principal {
   actor: Actor;
-  /** Built-in role of the caller. For a role that the application defines, the built-in role that it extends. */
+  /** Built-in role of the caller. If the application defines the caller's role, the built-in role that it extends. */
   role: Role;
-  /** The caller's role, if it is one that the application defines. */
+  /** The caller's role, if the application defines that role. */
   orbRole?: string | undefined;
   /** Rights of the caller's API token in this application. Without a token, only the role limits the caller. */
   scope?: Scope;
@@ -61,7 +61,7 @@ type Rights = Omit<Principal, "actor">;
 /** An anonymous caller of any application. */
 export const PUBLIC: Principal = { actor: anonymous, role: "public" };
 
-/** Returns the rights of an actor in an application. */
+/** Returns an actor together with its rights in an application. */
 export function principalIn(actor: Actor, orb: string, rights: OrbRights): Principal {
   if (actor.kind === "handler") return actingIn(actor, orb, rights);
   const { usesAccess, roles } = rights;
@@ -110,7 +110,7 @@ export function roleInRealm(actor: Actor, { name, roles }: RealmRights): Role {
   }
 }
 
-/** For each operation, the actions of an access rule that allow it. A grant for any one of these actions is enough. */
+/** For each operation on entries, the actions of which an access rule must grant at least one. */
 const ALLOWED_BY: Record<Exclude<EntryOperation, "reveal">, readonly [Action, ...Action[]]> = {
   read: ["read"],
   readDraft: ["update", "publish"],
@@ -131,9 +131,9 @@ export function allowedBy(operation: EntryOperation): Action {
 }
 
 /**
- * Returns whether a caller may perform an operation on an entry. If a handler acts on behalf of the caller, the handler
- * needs a grant for the matching act too. Otherwise only owners can reveal, but a handler with that grant can reveal
- * every entry that its caller can read.
+ * Returns whether a caller may perform an operation on an entry. A handler that acts on behalf of the caller also
+ * needs a grant for the matching act. Only owners can reveal sensitive values; a handler with a grant for `reveal`
+ * can reveal them in every entry that its caller can read.
  * @param on.own whether the caller created the entry; false for `create` and for lists
  */
 export function may(
@@ -232,7 +232,7 @@ export function mayInRealm(role: Role, operation: RealmOperation, target: Role =
 
 const MEMBERS = ["user", "admin", "owner"] as const;
 
-/** Returns the error for a caller who may not access an entry. The message names the lowest role that may. */
+/** Returns the error for a caller who may not access an entry. The message names the least powerful role that may. */
 function entryRefusal(
   actor: Actor,
   operation: EntryOperation,

@@ -20,7 +20,8 @@ import { enforceRateLimit } from "./limits.ts";
 import { type Accounts, keys, platformRealm, type Realm } from "./realms.ts";
 
 /**
- * Returns whether an account can sign in. A registration that stopped right before its final write counts as complete.
+ * Returns whether an account can sign in. If a registration stopped right before its last write, the account counts
+ * too.
  */
 export async function isEffective(deps: Deps, realm: Accounts, account: AccountRecord): Promise<boolean> {
   if (account.status !== "pending" || account.invitation === null) return account.status === "active";
@@ -80,7 +81,10 @@ async function currentOrNew(deps: Deps, realm: Realm, by: Actor): Promise<Versio
   });
 }
 
-/** Stores a replaced invitation under another key. Its token is then reported as used, expired or revoked. */
+/**
+ * Moves a replaced invitation to another storage key. A request with its token is then told that it was used, expired
+ * or revoked.
+ */
 async function keepOld(deps: Deps, realm: Realm, old: InvitationRecord): Promise<void> {
   const key = keys.invitation(realm, old.hash);
   // A conflict means that another process has already stored the old invitation.
@@ -111,7 +115,7 @@ export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | nu
 /**
  * Logs an attempt to sign in while the platform has no admin.
  * @param attempt.detail the kind of attempt, or the error code
- * @param stored whether to write the attempt to the audit log too
+ * @param stored whether to write the attempt to the audit log as well
  */
 export async function noteBootstrapAccess(
   deps: Deps,
@@ -123,7 +127,7 @@ export async function noteBootstrapAccess(
   await audit(deps, { realm: platformRealm.name, action: "bootstrap", actor: anonymous, outcome, detail });
 }
 
-/** Throws 410 if an owner exists, because the first owner's invitation is then no longer valid. */
+/** Throws 410 if an owner exists, because the invitation for the first owner is then no longer valid. */
 export async function admitBootstrap(deps: Deps, realm: Realm): Promise<void> {
   if (await hasOwner(deps, realm)) {
     throw new AppError(

@@ -32,7 +32,9 @@ export interface InvitationRecord {
   hash: string;
   sealed: string;
   role: AccountRole;
-  /** `expired` is stored only for replaced invitations. For others, `expiresAt` tells whether they have expired. */
+  /**
+   * Only replaced invitations are stored as `expired`. For all others, `expiresAt` tells whether they have expired.
+   */
   status: "active" | "used" | "revoked" | "expired";
   bootstrap: boolean;
   createdAt: string;
@@ -99,8 +101,8 @@ export async function newInvitation(
 }
 
 /**
- * Encrypts the codes of all invitations with the newest key, so that lists can still show them. Leaves a code unchanged
- * if no key decrypts it: the invitation works, because its hash is compared.
+ * Encrypts the codes of all invitations with the newest key, so that lists can still show them. If no key decrypts a
+ * code, leaves it unchanged: the invitation still works, because only its hash is compared.
  * @returns the number of codes that were encrypted again
  */
 export async function resealInvitations(deps: Deps): Promise<number> {
@@ -172,7 +174,7 @@ export async function createInvitation(
   return describeInvitation(deps, realm, record);
 }
 
-/** Returns the invitation of a token, whatever its status. */
+/** Returns the invitation that a token belongs to, whatever its status. */
 export async function findInvitation(
   deps: Deps,
   realm: Realm,
@@ -239,10 +241,10 @@ export async function hasValidCreator(
   return operator?.value.status === "active" || mayGrant(realm, own?.value, role);
 }
 
-/** Error messages give this advice when there are too many invitations for one request. */
+/** Advice in the error message when there are too many invitations for one request. */
 const FEWER = "Wait until some invitations expire.";
 
-/** Lists invitations, newest first, but only those that the caller could create. The response contains tokens. */
+/** Lists the invitations that the caller could create, newest first. The response contains their tokens. */
 export async function listInvitations(deps: Deps, actor: Actor, realm: Realm): Promise<Invitation[]> {
   requireInRealm(actor, realm, "invitations.read");
   const role = roleInRealm(actor, realm);

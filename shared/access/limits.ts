@@ -1,5 +1,5 @@
 /**
- * Rate limits for all hosts together. Each attempt appends a message to a stream that accepts only a fixed number of
+ * Rate limits that all hosts share. Each attempt appends a message to a stream, which accepts only a fixed number of
  * messages per client and minute.
  */
 import type { Deps } from "../deps.ts";
@@ -55,7 +55,7 @@ export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<voi
 }
 
 const HOUR_SECONDS = 3600;
-/** A network's sign-up limit in the long period is this multiple of its limit in the short period. */
+/** How many times as many sign-ups a network may make in the long period as in the short period. */
 const LONG_SIGNUPS = 10;
 
 interface CounterLimit {
@@ -79,7 +79,8 @@ async function countIn(deps: Deps, limit: CounterLimit): Promise<number> {
 
 /**
  * Counts an attempt of the client's network in a short and in a long period.
- * @returns seconds until the exceeded limit resets; the longer wait if both limits are exceeded; 0 if neither is
+ * @returns seconds until the exceeded limit resets, or the longer wait if both limits are exceeded; 0 if no limit is
+ * exceeded
  */
 async function countNetwork(
   deps: Deps,
@@ -102,9 +103,9 @@ function tooManySignups(scope: "client" | "realm", wait: number): AppError {
 }
 
 /**
- * Counts a registration without an invitation. Throws 429 if the client's network, or the realm (set of accounts) as a
- * whole, exceeds its limit. Checks the network first: a rejected network does not count towards the realm's limit, so
- * one network alone cannot use up that limit.
+ * Counts a registration without an invitation. Throws 429 if the client's network or the whole realm (set of
+ * accounts) exceeds its limit. Checks the network first: a rejected attempt does not count towards the realm's limit,
+ * so one network alone cannot use up that limit.
  */
 export async function countSignup(deps: Deps, realm: string): Promise<void> {
   const { networkSignups, realmSignups, windowSeconds, longWindowSeconds } = deps.config.quotas;
@@ -149,7 +150,7 @@ export async function countCode(deps: Deps): Promise<void> {
   requireCodeLimit(wait);
 }
 
-/** Counts an attempt to use a recovery code of an account. Throws 429 if the account's limit is exceeded. */
+/** Counts an attempt to use a recovery code for an account. Throws 429 if the account exceeds its limit. */
 export async function countCodeOf(deps: Deps, realm: string, account: string): Promise<void> {
   const wait = await countIn(deps, {
     stream: streams.longQuotas,

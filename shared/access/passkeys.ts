@@ -57,18 +57,18 @@ export async function renamePasskey(
   return { id, name, createdAt, lastUsedAt, backedUp, transports };
 }
 
-/** Milliseconds after which a request that adds a passkey or an identity has ended or was interrupted. */
+/** Milliseconds after which a request that adds a passkey or an identity must have finished or been interrupted. */
 const JOINING_MS = 60_000;
 
 /**
- * Returns the text that stands for an identity where sessions and accounts name a passkey or an identity. Ids of
- * passkeys contain no dot, so the two cannot be confused.
+ * Returns the text with which sessions and accounts refer to an identity where they could also refer to a passkey.
+ * Ids of passkeys contain no dot, so the two cannot be confused.
  */
 export const credentialOfIdentity = (id: string) => `identity.${id}`;
 
 /**
- * Marks a passkey or an identity as being added. The request that adds it removes it again if the session has ended in
- * the meantime. Until then, the account must keep another way to sign in.
+ * Marks a passkey or an identity as being added. If the session ends in the meantime, the request that adds it
+ * removes it again. So until the mark is removed, it does not count as a way to sign in.
  */
 export function joining(deps: Deps, account: AccountRecord, credential: string): AccountRecord {
   const now = deps.clock.now();
@@ -76,15 +76,17 @@ export function joining(deps: Deps, account: AccountRecord, credential: string):
   return { ...account, joining: [...others, { credential, until: now + JOINING_MS }] };
 }
 
-/** Removes the mark of a passkey or an identity, once it is certain whether it stays in the account. */
+/**
+ * Removes the mark that a passkey or an identity is being added, once it is certain whether it stays in the account.
+ */
 export function joined(account: AccountRecord, credential: string): AccountRecord {
   const others = (account.joining ?? []).filter((other) => other.credential !== credential);
   return { ...account, joining: others.length === 0 ? undefined : others };
 }
 
 /**
- * Returns whether the user can still sign in without a passkey or an identity. Counts the passkeys if the application
- * offers sign-in with them, and the identities at providers that the application offers.
+ * Returns whether the user could still sign in after this passkey or identity is removed. Counts only passkeys and
+ * providers that the application offers for sign-in.
  * @param credential id of the passkey, or `identity.<id>`
  */
 export function canSignInWithout(
@@ -104,7 +106,10 @@ export function canSignInWithout(
   );
 }
 
-/** Removes a passkey, unless it is the account's last way to sign in. The rule also holds for concurrent requests. */
+/**
+ * Removes a passkey, unless it is the account's last way to sign in. Concurrent requests cannot remove the last one
+ * either.
+ */
 export async function removePasskey(
   deps: Deps,
   actor: Actor,

@@ -15,10 +15,10 @@ import { PLATFORM_REALM, SHARED_REALM } from "./authorize.ts";
 const PLATFORM_SESSION_SECONDS = 12 * 3600;
 const USER_SESSION_SECONDS = 24 * 3600;
 
-/** Look of the sign-in page. */
+/** Logo and colours of the sign-in page. */
 interface Branding {
   name?: string | undefined;
-  /** Address of an image: https: or data: */
+  /** URL of an image, with the scheme https: or data: */
   logo?: string | undefined;
   /** `#rrggbb` */
   color?: string | undefined;
@@ -37,13 +37,13 @@ export interface Realm {
   title: string;
   /** Path prefix of its routes. */
   base: string;
-  /** Lifetime of its sessions in seconds. */
+  /** Lifetime of the sessions in the realm, in seconds. */
   sessionSeconds: number;
   /** Sign-in features that the application uses. */
   handlers: ReadonlySet<string>;
   /** Roles that the application defines, in addition to the built-in ones. */
   roles: OrbRoles;
-  /** Look of the sign-in page. */
+  /** Name, logo and colour of the sign-in page. */
   branding?: Branding | undefined;
   signup: Signup;
   /** OpenID Connect providers that the application offers for sign-in. */
@@ -127,13 +127,16 @@ export function bucketsOf(realm: string): Realm["buckets"] {
   return realm === PLATFORM_REALM ? platformRealm.buckets : USERS;
 }
 
-/** Storage keys of accounts, passkeys and invitations. Keys of platform admins omit the realm (set of accounts). */
+/**
+ * Storage keys of accounts, passkeys and invitations. The keys of platform admins do not contain the name of their
+ * realm (set of accounts).
+ */
 export const keys = {
   account: (realm: Pick<Realm, "name">, sub: string) => within(realm, token(sub, "user")),
   invitation: (realm: Realm, hash: string) => within(realm, token(hash, "invitation")),
   /** The invitation for the first owner has a fixed key, so that only one exists at a time. */
   bootstrap: (realm: Realm) => within(realm, "bootstrap"),
-  /** Some passkey ids are longer than a broker key may be. The key then contains their hash. */
+  /** Broker keys have a maximum length, and some passkey ids are longer. The key then contains the hash of the id. */
   credential: async (realm: Realm, id: string) =>
     isToken(id)
       ? `${token(realm.name, "realm")}.${id}`
@@ -149,10 +152,10 @@ function within(realm: Pick<Realm, "name">, key: string): string {
   return realm.name === PLATFORM_REALM ? key : `${token(realm.name, "realm")}.${key}`;
 }
 
-/** WebAuthn relying party: the host of `PUBLIC_URL`. */
+/** Id of the WebAuthn relying party: the host name in `PUBLIC_URL`. */
 export function relyingParty(config: Config): { id: string; origins: string[] } {
   const id = new URL(config.publicUrl).hostname;
-  // A passkey works on its host and on subdomains. Other allowed origins cannot use it.
+  // A passkey works on the platform's host name and its subdomains. Other allowed origins cannot use it.
   const origins = config.allowedOrigins.filter((origin) => {
     if (!URL.canParse(origin)) return false;
     const host = new URL(origin).hostname;
@@ -172,7 +175,7 @@ export function generatedName(sub: string): string {
 
 /**
  * Throws if accounts of the realm cannot have the role.
- * @param where the part of the request that the error names: the body, or the filter of a list
+ * @param where the part of the request that the error blames: the body, or the filter of a list
  */
 export function requireRole(realm: Realm, role: AccountRole, where: "body" | "filter" = "body"): void {
   if (isAccountRole(role) && builtInRole(role, realm.roles) !== "public") return;

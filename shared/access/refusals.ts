@@ -7,7 +7,7 @@ export type Needed = Exclude<Role, "public"> | "platform admin";
 
 /**
  * Returns the error for a caller that lacks access: 401 if signing in could give access, otherwise 403.
- * @param needed the lowest built-in role that has access, if known
+ * @param needed the least powerful built-in role that has access, if known
  * @param others roles defined by the application that have access too
  */
 export function refusal(actor: Actor, needed?: Needed, others: readonly string[] = []): AppError {
@@ -50,8 +50,8 @@ export function handlersOnly(handlers: readonly string[]): AppError {
 }
 
 /**
- * Returns the error for a handler's credential that was sent to a route outside the entries and handlers of its
- * application, or was sent by a browser.
+ * Returns the error for a credential that cannot be used here: a handler's credential is valid only for the entries
+ * and handlers of its application, and not in a browser.
  */
 export function handlerRefusal({ handler, orb }: Pick<HandlerActor, "handler" | "orb">): AppError {
   const detail = `The credential of the handler ${handler} is valid only for the entries and the built-in handlers of the orb ${orb}, and only from its service. Send another token.`;

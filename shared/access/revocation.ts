@@ -21,7 +21,7 @@ import { keys, type Realm } from "./realms.ts";
 
 /**
  * Writes the new status of an invitation or a recovery link.
- * @throws Conflict if another request has changed it
+ * @throws Conflict if another request has changed its record
  */
 const end = (deps: Deps, bucket: string, found: Versioned<InvitationRecord>, status: "used" | "revoked") =>
   replaceRecord(deps, bucket, found, { ...found.value, status });
@@ -48,7 +48,7 @@ async function isUsedAfterDropping(deps: Deps, realm: Realm, sub: string, hash: 
     );
     return account.recovered?.some(({ link }) => link === hash) === true;
   } catch (error) {
-    // The account no longer exists, so its recovery link is useless. Revoke the link.
+    // The account no longer exists, so nothing needs to change there. Revoke the recovery link itself.
     if (error instanceof AppError && error.kind === "not_found") return false;
     throw error;
   }
@@ -78,7 +78,7 @@ export async function revokeInvitationsOf(
   before: AccountRole,
   account: AccountRecord,
 ): Promise<void> {
-  // Skip the scan if the previous role could not create invitations, as for most accounts.
+  // Most accounts could not create invitations with their previous role. Skip the scan for them.
   if (!mayInRealm(builtInRole(before, realm.roles), "invitations.write")) return;
   if (mayGrant(realm, account, "owner")) return;
   const { invitations } = realm.buckets;
@@ -97,8 +97,8 @@ const revoked = (deps: Deps, realm: Realm, found: Versioned<InvitationRecord>) =
   nullOnConflict(revoke(deps, realm, found).then(() => true));
 
 /**
- * Revokes all unused invitations and recovery links after a restore, because the backup may contain some that were
- * revoked or used after the backup.
+ * Revokes all unused invitations and recovery links after a restore, because those in the backup may have been
+ * revoked or used since the backup was made.
  * @returns the number of revoked invitations and links
  */
 export async function revokeOpenInvitations(deps: Deps): Promise<number> {

@@ -1,5 +1,6 @@
 /**
- * Sessions. A token is valid only while its session record exists. The record's key is `<realm>.<account>.<session>`.
+ * Sessions. A session token is valid only while its session record exists. The record's key is
+ * `<realm>.<account>.<session>`.
  */
 import type { Deps } from "../deps.ts";
 import { notFound } from "../kernel/errors.ts";
@@ -49,7 +50,7 @@ export interface SessionStart {
   role: AccountRole;
   name: string;
   email: string | null;
-  /** Value of `credential` in the session record. */
+  /** Value for `credential` in the session record. */
   credential?: string;
   /** Lifetime in seconds. */
   ttl: number;
@@ -106,7 +107,7 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
 }
 
 /**
- * Returns a session that has neither expired nor ended.
+ * Returns a session; null if it has expired or ended.
  * @param consistency use `leader` for decisions that have effects after the session ends
  */
 export async function readSession(
@@ -127,9 +128,9 @@ export async function endSession(deps: Deps, realm: string, sub: string, sid: st
 }
 
 /**
- * Ends the sessions of an account, or of a whole realm (set of accounts). Deletes each record separately, because
- * caches get no event when the broker purges many.
- * @param of selects sessions; all if missing
+ * Ends the sessions of an account, or of a whole realm (set of accounts). Deletes the records one by one, because
+ * caches get no event when the broker purges many records at once.
+ * @param of selects the sessions; without it, all sessions end
  */
 export async function endSessions(
   deps: Deps,

@@ -1,5 +1,5 @@
 /**
- * Platform settings, which platform admins change over the API. They control whether people can register a shared
+ * Platform settings, which platform admins change with the API. They decide whether people can register a shared
  * account without an invitation.
  */
 import type { Deps } from "../deps.ts";
@@ -32,7 +32,7 @@ export interface DescribedSettings extends PlatformSettings {
 
 async function stored(deps: Deps): Promise<DescribedSettings> {
   const found = await deps.store.kvGet(buckets.platformSettings, KEY).catch((error: unknown) => {
-    // Brokers that an older version provisioned do not have the bucket for settings yet.
+    // A broker that an older version provisioned has no bucket for settings yet.
     if (error instanceof StreamMissing) return null;
     throw error;
   });

@@ -18,7 +18,10 @@ import { isTokenText, readTokenText } from "./credentials/token-text.ts";
 const ALGORITHM = "EdDSA";
 /** Allowed clock difference between hosts in seconds. */
 const TOLERANCE = 5;
-/** Values of the header `typ`. Each kind of token has its own value, so that one kind is never accepted as another. */
+/**
+ * Values of the header `typ`. Each kind of token has its own value, so that no token is accepted as one of another
+ * kind.
+ */
 const SESSION_TYP = "JWT";
 const HANDLER_TYP = "handler+jwt";
 
@@ -71,8 +74,8 @@ interface KeySet {
 }
 
 /**
- * Caches imported keys by their JSON text. Stores values instead of promises, because a Worker must not await the
- * promise of another request.
+ * Caches imported keys by their JSON text. The cache contains no promises, because a request in a Worker must not
+ * await a promise that another request created.
  */
 const imported = new Map<string, KeySet>();
 
@@ -143,7 +146,10 @@ export function badToken(cause?: unknown): AppError {
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the realm (set of accounts) that an unverified token names. Use it only to choose a cookie. */
+/**
+ * Returns the realm (set of accounts) that a token claims to belong to. The token is not verified, so use the result
+ * only to choose a cookie.
+ */
 export function claimedRealm(token: string): string | null {
   if (isTokenText(token)) return readTokenText(token)?.realm ?? null;
   try {
@@ -222,7 +228,10 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
   };
 }
 
-/** Whether a token's header claims a handler's credential. All tokens of one kind and signing key share a header. */
+/**
+ * For each token header, whether it says that the token is a handler's credential. All tokens of one kind and signing
+ * key have the same header.
+ */
 const decodedHeaders = new BoundedMap<string, boolean>(16);
 
 /** Returns whether a bearer token claims to be a handler's credential. Does not verify the token. */
@@ -234,7 +243,7 @@ export function claimsHandler(token: string): boolean {
   try {
     claims = decodeProtectedHeader(token).typ === HANDLER_TYP;
   } catch {
-    // A token that cannot be decoded is rejected when it is verified.
+    // The token cannot be decoded. The later verification rejects it.
   }
   decodedHeaders.set(header, claims);
   return claims;

@@ -69,7 +69,7 @@ export async function listUsers(
     for (const { value, revision } of page.records) {
       const pending = value.status === "pending";
       if (pending && !(await isEffective(deps, realm, value))) continue;
-      // The registration is complete except for its final write, so show the account as active.
+      // Only the last write of the registration is missing, so show the account as active.
       const shown: AccountRecord = pending ? { ...value, status: "active" } : value;
       if (role !== undefined && shown.role !== role) continue;
       if (status !== undefined && shown.status !== status) continue;
@@ -108,7 +108,7 @@ export async function changeUser(
       ...account,
       role: role ?? account.role,
       status: status ?? account.status,
-      // Revoke the recovery link. The creator of the link may lack the right to recover an account with the new role.
+      // Revoke the recovery link. Its creator may not be allowed to recover an account that has the new role.
       recovery: undefined,
     };
   });
@@ -125,7 +125,7 @@ export async function changeUser(
   return changed;
 }
 
-/** Disables the account before erasing it, so the user cannot sign in again. Repeat the call after a failure. */
+/** Disables the account before erasing it, so that the user cannot sign in again. If this fails, call it again. */
 export async function removeUser(
   deps: Deps,
   actor: Actor,
@@ -174,7 +174,7 @@ async function isAnotherAdmin(deps: Deps, id: string): Promise<boolean> {
   return false;
 }
 
-/** Error messages give this advice when there are too many admins for one request. */
+/** Advice in the error message when there are too many admins for one request. */
 const FEWER = "Remove admins that are no longer needed.";
 
 export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecord[]> {
@@ -190,7 +190,9 @@ export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecor
   return admins.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
 }
 
-/** Removes a platform admin. The write fails if any admin has changed, so two admins cannot remove each other. */
+/**
+ * Removes a platform admin. The write fails if any other admin has changed, so two admins cannot remove each other.
+ */
 export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise<void> {
   requireOperator(actor, "admins.write");
   const { accounts } = platformRealm.buckets;
@@ -218,7 +220,9 @@ export interface RoleHolders {
   invitations: number;
 }
 
-/** Returns the number of accounts and unused invitations for each role. Reads all of them. */
+/**
+ * Returns the number of accounts and of unused invitations for each role. Reads every account and every invitation.
+ */
 export async function holdersOf(
   deps: Deps,
   realm: Realm,

@@ -139,7 +139,7 @@ function compareSchemas(
   return changes;
 }
 
-/** Lists changed attributes that would make stored values unreadable. */
+/** Lists the changed attributes that would make stored values unreadable. */
 export function meaningChanges(before: FieldMeaning, after: FieldMeaning): Change[] {
   const field = after.name;
   const changed = FIELD_MEANING.filter(
@@ -203,8 +203,8 @@ function compareFields(before: FieldDefinition, after: FieldDefinition): Change[
 }
 
 /**
- * Returns the application, module and stored schema name that a reference points to. The stored name stays the same
- * when a schema is renamed and keeps its entries.
+ * Returns the application, the module and the stored schema name that a reference points to. The stored name does not
+ * change when a schema gets a new id and keeps its entries.
  */
 function targetOf({ ref }: FieldDefinition): string | undefined {
   if (ref === undefined) return undefined;

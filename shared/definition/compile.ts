@@ -54,8 +54,8 @@ export interface CompiledField {
   readonly sortable: boolean;
   readonly operators: readonly FilterOperator[];
   /**
-   * The schema that a reference field points to, by its name in message subjects. The schema's current id is not known
-   * here: the schema may belong to another application, which can rename it.
+   * The schema that a reference field points to, by the name that message subjects contain. The schema's current id
+   * is unknown, because the schema may belong to another application, which can rename it.
    */
   readonly target: { orb: string; module: string; schema: SchemaToken } | undefined;
   readonly allowed: ReadonlySet<string> | undefined;
@@ -69,19 +69,19 @@ export interface CompiledSchema {
   /** Module type as it appears in message subjects. */
   readonly subjectType: Lowercase<ModuleType>;
   readonly id: string;
-  /** Where the schema's entries are stored. */
+  /** Place where the schema's entries are stored. */
   readonly home: Home;
   readonly definition: SchemaDefinition;
   readonly access: SchemaAccess;
   /**
-   * Group of readers that published copies are for. If only some members of a group may read every entry, the next
-   * higher group is used.
+   * The readers who can use the published copies of entries. If only some of the signed-in users may read every
+   * entry, for example, this is `admin`.
    */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   /**
-   * Whether field rules restrict some callers who may access an entry. `read`: they may not read every field. `any`:
-   * they may not read every field, or may not set every field.
+   * Whether field rules restrict some of the callers who may access an entry. `read`: some may not read every field.
+   * `any`: some may not read or may not set every field.
    */
   readonly narrowed: { readonly read: boolean; readonly any: boolean };
   readonly unique: readonly CompiledField[];
@@ -101,7 +101,7 @@ export interface CompiledModule {
   readonly type: ModuleType;
   readonly definition: ModuleDefinition;
   readonly schemas: ReadonlyMap<string, CompiledSchema>;
-  /** The module's schema if it has only one. URLs may then omit its id. */
+  /** The module's schema if the module has only one. URLs may then omit the schema id. */
   readonly only: CompiledSchema | undefined;
   /** Whether the platform serves the module's entries over HTTP. */
   readonly routed: boolean;
@@ -119,8 +119,8 @@ export interface CompiledOrb {
   /** Lifetime of user sessions, in seconds. */
   readonly sessionTtl: number;
   /**
-   * Full handler names (`service.handler`), keyed by their path below the application. The path is the handler's name,
-   * such as `quote`. If another service has a `quote` too, the path includes the service: `pricing/quote`.
+   * Full handler names (`service.handler`) by the path of the handler in the application. The path is the handler's
+   * name, such as `quote`. If several services have a `quote`, the path includes the service: `pricing/quote`.
    */
   readonly handlers: ReadonlyMap<string, string>;
   /** Full names of all handlers that the application uses. */

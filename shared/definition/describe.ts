@@ -1,4 +1,4 @@
-/** Describes the values of entries in OpenAPI 3.0, as exactly as OpenAPI can. */
+/** Describes the values of entries in OpenAPI 3.0, as precisely as OpenAPI allows. */
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 import type { Json, JsonSchema } from "./fields/index.ts";
@@ -7,15 +7,15 @@ import { MAX_ITEMS } from "./validate.ts";
 
 export interface ValuesForm {
   /**
-   * `new`: the values of a new entry. `change`: values to change. `answer`: the values in a response. `partial`: the
-   * values in a response that may lack required ones.
+   * `new`: values of a new entry. `change`: values to change. `answer`: values in a response. `partial`: values in a
+   * response that may lack required ones.
    */
   use: "new" | "change" | "answer" | "partial";
-  /** `one`: values of one language and market. `all`: maps of all languages and markets. */
+  /** `one`: values in one language and market. `all`: maps with the values in all languages and markets. */
   locales: "one" | "all";
   /** Whether to list every language and market. Otherwise maps may have any key. */
   named: boolean;
-  /** Whether the response may contain the sensitive values themselves instead of a mask. */
+  /** Whether the response may contain sensitive values instead of masks. */
   revealed?: boolean;
 }
 
@@ -67,7 +67,10 @@ function isRequired({ required, definition, access }: CompiledField, { use }: Va
   );
 }
 
-/** Returns whether null and empty values are excluded. `change` can clear the value of one language. */
+/**
+ * Returns whether null and empty values are excluded. They are allowed in `change`, where they can clear one
+ * language.
+ */
 const isFilled = ({ required }: CompiledField, { use }: ValuesForm) =>
   required && (use === "new" || use === "answer");
 
@@ -119,7 +122,7 @@ function mapSchema(
         ? strict
         : inner
       : mapOf(inner, markets, form.named, filled ? strict : undefined);
-  // A masked value with none of the application's languages and markets is shown as a single mask.
+  // A sensitive value that is stored for none of the application's languages and markets appears as one mask.
   return field.sensitive && form.use !== "new" ? { anyOf: [map, MASKED] } : map;
 }
 
@@ -143,7 +146,7 @@ function mapOf(
 
 interface ValueSchema {
   schema: JsonSchema;
-  /** Describes rules that the schema cannot express. */
+  /** Text that describes rules that JSON Schema cannot express. */
   note: string | undefined;
 }
 

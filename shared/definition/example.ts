@@ -48,7 +48,7 @@ function exampleOf(field: CompiledField): Json | undefined {
   return undefined;
 }
 
-/** Returns example values of an entry, or undefined if a required field has no example. */
+/** Returns example values of an entry; undefined if there is no example for a required field. */
 export function exampleValues(schema: CompiledSchema): { [name: string]: Json } | undefined {
   const values: { [name: string]: Json } = {};
   for (const field of schema.fields.values()) {

@@ -3,11 +3,11 @@ import type { OrbDocument } from "./document/document.ts";
 import type { Home } from "./document/home.ts";
 
 /**
- * The fence of an application: a marker in its stream that each publication of a definition moves. The broker rejects
- * writes that expect it elsewhere, because an outdated definition decided them. See `stored/fence.ts`.
+ * The fence of an application: a marker in its stream that moves whenever a definition is published. The broker
+ * rejects a write that was decided before the last move, because its definition is outdated. See `stored/fence.ts`.
  */
 export interface Fence {
-  /** Distinguishes an application from an earlier, deleted one with the same id. */
+  /** Tells an application apart from an earlier, deleted application with the same id. */
   incarnation: number;
   /** Sequence of the message that last moved the marker. 0 if nothing has moved it yet. */
   seq: number;
@@ -19,8 +19,11 @@ export interface LiveOrb {
   revision: number;
   document: OrbDocument;
   compiled: CompiledOrb;
-  /** The fence when the definition was published. The broker rejects a write if the stored fence has moved since. */
+  /**
+   * Position of the fence (see {@link Fence}) when the definition was published. The broker rejects a write if the
+   * fence has moved since.
+   */
   fence?: Fence | undefined;
-  /** Schemas whose entries still wait for index keys of this definition. */
+  /** Schemas whose entries do not have all index keys of this definition yet. */
   pending?: readonly Home[] | undefined;
 }

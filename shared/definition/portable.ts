@@ -1,12 +1,13 @@
 /** Characters and escapes that have another meaning, or none, in other pattern languages. */
 const SPECIAL = [
-  // Properties, code points and text boundaries. JavaScript needs the flag `u` for some and does not know the others.
+  // Unicode properties, code points and text boundaries. JavaScript needs the flag `u` for some of them and does not
+  // know the others.
   /\\(?:[pPzZAaGQEXCcKR]|u\{|x\{)/,
-  // POSIX classes of RE2, such as [[:alpha:]]. JavaScript reads them as other classes.
+  // POSIX classes of RE2, such as [[:alpha:]]. JavaScript gives them another meaning.
   /\[:\^?[a-z]+:\]/,
   // Flags and named groups.
   /\(\?(?:[a-zA-Z-]|<[a-zA-Z])/,
-  // Without the flag `u`, JavaScript reads these characters as two.
+  // Without the flag `u`, JavaScript reads each of these characters as two.
   /[\u{10000}-\u{10ffff}]/u,
 ];
 

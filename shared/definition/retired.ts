@@ -1,4 +1,7 @@
-/** Lists removed fields and schemas whose values are still stored, in case a later definition adds them again. */
+/**
+ * Lists removed fields and schemas whose values are still stored. A later definition may add the same field or schema
+ * again.
+ */
 import { AppError } from "../kernel/errors.ts";
 import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";
 import type {
@@ -42,7 +45,7 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
   return meaning;
 }
 
-/** Lists how added fields and schemas affect stored entries that once belonged to them. */
+/** Lists how stored entries are affected by added fields and schemas that existed before and were removed. */
 export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
   const places = placesOf(to);
   return retired.flatMap((one): SchemaChange[] => {

@@ -19,8 +19,8 @@ import { CERTAIN } from "./recover.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
- * Adds a passkey to the signed-in account. Throws if the session or API token that began the ceremony has ended, so
- * that a stolen one cannot be used after its end.
+ * Adds a passkey to the signed-in account. Throws if the session or API token that began this has ended since, so
+ * that nobody can use a stolen session or token after its end.
  */
 export async function add(
   deps: Deps,
@@ -47,7 +47,7 @@ export async function add(
     createCredential(deps, realm, key, passkey),
   ]);
   const listed = (current: AccountRecord): AccountRecord => {
-    // An unfinished recovery is about to end all sessions. This session may be one of them, so it must not add a
+    // An unfinished recovery is about to end all sessions, perhaps including this one. So this session must not add a
     // passkey.
     if (current.recovered !== undefined) throw passkeyRefused();
     if (current.status !== "active" || current.role !== role) throw passkeyRefused();
@@ -68,8 +68,8 @@ export async function add(
     }
     account = await changeAccount(deps, realm, sub, (current) => joined(current, passkey.id));
   } catch (error) {
-    // Delete the passkey only after errors that prove that the account does not list it. The account would otherwise
-    // count a passkey that does not exist as a way to sign in.
+    // Delete the passkey only after errors that prove that the account does not list it. Otherwise the account could
+    // list a deleted passkey and count it as a way to sign in.
     if (error instanceof AppError && CERTAIN.has(error.kind)) {
       await endSessions(deps, realm.name, sub, { credential: passkey.id });
       await deps.store.kvDelete(realm.buckets.credentials, key, { ttl: 60 });

@@ -26,7 +26,7 @@ import { CHALLENGE_SECONDS, type Challenge, sealChallenge } from "./challenges.t
 export const ALGORITHMS = [-8, -7, -257];
 export const PASSKEY_LIMIT = 20;
 
-/** Throws 409 if the account already has the maximum number of passkeys, or is a service account. */
+/** Throws 409 if the account has the maximum number of passkeys, or is a service account, which can have none. */
 export function requireRoom({ credentials, service }: Pick<AccountRecord, "credentials" | "service">): void {
   refuseService({ service });
   if (credentials.length < PASSKEY_LIMIT) return;
@@ -50,7 +50,7 @@ export interface BeginInput {
   signup?: boolean | undefined;
   /** Name of the new account; generated if missing. */
   name?: string | undefined;
-  /** Email of the new account. A sign-in with it succeeds only for the account that has it. */
+  /** Email of the new account. For a sign-in, the email that the account must have. */
   email?: string | undefined;
   recoveryCode?: string | undefined;
   /** Used only for a recovery: whether to remove the account's other passkeys. */
@@ -71,13 +71,13 @@ export function begin(deps: Deps, input: BeginInput): Promise<CeremonyStart> {
   return input.invite === undefined ? beginLogin(deps, input) : beginRegistration(deps, input, input.invite);
 }
 
-/** Rejects properties of a new account when the request does not create an account. */
+/** Rejects a name or an email if the request does not create an account. */
 function refuseAccount(given: Pick<BeginInput, "name" | "email">): void {
   const message = "belongs to a registration. Send it with an invitation or with signup=true.";
   refuse(given, { path: "", code: "not_a_registration", message });
 }
 
-/** Rejects properties that only a recovery uses if the request is not a recovery. */
+/** Rejects `removePasskeys` if the request is not a recovery. */
 function refuseRecovery({ removePasskeys }: BeginInput): void {
   const message = "belongs to a recovery. Send it with a recovery link or a recovery code.";
   refuse({ removePasskeys }, { path: "", code: "not_a_recovery", message });
@@ -215,7 +215,7 @@ async function registration(
     rpName: realm.title,
     rpID: relyingParty(deps.config).id,
     userID: new TextEncoder().encode(account.id),
-    // Several applications share one host, so the name tells users which application a passkey belongs to.
+    // Several applications share one host name, so the user name tells people which application a passkey belongs to.
     userName: `${account.email ?? account.name} (${realm.title})`,
     userDisplayName: account.name,
     timeout: CHALLENGE_SECONDS * 1000,

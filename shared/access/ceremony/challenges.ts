@@ -12,7 +12,7 @@ import { buckets } from "../../store/subjects.ts";
 
 export const CHALLENGE_SECONDS = 300;
 const BINDING = "challenge";
-/** Used challenges are stored for this many seconds. Twice the lifetime covers hosts whose clocks differ. */
+/** Seconds for which used challenges are stored: twice their lifetime, because the clocks of hosts differ. */
 const REMEMBER_SECONDS = CHALLENGE_SECONDS * 2;
 
 export interface Challenge {
@@ -25,7 +25,7 @@ export interface Challenge {
   account: string | null;
   /** Id of the session that adds a passkey. When the session ends, the challenge becomes invalid. */
   session: string | null;
-  /** For a recovery with a code: the set that contains the code. */
+  /** For a recovery with a recovery code: the set of codes that contains it. */
   codes?: string | null | undefined;
   /** For a recovery: whether to remove the account's other passkeys. */
   removes?: boolean | undefined;
@@ -56,8 +56,8 @@ export async function openChallenge(deps: Deps, realm: string, sessionId: string
 }
 
 /**
- * Marks a challenge as used, and throws 410 if it was used before. The storage key is the challenge itself, because
- * one challenge can have several session ids.
+ * Marks a challenge as used, and throws 410 if it was used before. The storage key is the challenge and not the
+ * session id, because the same challenge can be in several session ids.
  */
 export function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void> {
   return consumeOnce(deps, challenge.challenge, REMEMBER_SECONDS);

@@ -13,7 +13,7 @@ import { register } from "./register.ts";
 import { signUp } from "./signup.ts";
 import { passkeyRefused } from "./verify.ts";
 
-/** Ceremonies that create a passkey, by the purpose of the challenge. */
+/** Functions that create a passkey, by the purpose of the challenge. */
 const CREATING = { register, signup: signUp, add, recover } as const;
 
 export interface CompleteInput {
@@ -33,7 +33,8 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
   const { realm, response } = input;
   const challenge = await openChallenge(deps, realm.name, input.sessionId);
   const admitted = admit(deps, challenge);
-  // The code below awaits the promise later. Without this handler, an early rejection would be unhandled.
+  // The code below awaits this promise later. Without this handler, an early rejection would be reported as
+  // unhandled.
   admitted.catch(() => undefined);
   try {
     if (challenge.purpose === "login") {
@@ -58,8 +59,8 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
 }
 
 /**
- * Applies the rate limit and marks the challenge as used. If both fail, the rate limit's error is thrown: errors about
- * challenges are audited, and an attacker could flood the audit log with them.
+ * Applies the rate limit and marks the challenge as used. If both fail, throws the error of the rate limit: the audit
+ * log records errors about challenges, and an attacker could flood it.
  */
 async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   const consumed = consumeChallenge(deps, challenge);
@@ -68,7 +69,7 @@ async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   await consumed;
 }
 
-/** Action that the audit log records when a ceremony of each purpose is refused. */
+/** For each purpose of a challenge, the action that the audit log records when the response is refused. */
 const ACTIONS = {
   login: "signin",
   register: "register",

@@ -1,6 +1,6 @@
 /**
  * Reads the DER encoding of ECDSA signatures. In the bundle of the functions, this module replaces the packages
- * `@peculiar/asn1-schema` and `@peculiar/asn1-ecc`, so its exports have their names.
+ * `@peculiar/asn1-schema` and `@peculiar/asn1-ecc`, so its exports have the same names as theirs.
  */
 
 const SEQUENCE = 0x30;
@@ -11,9 +11,7 @@ interface Element {
   rest: Uint8Array;
 }
 
-/**
- * Parses the element at the beginning. Supports lengths below 256, which take one or two bytes. Signatures are shorter.
- */
+/** Parses the first element. Supports lengths below 256, which take one or two bytes. Signatures are shorter. */
 function element(bytes: Uint8Array, tag: number): Element {
   const long = bytes[1] === 0x81;
   const start = long ? 3 : 2;

@@ -22,7 +22,8 @@ import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
 
 /**
- * Returns the account id from the response, only to read the account early. The stored passkey decides who signs in.
+ * Returns the account id that the response contains. It is used only to read the account early: the stored passkey
+ * decides which account signs in.
  */
 function accountHint(userHandle: string | undefined): string | null {
   try {
@@ -72,7 +73,7 @@ export async function login(
   });
 }
 
-/** The means with which a user signs in to an account: a passkey or an identity at a provider. */
+/** The passkey, or the identity at a provider, with which a user signs in to an account. */
 export interface Entrance {
   /** Stored as `credential` in the session record. */
   credential: string;
@@ -124,7 +125,10 @@ function disabled(): AppError {
   );
 }
 
-/** Finishes a registration that stopped before its final write. @returns null if the registration is not valid */
+/**
+ * Finishes a registration that stopped before its last write.
+ * @returns null if the registration is not valid
+ */
 export async function activated(
   deps: Deps,
   realm: Realm,

@@ -1,4 +1,4 @@
-/** The means with which a user signs in to a new account: a passkey, or an identity at a provider. */
+/** The passkey, or the identity at a provider, with which a user signs in to a new account. */
 import type { Deps } from "../../deps.ts";
 import { type AccountRecord, type CredentialRecord, createCredential } from "../accounts.ts";
 import { keys, type Realm } from "../realms.ts";

@@ -20,7 +20,7 @@ import { requireRoom } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
-/** Details of a recovery, which uses either a recovery link or a recovery code. */
+/** A recovery, by a recovery link or by a recovery code. */
 interface Way {
   by: Recovered["by"];
   /** The account before the recovery. */
@@ -30,7 +30,10 @@ interface Way {
   /** Throws if the account does not accept the recovery link or code. */
   require: (account: AccountRecord | undefined) => void;
   refused: () => AppError;
-  /** Returns whether the creator of the recovery link may still manage the account. Always true for a recovery code. */
+  /**
+   * Returns whether the creator of the recovery link may still manage the account. Always true for a recovery code,
+   * which the account's own user created.
+   */
   isValid: () => Promise<boolean>;
 }
 
@@ -144,7 +147,7 @@ function recovered(
     link,
     codes: voids ? (current.codes?.set ?? null) : null,
     removed: removes ? current.credentials : null,
-    // An attacker with access to the account could have linked an identity of their own.
+    // Unlink the identities too: an attacker with access to the account could have linked an identity of their own.
     ...(removes ? { unlinked: current.identities?.map(({ id }) => id) } : {}),
   };
   return {

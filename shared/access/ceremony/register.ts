@@ -44,7 +44,7 @@ export async function register(
     admitted,
     readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
   ]);
-  // A newer invitation is stored under the fixed key. The older one is then stored under its hash.
+  // If a newer invitation has replaced this one under the fixed key, this one is stored under its hash.
   const invitation =
     found?.value.hash === bound.hash
       ? found
@@ -61,7 +61,7 @@ export async function register(
 }
 
 /**
- * Performs steps 2 to 4 of a registration by invitation. The new account can have a passkey or an identity at a
+ * Performs steps 2 to 4 of a registration with an invitation. The new account gets a passkey or an identity at a
  * provider.
  */
 export async function registerInvited(
@@ -92,7 +92,7 @@ export async function registerInvited(
     await commit(deps, realm, invitation, sub);
   } catch (error) {
     if (error instanceof AppError && error.kind === "gone") {
-      // Another registration used the invitation, so remove everything that this one wrote.
+      // Another registration has used the invitation, so remove everything that this registration wrote.
       await Promise.all([
         deps.store.kvDelete(realm.buckets.accounts, pending.account.key, {
           expect: pending.account.revision,

@@ -41,7 +41,7 @@ export async function signUp(
 }
 
 /**
- * Performs steps 2 to 4 of a registration without an invitation. The new account can have a passkey or an identity at a
+ * Performs steps 2 to 4 of a registration without an invitation. The new account gets a passkey or an identity at a
  * provider.
  */
 export async function registerOpen(
@@ -58,7 +58,9 @@ export async function registerOpen(
   return { session, account: created };
 }
 
-/** Writes the session, and the passkey or identity. If one of the two writes fails, removes the other record. */
+/**
+ * Writes the session, and the passkey or identity. If one of these writes fails, removes the record that was written.
+ */
 async function writeParts(
   deps: Deps,
   realm: Realm,
@@ -81,8 +83,8 @@ async function create(deps: Deps, realm: Realm, account: AccountRecord): Promise
   const key = keys.account(realm, account.id);
   const put = deps.store.kvPut(realm.buckets.accounts, key, JSON.stringify(account), { expect: 0 });
   if ((await nullOnConflict(put)) !== null) return account;
-  // An earlier attempt of this request stored the account, and the broker's response was lost. No other request can have
-  // stored it, because each challenge can be used only once.
+  // An earlier attempt stored the account, but the broker's response was lost. It must be an attempt of this request,
+  // because each challenge can be used only once.
   const found = await readAccount(deps, realm, account.id);
   if (found === null) throw passkeyRefused();
   return found.value;

@@ -32,7 +32,10 @@ function refuseEmbedded(clientDataJSON: string): void {
   if (data.crossOrigin === true || data.topOrigin !== undefined) throw passkeyRefused();
 }
 
-/** Rejects attestation certificates. Verifying one would fetch any URL that the attacker's certificate contains. */
+/**
+ * Rejects attestation certificates. To verify a certificate, the server would have to fetch URLs from it, and an
+ * attacker could choose them.
+ */
 function refuseCertificates(attestationObject: string): void {
   const attestation = decodeAttestationObject(new Uint8Array(base64url.decode(attestationObject)));
   const format = attestation.get("fmt");
@@ -77,7 +80,10 @@ export async function verifyNew(
   }
 }
 
-/** A public key that belongs to no account. Verifying it makes an unknown passkey take as long as a wrong signature. */
+/**
+ * A public key that belongs to no account. It is verified for an unknown passkey, so that the response takes as long
+ * as for a wrong signature.
+ */
 const DECOY: Pick<CredentialRecord, "publicKey" | "counter"> = {
   publicKey:
     "pQECAyYgASFYIGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWIlggT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",

@@ -9,7 +9,7 @@ import { AppError } from "../../kernel/errors.ts";
 export const CANS = ["read", "write", "publish", "manage"] as const;
 export type Can = (typeof CANS)[number];
 
-/** Stands for all applications, for the platform itself, and for accounts that belong to no application. */
+/** Matches all applications, the platform itself, and the accounts that belong to no application. */
 export const EVERY_ORB = "*";
 
 /** A scope of an API token: the rights `can` in the application `orb`, or in all applications if `orb` is `*`. */
@@ -77,9 +77,9 @@ export const ACCOUNT_OPERATIONS = [
   "passkeys.write",
   "tokens.read",
   "tokens.write",
-  /** Looks at the API token of the request itself, or revokes it. */
+  /** Reads or revokes the API token that authenticated the request. */
   "tokens.current",
-  /** Allows a program to create an API token for itself: the sign-in of `orb login`. */
+  /** Allows a program to create an API token for itself, as `orb login` does. */
   "programs",
   "sessions",
   "identities",
@@ -87,17 +87,15 @@ export const ACCOUNT_OPERATIONS = [
 ] as const;
 export type AccountOperation = (typeof ACCOUNT_OPERATIONS)[number];
 
-/**
- * Operations that need no role or access rule. The handler or the stream itself decides whether to accept the caller.
- */
+/** Operations that need no role or access rule. The handler or the stream decides which callers it accepts. */
 export const USE_OPERATIONS = ["call", "stream"] as const;
 export type UseOperation = (typeof USE_OPERATIONS)[number];
 
 export type Operation = EntryOperation | PlatformOperation | RealmOperation | AccountOperation | UseOperation;
 
 /**
- * Requirement of an operation on API tokens. `session` means that the operation rejects every API token and needs a
- * session. With a list, the token needs all rights in the list. With an empty list, every token is accepted.
+ * What an operation requires of an API token. A list names the rights that the token must have; with an empty list,
+ * every token is accepted. `session` means that every API token is rejected.
  */
 export type Need = readonly Can[] | "session";
 

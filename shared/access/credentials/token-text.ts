@@ -1,11 +1,11 @@
 /**
  * The text of an API token:
  *
- *     orbtok_<realm>_<account>_<id>_<secret><checksum>
+ * orbtok_<realm>_<account>_<id>_<secret><checksum>
  *
- * The realm, account and id are the storage keys of the token and its account, so a host reads both in one round trip.
- * The secret has 256 random bits. With the checksum, hosts can reject a mistyped or truncated token without a broker
- * request. Secret scanners can use the checksum to confirm a finding offline.
+ * The realm, the account and the id form the storage keys of the token and its account, so a host reads both in one
+ * round trip. The secret has 256 random bits. With the checksum, hosts reject a mistyped or truncated token without a
+ * broker request, and secret scanners can confirm a finding offline.
  */
 import { crc32 } from "../../kernel/crc32.ts";
 

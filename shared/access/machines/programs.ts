@@ -1,7 +1,7 @@
 /**
- * Sign-in of programs such as `orb login`: the authorization code flow for native apps (RFC 8252) with PKCE. A person
- * who is signed in allows the program, the browser hands a code to it, and the program exchanges the code for an API
- * token of that person.
+ * How programs such as `orb login` sign in: the authorization code flow for native apps (RFC 8252) with PKCE. A
+ * person who is signed in approves the program. The browser passes a code to the program, which exchanges the code
+ * for an API token of that person.
  */
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -21,10 +21,10 @@ import { type ApiToken, createApiToken, requireCreatable } from "./tokens.ts";
 export const CODE_SECONDS = 60;
 const DAY_MS = 24 * 3_600_000;
 const CODE_BYTES = 32;
-/** Replaces the record of a code that was used. */
+/** Replaces the record of a code after its use. */
 const USED = "used";
 
-/** The request of a program. The names of the program and its computer come from the program itself. */
+/** What a program asks for. The program itself chooses the names of the program and of its computer. */
 export interface ProgramRequest {
   program: string;
   /** Name of the computer on which the program runs. */
@@ -43,7 +43,7 @@ interface CodeRecord extends ProgramRequest {
   v: 1;
   realm: string;
   sub: string;
-  /** Session in which the person allowed the program. */
+  /** Session in which the person approved the program. */
   sid: string;
   /** Time at which that session expires, in seconds since the epoch. */
   sessionExp: number;
@@ -55,7 +55,9 @@ const keyOf = (code: string) => sha256(`program/${code}`);
 
 const expiryOf = (now: number, days: number) => new Date(now + days * DAY_MS).toISOString();
 
-/** Throws if the caller may not allow a program what it asks for. Returns when the token would expire. */
+/**
+ * Throws if the caller may not grant the program what it asks for. Returns the time at which the token would expire.
+ */
 export function requireAllowable(
   deps: Deps,
   actor: Actor,
@@ -90,7 +92,7 @@ export async function allowProgram(
     sessionExp: exp,
     expiresAt: deps.clock.now() + CODE_SECONDS * 1000,
   };
-  // Write the audit record first, so that no code works that the log does not show.
+  // Write the audit record first, so that no code can work that the audit log does not show.
   await audit(deps, { realm: realm.name, action: "token", actor, target: sub, detail: "program_allowed" });
   await deps.store.kvPut(buckets.challenges, await keyOf(code), JSON.stringify(record), {
     expect: 0,
@@ -104,15 +106,15 @@ export interface CodeExchange {
   code: string;
   /** PKCE code verifier. */
   verifier: string;
-  /** The `redirect` parameter of the authorization request: the address that the browser returns to. Null if missing. */
+  /** URL to which the browser returns: the parameter `redirect` of the authorization request. Null if missing. */
   redirect: string | null;
 }
 
 /**
- * Exchanges a code for an API token. Marking the code as used is one compare-and-set, so one of several simultaneous
- * exchanges succeeds. After a crash between that write and the response, the account either has no token or an unused
- * one in its list, whose text no one knows.
- * @throws AppError unauthenticated `code_refused`, with one text for every reason
+ * Exchanges a code for an API token. One compare-and-set marks the code as used, so only one of several simultaneous
+ * exchanges succeeds. After a crash between that write and the response, the account may list an unused token whose
+ * text nobody knows.
+ * @throws AppError unauthenticated `code_refused`, with the same message for every reason
  */
 export async function exchangeCode(deps: Deps, input: CodeExchange): Promise<ApiToken & { text: string }> {
   const { realm, code } = input;
@@ -138,7 +140,7 @@ export async function exchangeCode(deps: Deps, input: CodeExchange): Promise<Api
     return await createApiToken(deps, actor, { realm, name: `${program} on ${host}`, scopes, expiresAt });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    // The session may have ended since, or an admin may have disabled the account.
+    // Since the person approved the program, the session may have ended, or an admin may have disabled the account.
     const refused = error.kind === "unauthenticated" ? codeRefused() : error;
     if (AUDITED.has(refused.kind)) {
       await audit(deps, {

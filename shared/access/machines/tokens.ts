@@ -100,14 +100,14 @@ async function confirm(
     sessionLasts(deps, actor),
   ]);
   if (account === null) throw notFound("user");
-  // An unfinished recovery is about to end all sessions, or a recovery has already ended this session. Reject the new
-  // token in both cases.
+  // An unfinished recovery is about to end all sessions, or a finished recovery has ended this session. Reject the
+  // new token in both cases.
   if (account.value.recovered !== undefined || !lasts) throw badToken();
   if (!(await isEffective(deps, realm, account.value))) {
     throw new AppError("forbidden", "account_disabled", "The account is disabled. Enable it first.");
   }
-  // Recording a use writes an older token again, with a higher revision. So a token that has been used counts as older
-  // too.
+  // When the use of a token is recorded, its record gets a higher revision. So a token that has been used counts as
+  // older too.
   const older = records.filter((each) => each.revision < revision || each.value.lastUsedAt !== null);
   if (older.length >= TOKEN_LIMIT) throw tooMany();
 }

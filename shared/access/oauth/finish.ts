@@ -198,8 +198,8 @@ async function link(
   const linked = (current: AccountRecord): AccountRecord | null => {
     // The identity is already linked: an earlier attempt succeeded, but its response was lost.
     if (lists(current, identity.id)) return null;
-    // An unfinished recovery is about to end all sessions. This session may be one of them, so it must not link an
-    // identity.
+    // An unfinished recovery is about to end all sessions, perhaps including this one. So this session must not link
+    // an identity.
     if (current.recovered !== undefined) throw identityRefused();
     if (current.status !== "active" || current.role !== role) throw identityRefused();
     const { identities = [] } = current;

@@ -26,8 +26,8 @@ import { endSessions } from "../sessions.ts";
 export const IDENTITY_LIMIT = 10;
 
 /**
- * Milliseconds after which the request that wrote an identity must have finished. An older identity that no account
- * lists can be replaced.
+ * Milliseconds within which a request that wrote an identity must finish. After that, the identity can be replaced if
+ * no account lists it.
  */
 const IN_PROGRESS_MS = 60_000;
 
@@ -99,7 +99,7 @@ export async function writeIdentity(
   );
   if (revision === null) throw identityKnown();
   return async () => {
-    // A conflict means that a later request has replaced the record. Keep that request's record.
+    // A conflict means that a later request has replaced the record. Keep the record of that later request.
     await nullOnConflict(deps.store.kvDelete(credentials, key, { expect: revision, ttl: 60 }));
   };
 }
@@ -132,8 +132,8 @@ export async function listIdentities(deps: Deps, actor: Actor, realm: Realm): Pr
 }
 
 /**
- * Unlinks an identity from the signed-in account. Ends the sessions that the identity started, except the session of
- * this request. If an earlier request was interrupted, a repeated request finishes the work.
+ * Unlinks an identity from the signed-in account. Ends the sessions that the identity started, except the session
+ * that sent this request. After an interruption, a repeated request finishes the work.
  * @throws AppError conflict if the identity is the account's last way to sign in
  */
 export async function unlink(deps: Deps, actor: Actor, input: { realm: Realm; id: string }): Promise<void> {
@@ -154,7 +154,7 @@ export async function unlink(deps: Deps, actor: Actor, input: { realm: Realm; id
     return { ...account, identities: account.identities?.filter((other) => other.id !== id) };
   });
   await endSessions(deps, realm.name, sub, { credential: credentialOfIdentity(id), but: sid });
-  // A conflict means that another request has linked the identity again. Keep that request's record.
+  // A conflict means that another request has linked the identity again. Keep the record of that request.
   const removed = deps.store.kvDelete(credentials, record.key, { expect: record.revision, ttl: 60 });
   await Promise.all([
     nullOnConflict(removed),

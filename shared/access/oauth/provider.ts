@@ -49,7 +49,7 @@ export function causeOf(error: unknown): string {
   return `${error.name}${code}`;
 }
 
-/** An error whose message contains no data from the provider, so the log may contain the message. */
+/** An error whose message contains no data from the provider, so the log may show it. */
 class ProviderFault extends Error {}
 
 async function readAtMost(body: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
@@ -69,8 +69,8 @@ async function readAtMost(body: ReadableStream<Uint8Array>): Promise<Uint8Array<
 }
 
 /**
- * Returns the options that all requests to a provider must use. They limit the allowed addresses, the size and the
- * time, and reject redirects.
+ * Returns the options that every request to a provider must use. They limit the allowed URLs, the size and the time,
+ * and reject redirects.
  */
 export function requestOptions(deps: Deps): HttpRequestOptions<"GET" | "POST", URLSearchParams | undefined> {
   const { publicUrl } = deps.config;
@@ -103,8 +103,8 @@ export function requestOptions(deps: Deps): HttpRequestOptions<"GET" | "POST", U
 const known = new BoundedMap<string, { server: AuthorizationServer; until: number }>(100);
 
 /**
- * Returns the metadata of a provider, from a cache if possible. The OAuth library caches the provider's public keys
- * together with this object.
+ * Returns the metadata of a provider, if possible from a cache. The OAuth library keeps the provider's public keys
+ * with this object.
  * @throws AppError bad_gateway
  */
 export async function discovered(deps: Deps, { issuer }: ProviderDefinition): Promise<AuthorizationServer> {
@@ -114,8 +114,8 @@ export async function discovered(deps: Deps, { issuer }: ProviderDefinition): Pr
     const url = new URL(issuer);
     const response = await discoveryRequest(url, requestOptions(deps));
     const server = await processDiscoveryResponse(url, response);
-    // The OAuth library compares normalised URLs. The issuer must also match character by character (RFC 8414, section
-    // 3.3).
+    // The OAuth library compares URLs only after it has normalised them. The issuer must match character by character
+    // (RFC 8414, section 3.3).
     if (server.issuer !== issuer) throw new ProviderFault("the issuer differs");
     for (const endpoint of [server.authorization_endpoint, server.token_endpoint, server.jwks_uri]) {
       if (endpoint === undefined || !isAllowedAddress(endpoint, deps.config.publicUrl)) {

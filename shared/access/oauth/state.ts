@@ -1,7 +1,7 @@
 /**
- * The state of an unfinished sign-in at a provider. The browser stores the state in an encrypted cookie, so the server
- * stores nothing until the browser returns. A browser without the cookie cannot complete the sign-in, which prevents
- * login CSRF.
+ * The state of a sign-in at a provider that has not finished. The browser keeps the state in an encrypted cookie, so
+ * the server stores nothing until the browser returns. A browser without the cookie cannot complete the sign-in,
+ * which prevents login CSRF.
  */
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
@@ -10,7 +10,7 @@ import { open, seal } from "../../kernel/seal.ts";
 import { consumeOnce } from "../ceremony/challenges.ts";
 
 /**
- * Time in seconds to complete the sign-in. The user may have to enter a password and a second factor at the provider.
+ * Seconds within which the user must complete the sign-in. The provider may ask for a password and a second factor.
  */
 export const STATE_SECONDS = 600;
 const BINDING = "oauth";

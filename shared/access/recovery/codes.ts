@@ -1,7 +1,7 @@
 /**
- * Recovery codes. People who have lost their passkeys use a recovery code to add a new passkey without the help of an
- * admin. A code consists of the name of its set and a secret. The stored set names its account, and the account names
- * its only valid set.
+ * Recovery codes. A person who has lost all passkeys uses a recovery code to add a new passkey without the help of an
+ * admin. A code consists of the name of its set and a secret. The record of the set names the account, and the
+ * account names the only set that is valid for it.
  */
 import { base64url } from "jose";
 import type { Deps } from "../../deps.ts";
@@ -23,9 +23,11 @@ import { badToken } from "../tokens.ts";
 export const CODES = 10;
 /** 32 characters, so each character encodes 5 bits. Omits 0, O, 1 and I, which people confuse. */
 const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
-/** Length of the name of a set in characters: 40 bits, which make collisions rare. */
+/** Number of characters in the name of a set: 40 bits, so two sets rarely get the same name. */
 const SET_LENGTH = 8;
-/** Length of a secret in characters: 80 random bits. They cannot be guessed, so a hash without a salt is sufficient. */
+/**
+ * Number of characters in a secret: 80 random bits. Nobody can guess them, so a hash without a salt is sufficient.
+ */
 const SECRET_LENGTH = 16;
 const FORM = new RegExp(`^[${ALPHABET}]{${SET_LENGTH + SECRET_LENGTH}}$`);
 const GROUP = /.{4}(?=.)/g;
@@ -33,13 +35,13 @@ const GROUP = /.{4}(?=.)/g;
 interface CodesRecord {
   v: 1;
   account: string;
-  /** For each code, the SHA-256 of the set of accounts, the set of codes and the secret. */
+  /** For each code, the SHA-256 of the realm (set of accounts), the name of the set of codes, and the secret. */
   hashes: string[];
   createdAt: string;
 }
 
 export interface CodesState {
-  /** Number of valid codes. Using one code invalidates all of them. */
+  /** Number of codes that still work. All codes of a set stop working once one is used. */
   remaining: number;
   createdAt: string | null;
 }
@@ -61,13 +63,14 @@ export async function recoveryCodesOf(deps: Deps, actor: Actor, realm: Realm): P
   if (account === null) throw refusal(actor);
   const { codes } = account.value;
   const key = codes === undefined ? null : keys.codes(realm, codes.set);
-  // After a restore, the account may name a set that the restore has deleted.
+  // A restore deletes all sets of recovery codes, but the account may still name one of them.
   const set = key === null ? null : await readRecord<CodesRecord>(deps, realm.buckets.credentials, key);
   return { remaining: set?.value.hashes.length ?? 0, createdAt: set?.value.createdAt ?? null };
 }
 
 /**
- * Deletes all recovery codes after a restore, because the backup may contain codes that were used after the backup.
+ * Deletes all recovery codes after a restore, because codes in the backup may have been used since the backup was
+ * made.
  * @returns the number of deleted sets
  */
 export async function voidAllCodes(deps: Deps): Promise<number> {
@@ -78,8 +81,8 @@ export async function voidAllCodes(deps: Deps): Promise<number> {
 }
 
 /**
- * Creates recovery codes for the signed-in account, and invalidates earlier codes. No later request can read the codes.
- * Throws if the session has ended, so that a stolen token of an ended session cannot create codes.
+ * Creates recovery codes for the signed-in account, and invalidates earlier codes. No later request can read the
+ * codes. Throws if the session has ended, so that nobody can use a stolen session token after its end.
  */
 export async function createRecoveryCodes(
   deps: Deps,
@@ -92,8 +95,8 @@ export async function createRecoveryCodes(
   const { set, secrets } = await writeSet(deps, realm, sub, createdAt);
   let earlier: string | undefined;
   await changeAccount(deps, realm, sub, (current) => {
-    // An unfinished recovery is about to end all sessions. This session may be one of them, so it must not create
-    // codes.
+    // An unfinished recovery is about to end all sessions, perhaps including this one. So this session must not
+    // create codes.
     if (current.status !== "active" || current.recovered !== undefined) throw badToken();
     earlier = current.codes?.set;
     return { ...current, codes: { set, createdAt } };
@@ -119,7 +122,7 @@ async function writeSet(
   createdAt: string,
 ): Promise<{ set: string; secrets: string[] }> {
   const secrets = Array.from({ length: CODES }, () => letters(deps, SECRET_LENGTH));
-  // Try again with another name if a set with this name exists.
+  // If a set with this name exists, try again with another name.
   return untilWritten(async () => {
     const set = letters(deps, SET_LENGTH);
     const hashes = await Promise.all(secrets.map((secret) => hashOf(realm, set, secret)));

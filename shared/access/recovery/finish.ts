@@ -8,10 +8,10 @@ import { endSessions } from "../sessions.ts";
 import { deleteSet } from "./codes.ts";
 
 /**
- * Finishes the cleanup after the recoveries of an account. Ends all sessions, closes the used recovery links, and
- * deletes the invalidated recovery codes. If a recovery removed the old passkeys, also deletes those passkeys, the
- * unlinked identities and all API tokens. Each step can be repeated. The account stores the unfinished work until all
- * steps are done, so that the next sign-in can continue after a crash.
+ * Finishes the recoveries of an account: ends all sessions, closes the used recovery links, and deletes the
+ * invalidated recovery codes. If a recovery removed the old passkeys, also deletes those passkeys, the unlinked
+ * identities and all API tokens. The account record lists the unfinished recoveries until all steps are done, so that
+ * the next sign-in can repeat the steps after a crash.
  */
 export async function finishRecoveries(
   deps: Deps,
@@ -29,7 +29,7 @@ export async function finishRecoveries(
   await Promise.all(recovered.map((one) => finish(deps, realm, id, one)));
   const done = JSON.stringify(recovered);
   return changeAccount(deps, realm, id, (current) =>
-    // A concurrent recovery needs its own cleanup. Keep the list until that cleanup is done.
+    // If another recovery has happened at the same time, its steps are not done yet. Keep the list until they are.
     JSON.stringify(current.recovered) === done ? { ...current, recovered: undefined } : null,
   );
 }

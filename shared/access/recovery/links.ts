@@ -17,7 +17,7 @@ function refuseDisabled({ status }: AccountRecord): void {
 }
 
 /**
- * Creates a recovery link for an account, and revokes an earlier link. The account record stores which link is valid.
+ * Creates a recovery link for an account, and revokes the earlier link. The account record names the only valid link.
  * @throws AppError forbidden if the actor may not manage the account
  */
 export async function createRecovery(

@@ -8,8 +8,8 @@ import { enforceRateLimit } from "../limits.ts";
 import type { Realm } from "../realms.ts";
 
 /**
- * Throws 410 if the account does not accept a recovery link. The account decides, even if the link's own status is
- * still `active`.
+ * Throws 410 if the account record does not name the recovery link as its valid one. That decides, even if the record
+ * of the link still has the status `active`.
  */
 export function requireRecoverable(
   account: AccountRecord | undefined,
@@ -17,7 +17,8 @@ export function requireRecoverable(
 ): asserts account is AccountRecord {
   if (account?.recovered?.some((done) => done.link === link.hash) === true)
     throw invitationEnded("used", link);
-  // The creator of the link was allowed to recover an account with this role. Another role may require more rights.
+  // The creator of the link was allowed to recover an account with this role. If the role has changed, the link is
+  // invalid.
   const accepts = account?.recovery === link.hash && account.role === link.role;
   if (!accepts || account.status === "disabled") throw invitationEnded("revoked", link);
 }

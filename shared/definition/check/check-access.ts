@@ -1,4 +1,4 @@
-/** Reports access rules that name an unknown caller, and roles that appear twice. */
+/** Reports access rules that name an unknown role or handler, and roles that appear twice. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { ACTIONS, type Action, CALLERS, handlersIn } from "../document/access.ts";

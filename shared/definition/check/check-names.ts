@@ -29,7 +29,7 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
       } else if (
         usesAccess &&
         isRealmSegment(module.id) &&
-        // Accept a module that had its id before the platform added the route. The module keeps its path.
+        // If the module had its id before the platform added the route, accept it. The module keeps its path.
         !(used && hidesRealmSegment(before, module.id))
       ) {
         // A module with this id would hide the routes for signing out and for managing users.
@@ -63,8 +63,8 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
 }
 
 /**
- * Rejects a schema whose entries would be stored in the same place as those of another schema. Message subjects contain
- * the module type, but not the module id. They contain the schema id in kebab-case.
+ * Rejects two schemas whose entries would be stored in the same place. Message subjects contain the module type, but
+ * not the module id, and the schema id in kebab-case.
  */
 function checkHome(
   homes: Map<HomeKey, { module: string; schema: string }>,
@@ -89,11 +89,11 @@ function checkHome(
 }
 
 interface Used {
-  /** Services that have a handler of a given name, keyed by that handler name. */
+  /** For each handler name, the services that have a handler of that name. */
   services: ReadonlyMap<string, string[]>;
   /**
    * Maps a service to the name of a handler that another service has too. The route of such a handler begins with the
-   * service name.
+   * name of its service.
    */
   shared: ReadonlyMap<string, string>;
 }

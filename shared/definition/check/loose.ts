@@ -1,4 +1,4 @@
-/** Reads the valid properties of an invalid document, so that one response can report all errors. */
+/** Reads the valid properties of an invalid document, so that one response can report all errors of the document. */
 import { isObject } from "../../kernel/json.ts";
 import {
   FIELD_TYPE_NAMES,

@@ -25,7 +25,7 @@ export const MAX_ROLES = 50;
 const RESERVED: ReadonlySet<string> = new Set([...CALLERS, "platform", "anonymous", "system", "handler"]);
 
 /**
- * The built-in roles that a role of an application can extend. The role also has the rights of the role that it
+ * The built-in roles that a role of an application can extend. A role also has all rights of the role that it
  * extends.
  */
 const EXTENDED = ["user", "admin"] as const;
@@ -148,7 +148,7 @@ export type AccessDefinition = z.output<typeof accessSchema>;
 export type AccessLists = Readonly<Record<Action, readonly string[]>>;
 
 const ADMIN = ["admin"] as const;
-/** The access lists that each short form of `write` stands for. */
+/** For each short form of `write`, the access lists that it stands for. */
 const WRITERS: Record<NonNullable<AccessDefinition["write"]>, Omit<AccessLists, "read">> = {
   user: { create: ["user"], update: ["own"], publish: ["own"], delete: ["own"] },
   admin: { create: ADMIN, update: ADMIN, publish: ADMIN, delete: ADMIN },
@@ -174,12 +174,16 @@ export function accessLists(
 /** The callers who may perform an action, in the form that authorization decisions use. */
 export interface Grant {
   /**
-   * Lowest built-in role that may perform the action on every entry. Higher roles may too. Null if only handlers may.
+   * Least powerful built-in role that may perform the action on every entry. More powerful roles may too. Null if
+   * only handlers may.
    */
   least: BuiltInRole | null;
   /** Whether signed-in users may perform the action on entries that they created. */
   own: boolean;
-  /** Roles of the application that may perform the action on every entry, even if the role that they extend may not. */
+  /**
+   * Roles of the application that may perform the action on every entry, even if the built-in role that they extend
+   * may not.
+   */
   roles: readonly string[];
   /** Full names of handlers that may perform the action on every entry when they act for a caller. */
   handlers: readonly string[];
@@ -189,8 +193,8 @@ export interface Grant {
 export type SchemaAccess = Readonly<Record<Action, Grant>>;
 
 /**
- * Returns the lowest built-in role that includes all rights of a named role. For `own`, this is `admin`, because a user
- * does not have the rights of other creators.
+ * Returns the least powerful built-in role that has all rights of a named role. For `own` (users on entries that they
+ * created), this is `admin`, because no user has the rights of every other creator.
  */
 function above(name: string, roles: OrbRoles): BuiltInRole {
   if (name === "own") return "admin";
@@ -227,15 +231,17 @@ export function compileAccess(lists: AccessLists, roles: OrbRoles = NO_ROLES): S
 }
 
 /**
- * Returns the lowest role that may perform an action, at least on its own entries. Returns `handler` if only handlers
- * may.
+ * Returns the least powerful role that may perform an action, at least on its own entries. Returns `handler` if only
+ * handlers may.
  */
 export function lowestRole({ least, own, roles }: Grant): string {
   if (least === null || least === "public" || least === "user") return least ?? "handler";
   return own ? "user" : (roles[0] ?? least);
 }
 
-/** The callers who may read and set a field, among those who may access its entry. Undefined means all of those callers. */
+/**
+ * The callers who may read and set a field, among the callers who may access its entry. Undefined means all of them.
+ */
 export interface FieldAccess {
   readonly read: Grant | undefined;
   readonly write: Grant | undefined;
@@ -256,10 +262,7 @@ export function compileFieldAccess(
 /** Access rules for entries whose schema is no longer in the definition. */
 export const ADMINS_ONLY = compileAccess({ read: ADMIN, ...WRITERS.admin });
 
-/**
- * Returns the group of readers that published copies of a schema's entries are for. Everyone in the group may read
- * every entry.
- */
+/** Returns the readers who can use the published copies of a schema's entries. They may all read every entry. */
 export function liveRoleOf({ read }: SchemaAccess): "public" | "user" | "admin" {
   return read.least === null || read.least === "owner" ? "admin" : read.least;
 }

@@ -1,15 +1,18 @@
-/** The look of an application's sign-in page. */
+/** Name, logo and colour of an application's sign-in page. */
 import { z } from "zod";
 import { textFlaw } from "./text.ts";
 
-/** Maximum characters of a logo. Every sign-in page and every revision of the application's document contains it. */
+/**
+ * Maximum characters of a logo. The logo is in every sign-in page and in every revision of the application's
+ * document.
+ */
 const MAX_LOGO = 32_768;
 
 const DATA_IMAGE = /^data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml);base64,[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * Returns whether a page can show the logo. An address must not contain wildcards or credentials, because it becomes
- * part of a Content-Security-Policy.
+ * Returns whether a page can show the logo. A URL must not contain wildcards or credentials, because it becomes part
+ * of a Content-Security-Policy.
  */
 function isLogo(text: string): boolean {
   if (DATA_IMAGE.test(text)) return true;

@@ -21,7 +21,8 @@ export function changeLog(from: OrbDocument | null, to: OrbDocument | null): Cha
 }
 
 /**
- * Creates a JSON Patch. Matches array items by `id`, `name` or `service`, so inserting one does not rewrite all others.
+ * Creates a JSON Patch. Matches array items by `id`, `name` or `service`, so that an inserted item does not rewrite
+ * all others.
  */
 export function patch(from: unknown, to: unknown): Operation[] {
   return createPatch(from, to, (input, output, at) => {
@@ -83,7 +84,10 @@ function alignedList(
   return operations;
 }
 
-/** Compares arrays only at their end, because the library needs minutes for a thousand items. */
+/**
+ * Compares arrays by their index, so that only the end can grow or shrink: the library needs minutes for a thousand
+ * items.
+ */
 function plainList(input: readonly unknown[], output: readonly unknown[], path: string): Operation[] {
   if (JSON.stringify(input) === JSON.stringify(output)) return [];
   const common = Math.min(input.length, output.length);

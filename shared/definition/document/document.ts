@@ -172,7 +172,7 @@ export const fieldSchema = z
   })
   .meta({ id: "OrbField", description: "A field of a schema." });
 
-/** A data structure, like a table of a database. */
+/** A data structure, like a database table. */
 const schemaSchema = z
   .strictObject({
     id: schemaId,

@@ -17,7 +17,7 @@ export const MARKET = /^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/;
 /** A reference to a schema: `orbId/moduleId/schemaId`. */
 export const REF = /^[a-z][a-z0-9_-]{1,62}\/[a-z][a-z0-9-]{0,62}\/[a-zA-Z][a-zA-Z0-9-]{0,62}$/;
 
-/** Application ids that the specification reserves or that the platform's routes use. */
+/** Application ids that are reserved, because the specification or the routes of the platform use them. */
 const ROUTES: ReadonlySet<string> = new Set([
   "admin",
   "openapi",
@@ -49,7 +49,7 @@ export const REALM_SEGMENTS = [
   "identities",
 ] as const;
 
-/** Names of the handlers that the built-in service `access` provides. */
+/** Handlers of the built-in service `access`. */
 const ACCESS_HANDLERS = ["passkey", "invitations", "bootstrap", "oauth"] as const;
 
 /** Returns the full name of the `access` handler that a path segment names. */
@@ -57,7 +57,7 @@ export function accessHandler(segment: string): string | undefined {
   return (ACCESS_HANDLERS as readonly string[]).includes(segment) ? `access.${segment}` : undefined;
 }
 
-/** Removes `/call` from a handler's path `/api/{orbId}/call/{handler}/…`, because both forms are valid. */
+/** Removes `/call` from the path of a handler, `/api/{orbId}/call/{handler}/…`. Both forms of the path are valid. */
 export function shortPath(path: string): string {
   return path.replace(/^(\/api\/[^/]+)\/call\//, "$1/");
 }
@@ -99,8 +99,8 @@ export function isRealmSegment(segment: string): boolean {
 }
 
 /**
- * Returns whether a module of an application already uses the path of an account route. Only a definition that is older
- * than the route can contain such a module. The module keeps its path.
+ * Returns whether a module of an application already uses the path of an account route. That is possible only if the
+ * definition is older than the route. The module then keeps its path.
  */
 export function hidesRealmSegment(
   { modules }: { modules: readonly { id: string }[] },

@@ -3,13 +3,13 @@ import { AppError } from "../../kernel/errors.ts";
 export const STATUSES = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** Operations on an application or an entry. Only `update` never changes the state. */
+/** Operations on an application or an entry. Only `update` leaves the state unchanged in every case. */
 export type Operation = "create" | "update" | "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 export type Next = Status | "gone";
 
 /**
- * For each operation, the state before it and after it. `none` means that the application or entry does not exist yet.
+ * For each operation, the states before and after it. `none` means that the application or entry does not exist yet.
  */
 const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Next>>>> = {
   create: { none: "SAVED" },
@@ -23,7 +23,7 @@ const TRANSITIONS: Readonly<Record<Operation, Partial<Record<Status | "none", Ne
 
 /**
  * Returns the state after an operation.
- * @throws AppError `wrong_state` if the operation is not allowed in this state, for example to publish without a newer
+ * @throws AppError `wrong_state` if the operation is not allowed in this state, such as `publish` without a newer
  * draft
  */
 export function next(status: Status | null, operation: "delete", draft?: boolean): "gone";

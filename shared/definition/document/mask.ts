@@ -1,2 +1,4 @@
-/** Responses contain this mask instead of a sensitive value. A request with the mask keeps the stored value. */
+/**
+ * Responses contain this mask instead of a sensitive value. If a request sends the mask, the stored value is kept.
+ */
 export const MASK = "••••••••";

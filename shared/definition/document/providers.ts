@@ -7,11 +7,11 @@ import { words } from "./text.ts";
 const PROVIDER_LIMITS = { providers: 10, scopes: 20, secret: 1_000 } as const;
 
 /**
- * Prefix of encrypted secrets. The platform accepts an encrypted secret only if it can decrypt it for the same
+ * Prefix of encrypted secrets. The platform accepts an encrypted secret only if it was encrypted for the same
  * provider.
  */
 export const SEALED = "sealed:";
-/** Maximum length of a secret in encrypted form. The longest allowed secret fits when it is encrypted. */
+/** Maximum length of an encrypted secret. It is enough for the longest secret that is allowed. */
 const MAX_SEALED = 8_192;
 
 /** Returns whether the host is the local machine. Local providers may use HTTP, for tests and development. */
@@ -23,10 +23,10 @@ const IP_ADDRESS = /^(?:\[|\d+\.\d+\.\d+\.\d+$)/;
 const LOCAL_NAME = /(?:^|\.)(?:localhost|local|internal|home\.arpa)$/;
 
 /**
- * Returns whether the platform may send requests to a provider's address. Only HTTPS and public host names are allowed,
- * so that a provider cannot direct requests to internal services. A public name can still resolve to an internal
- * address. A platform that runs on the local machine may also use providers there.
- * @param publicUrl address of the platform
+ * Returns whether the platform may send requests to a provider's URL. Only HTTPS and public host names are allowed,
+ * so that a provider cannot direct requests to internal services. (A public name can still resolve to an internal IP
+ * address.) A platform that runs on the local machine may also use providers there.
+ * @param publicUrl URL of the platform
  */
 export function isAllowedAddress(address: string, publicUrl: string): boolean {
   if (!URL.canParse(address)) return false;
@@ -38,8 +38,8 @@ export function isAllowedAddress(address: string, publicUrl: string): boolean {
 }
 
 /**
- * Returns whether text is a valid issuer: an HTTPS address without credentials, query or fragment. Local issuers may
- * use HTTP.
+ * Returns whether a text is a valid issuer: an HTTPS URL without credentials, query or fragment. Issuers on the local
+ * machine may use HTTP.
  */
 function isIssuer(text: string): boolean {
   if (!URL.canParse(text) || /[?#\s\\]/.test(text)) return false;
@@ -112,8 +112,8 @@ export const providersSchema = z
 export type ProviderDefinition = z.output<typeof providerSchema>;
 
 /**
- * Returns the context that a provider's encrypted secret is bound to. The context includes the issuer. After a change
- * of issuer, the secret cannot be decrypted, so it is never sent to another server.
+ * Returns the context for which a provider's secret is encrypted. It includes the issuer: if the issuer changes, the
+ * secret cannot be decrypted, so it is never sent to another server.
  */
 export function providerBinding(
   orb: string,
@@ -127,7 +127,7 @@ const PLACE = ["access", "providers", "*", "clientSecret"] as const;
 
 /**
  * Replaces the secrets in a part of a document with the mask.
- * @param depth number of segments of {@link PLACE} that lead to the part
+ * @param depth number of segments of {@link PLACE} that lead to that part
  */
 function maskedAt(value: unknown, depth: number): unknown {
   const segment = PLACE[depth];

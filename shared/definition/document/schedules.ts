@@ -37,7 +37,8 @@ export function cronFault(text: string): string | undefined {
     return `has no valid ${name}: use *, a number from ${min} to ${max}${words}, a range such as 1-5, a step such as */5, or a list of these. ${EXAMPLE}`;
   }
   const [, , , days = [], months = [], weekdays = []] = values;
-  // If both the day of the month and the day of the week are restricted, a day must match only one of them.
+  // If an expression restricts both the day of the month and the day of the week, a day needs to match only one of
+  // them.
   const either = !isStar(parts[3]) && !isStar(parts[5]) && weekdays.length > 0;
   const occurs = months.some((month) => days.some((day) => day <= (LENGTHS[month - 1] ?? 0)));
   return occurs || either ? undefined : `names a day that none of its months has. ${EXAMPLE}`;
@@ -69,8 +70,8 @@ function numberOf(text: string, { min, max, names }: Field): number | undefined 
 }
 
 /**
- * Matches names of time zones in their common form. Abbreviations, offsets and other spellings are rejected, because
- * the broker's time zone database may not have them.
+ * Matches names of time zones in their usual form. Abbreviations, offsets and other spellings are rejected, because
+ * the broker's database of time zones may not contain them.
  */
 const ZONE = /^(?:UTC|[A-Z][A-Za-z_]+(?:\/[A-Z][A-Za-z_+-]+){1,2})$/;
 

@@ -4,12 +4,12 @@ import type { FieldType } from "./type.ts";
 
 const FILE_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** Properties that responses add to a file's id. Clients may send them back, but writes ignore them. */
+/** Properties that responses show beside a file's id. Clients may send them back; writes ignore them. */
 const SHOWN: readonly string[] = ["url", "type", "size", "name", "sha256", "width", "height", "color"];
 
 /**
- * A field that refers to an uploaded file by its id. A write checks that the caller may use the file, and stores the
- * file's public properties.
+ * A field that refers to an uploaded file by its id. A write checks that the caller may use the file, and also stores
+ * the file's public properties.
  */
 export const fileType: FieldType = {
   name: "file",

@@ -43,7 +43,10 @@ export interface FieldType {
   /** Returns a function that checks `min`, `max` and `pattern`. */
   rules(field: FieldDefinition): Rule;
   compare(a: Json, b: Json): number;
-  /** Converts a value to text for index keys, equal only for equal values. Null if the value cannot be indexed. */
+  /**
+   * Converts a value to a text for index keys. Only equal values have equal texts. Null if the value cannot be
+   * indexed.
+   */
   token(value: Json): string | null;
   /** Used instead of `token` for unique fields, where texts that look alike count as equal. */
   uniqueToken?(value: Json): string | null;
@@ -57,12 +60,12 @@ export function compareScalars(a: Json, b: Json): number {
   return 0;
 }
 
-/** Filters on a list field test whether the list contains an item or is empty. */
+/** Filters on a list field. They test whether the list contains an item, or whether it is empty. */
 export function listOperators(type: FieldType): FilterOperator[] {
   return type.operators.includes("eq") ? ["contains", "null"] : ["null"];
 }
 
-/** Common properties of numbers, dates and datetimes. */
+/** Members that the types for numbers, dates and datetimes share. */
 export const ordered = {
   bounds: "value",
   pattern: false,

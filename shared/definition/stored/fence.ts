@@ -1,12 +1,11 @@
 /**
- * The fence of an application (a fencing token): the broker rejects writes that were decided under an outdated
- * definition.
+ * The fence of an application (like a fencing token): the broker rejects writes that an outdated definition decided.
  *
- * Publishing a definition moves the fence first. Every write must find the fence at the position that its definition
- * names.
+ * A publication moves the fence before it stores the definition. Every write expects the fence at the position that
+ * is stored with the definition it used.
  *
- * The fence consists of 256 messages, all moved in one atomic batch. Each write checks a different one, because a
- * replicated broker rejects concurrent checks of the same message.
+ * The fence consists of 256 messages, which move in one atomic batch. Successive writes check different messages,
+ * because a replicated broker rejects concurrent checks of the same message.
  */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -18,7 +17,7 @@ export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
 /** Returns whether two fences belong to different applications that had the same id. */
 export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined): boolean {
-  // Earlier versions of the platform store no fence, and this one always does.
+  // Earlier versions of the platform stored no fence, but this version always does.
   return before !== undefined && now !== undefined && now.incarnation !== before.incarnation;
 }
 
@@ -73,7 +72,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // A deleted application with the same id may have had no fence. Writes for it must fail too.
+  // An earlier, deleted application with the same id may have had no fence. Late writes to it must fail too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
   const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);

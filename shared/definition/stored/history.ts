@@ -17,7 +17,7 @@ export type OrbOperation =
   | "restore"
   /** Copies an older revision's document into a new draft. */
   | "revert"
-  /** An import is writing entries. `create` follows on success, `deleting` on failure. */
+  /** An import is writing entries. If it succeeds, `create` follows; if it fails, `deleting`. */
   | "importing"
   /** A deletion has begun. `deleted` completes it. */
   | "deleting"
@@ -25,7 +25,7 @@ export type OrbOperation =
 
 export interface OrbRecord {
   v: 1;
-  /** Number of the revision. It keeps counting if a deleted application is created again. */
+  /** Number of the revision. If a deleted application is created again, the numbers continue. */
   revision: number;
   operation: OrbOperation;
   by: string;
@@ -42,7 +42,7 @@ export interface OrbRecord {
   /** Revision of the document that stored entries were last validated against. */
   basis: number;
   retired?: Retired[] | undefined;
-  /** Updates of stored entries that must follow the publication. Repeating them does no harm. */
+  /** Updates of stored entries that the publication requires. They can be repeated. */
   work?: EntryWork | undefined;
 }
 
@@ -54,9 +54,9 @@ export interface IndexPlace extends Home {
 export interface EntryWork {
   /** Schemas whose entries need new index keys. */
   claims: Home[];
-  /** Published copies that move from one audience to another. Null means no audience. */
+  /** Schemas whose published copies change their audience. Null means that there are no published copies. */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
-  /** New indexes. Stored entries may list keys of an erased index with the same name. */
+  /** New indexes. An erased index may have had the same name, and stored entries may still list its keys. */
   added?: IndexPlace[];
   /** Indexes to erase, unless the live definition contains them again. */
   removed?: IndexPlace[];
@@ -130,7 +130,7 @@ export function appendRecord(
   ]);
 }
 
-/** Finds a revision in the history. The number of reads grows with the logarithm of the history's length. */
+/** Finds a revision in the history. The number of reads is logarithmic in the length of the history. */
 export async function findRevision(
   deps: Pick<Deps, "store">,
   orb: string,
@@ -157,7 +157,7 @@ export async function entryDefinitionOf(
   return document === null ? head : { revision, document };
 }
 
-/** @param view properties to keep. Omit the document, because a page has many revisions. */
+/** @param view selects the properties to keep. Leave the document out, because a page has many revisions. */
 export function historyLog<T>(
   deps: Pick<Deps, "store">,
   orb: string,

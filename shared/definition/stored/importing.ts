@@ -3,7 +3,10 @@ import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
 import { type OrbHead, orbHead } from "./history.ts";
 
-/** Seconds between two heartbeats of an import, and seconds without a heartbeat until it counts as abandoned. */
+/**
+ * `every`: seconds between two heartbeats of an import. `lasts`: seconds without a heartbeat after which the import
+ * counts as abandoned.
+ */
 const SIGN = { every: 10, lasts: 60 } as const;
 
 export function heartbeat(orb: string, revision: number): Append {
@@ -29,8 +32,8 @@ export function startHeartbeat(deps: Pick<Deps, "store" | "log">, orb: string, b
 }
 
 /**
- * A message that each batch of an import must find and replace. The broker rejects the batch if the stream was deleted
- * and created again.
+ * A message that each batch of an import must find and replace. If the stream was deleted and created again in the
+ * meantime, the broker rejects the batch.
  */
 export class ImportMark {
   readonly #store: Deps["store"];
@@ -45,13 +48,13 @@ export class ImportMark {
   }
 
   /**
-   * Writes the first mark of an import into the stream.
+   * Writes the mark of a new import into the stream.
    * @throws Conflict if the import was cancelled
    */
   static async set(deps: Pick<Deps, "store">, orb: string, begun: OrbHead): Promise<ImportMark> {
     const mark = new ImportMark(deps, orb, begun);
     mark.#seq = await deps.store.append(mark.#stream, mark.#next());
-    // If the import is cancelled later, the stream and this message in it are deleted together.
+    // If the import is cancelled from now on, the stream is deleted together with this message.
     const head = await orbHead(deps, orb);
     if (head?.seq === begun.seq) return mark;
     await mark.erase();
@@ -63,7 +66,7 @@ export class ImportMark {
   }
 
   /**
-   * Writes messages in several batches. One atomic batch is not needed, because an application is invisible during its
+   * Writes messages in several batches. They need not be atomic, because nobody can see an application during its
    * import.
    * @throws Conflict if the stream was deleted and created again
    */
@@ -72,14 +75,14 @@ export class ImportMark {
     for (let from = 0; from < messages.length; from += BATCH_LIMIT - 1) {
       const part = messages.slice(from, from + BATCH_LIMIT - 1);
       const last = await this.#store.batch(this.#stream, [this.#next(), ...part]);
-      // Messages of a batch have consecutive sequence numbers. The first message is the import's mark.
+      // The messages of a batch have consecutive sequence numbers, and the import's mark is the first of them.
       this.#seq = last - part.length;
       for (const index of part.keys()) sequences.push(this.#seq + 1 + index);
     }
     return sequences;
   }
 
-  /** Returns whether the stream is still the one that the import started with. */
+  /** Returns whether the stream is still the one in which the import started. */
   async holds(): Promise<boolean> {
     return (await this.#store.get(this.#stream, this.#subject))?.seq === this.#seq;
   }

@@ -1,6 +1,6 @@
 /**
- * Stores published definitions. Storing one begins with moving the fence: a marker that every write expects unmoved. So
- * no write that an older definition decided can follow.
+ * Stores published definitions. It first moves the fence, a marker that every write expects unmoved. From then on,
+ * the broker rejects writes that an older definition decided.
  */
 
 import type { Deps } from "../../deps.ts";
@@ -14,7 +14,7 @@ import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
 import { type LiveRecord, recordOf } from "./live.ts";
 
-/** Maximum number of attempts while other processes write too. */
+/** Maximum number of attempts if other processes write at the same time. */
 const ATTEMPTS = 24;
 
 export interface StoredLiveRecord {
@@ -29,13 +29,13 @@ export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promis
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
 }
 
-/** Returns whether the live definition is the published revision, and no entry still waits for its migration. */
+/** Returns whether the stored definition is the published revision, and all entries have been updated for it. */
 export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (live?.work !== undefined) return false;
   if (!exists(head)) return live === null || live.document === null;
   const { publishedRevision, basis } = head;
   if (publishedRevision !== null) return live !== null && live.revision >= publishedRevision;
-  // While no definition is published, entries follow a draft. Writes under an older draft must fail too.
+  // While no definition is published, a draft governs entries. Writes that an older draft decided must fail too.
   return live !== null && live.document === null && live.revision >= basis;
 }
 
@@ -61,10 +61,10 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
 }
 
 /**
- * Moves the fence (the marker that blocks writes under older definitions) and stores the definition, unless the same or
- * a later revision is already stored.
+ * Moves the fence (the marker that blocks writes under older definitions) and stores the definition. Does nothing if
+ * the same or a later revision is already stored.
  * @param moved set if the fence has already been moved
- * @throws Conflict if other processes kept winning
+ * @throws Conflict if other processes changed the definition first in every attempt
  */
 export async function activateRecord(
   deps: Deps,
@@ -82,7 +82,10 @@ export async function activateRecord(
   throw new Conflict();
 }
 
-/** Replaces the stored definition. Returns null on a conflict. Keeps unfinished updates of entries from the old one. */
+/**
+ * Replaces the stored definition. Returns null on a conflict. Keeps the old definition's list of unfinished updates
+ * of entries.
+ */
 async function replace(
   deps: Deps,
   current: CurrentLiveRecord,
@@ -110,9 +113,9 @@ async function replace(
 }
 
 /**
- * Returns, for each after-write hook, the stream sequence after which the hook runs. A new hook begins where the
- * definition was published, which every write under the definition follows, so the hook misses no revision. A hook that
- * the previous definition already had keeps its sequence.
+ * Returns, for each after-write hook, the stream sequence after which it runs. For a new hook, that is the position
+ * at which the definition was published. All writes under the definition follow it, so the hook misses no revision. A
+ * hook that the previous definition had keeps its sequence.
  */
 function sinceOf(
   before: LiveRecord | undefined,
@@ -136,8 +139,8 @@ async function put(
 }
 
 /**
- * Replaces the stored definition by one with the same meaning, for example with secrets that another key encrypts.
- * Writes and readers are not disturbed.
+ * Replaces the stored definition by an equivalent one, for example with secrets that are encrypted with another key.
+ * Does not disturb writes and readers.
  * @param rewrite returns the given document if there is nothing to change
  */
 export async function rewriteLive(
@@ -156,7 +159,7 @@ export async function rewriteLive(
   });
 }
 
-/** Records that an application was deleted. Writes need not be blocked, because the stream is deleted next. */
+/** Records that an application was deleted. The stream is deleted next, so writes need not be blocked. */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
@@ -191,17 +194,17 @@ export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Pro
   return (await deps.store.get(streams.platform, subjects.orbReopened(orb)))?.seq ?? 0;
 }
 
-/** Makes a batch fail if the definition was opened for writes again after `since`. */
+/** Makes a batch fail if writes under the current definition were allowed again after `since`. */
 export function unlessReopened(orb: string, since: number): Append {
   return { ...reopening(orb), expect: { seq: since } };
 }
 
 /**
- * Repairs an application that rejects all writes. That happens if a process crashed during a publication: it had moved
- * the fence, but had not stored the definition.
+ * Repairs an application that rejects all writes, because a process crashed during a publication: it had moved the
+ * fence, but had not stored the definition.
  *
- * If the publication was committed, completes it. Otherwise lets writes under the current definition pass again, and
- * makes the publication fail if it is only slow.
+ * Completes the publication if it was committed. Otherwise allows writes under the current definition again. If the
+ * publication is only slow, it then fails.
  * @param reopen false gives a running publication time to commit
  */
 export async function repairFence(deps: Deps, orb: string, reopen = true): Promise<void> {
@@ -224,7 +227,8 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
     if ((await orbHead(deps, orb))?.seq !== head.seq) return await repairFence(deps, orb);
     await replace(deps, current, { ...current.record, work: undefined }, { expect: now });
   } catch (error) {
-    // Ignore the error: another process repairs the definition too, or the first write has yet to create the stream.
+    // Ignore the error: another process repairs the definition too, or there is no stream until the first write
+    // creates it.
     if (!(error instanceof Conflict || error instanceof StreamMissing)) throw error;
   }
 }

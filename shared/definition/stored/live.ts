@@ -26,15 +26,18 @@ export interface LiveRecord {
   /** Null if no definition is published. */
   document: OrbDocument | null;
   work?: EntryWork | undefined;
-  /** The fence. Missing in definitions that were stored before fences existed. */
+  /** Position of the fence (see {@link Fence}). Missing if the definition was stored before fences existed. */
   fence?: Fence | undefined;
   /**
-   * For each after-write hook, the stream sequence when the hook was published. The hook runs only for later revisions.
+   * For each after-write hook, the stream sequence at which it was published. The hook runs only for later revisions.
    */
   since?: Record<string, number> | undefined;
 }
 
-/** A 404 that is the same for missing and unpublished applications, so that it does not reveal which ones exist. */
+/**
+ * Returns a 404 error. It is the same for missing and unpublished applications, so that callers cannot learn which
+ * exist.
+ */
 export function noLiveOrb(): AppError {
   return notFound("orb", "There is no such orb, or it is not published.");
 }
