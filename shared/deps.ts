@@ -2,7 +2,7 @@
 import type { MakeImage } from "./images/job.ts";
 import type { Store } from "./store/types.ts";
 
-/** The current time. Deployed Workers advance the clock only with I/O, so read it after a broker response. */
+/** The current time. In deployed Workers the clock advances only with I/O, so read it after a broker response. */
 export interface Clock {
   now(): number;
 }
@@ -15,7 +15,7 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Limits on usage; 0 means unlimited. Anonymous callers share the limits of their network address. */
+/** Usage limits; 0 means unlimited. Anonymous callers with the same network address share their limits. */
 export interface Quotas {
   windowSeconds: number;
   longWindowSeconds: number;
@@ -25,15 +25,23 @@ export interface Quotas {
   orbCalls: number;
   /** Maximum bytes that an account may write per long period. */
   accountBytes: number;
-  /** Maximum bytes stored per application, without files. */
+  /** Maximum bytes that an application may store, without its files. */
   orbBytes: number;
-  /** Maximum bytes of the content of an application's files. */
+  /** Maximum total bytes of the files that an application may store. */
   orbFileBytes: number;
-  /** Maximum rejected writes of unique sensitive values. Each rejection helps a client to guess a value. */
+  /**
+   * Maximum number of rejected writes with a unique sensitive value. Each rejection helps a client to guess a value.
+   */
   accountConflicts: number;
-  /** Maximum registrations without invitation that a network begins. A long period allows ten times as many. */
+  /**
+   * Maximum sign-ups without an invitation that a network may begin. The limit for the long period is ten times as
+   * high.
+   */
   networkSignups: number;
-  /** Maximum sign-ups without an invitation that may begin in a realm per hour, from all networks together. */
+  /**
+   * Maximum sign-ups without an invitation that all networks together may begin per hour in one realm (set of
+   * accounts).
+   */
   realmSignups: number;
   /** Maximum streams that an account may read at the same time. */
   readersPerUser: number;
@@ -43,7 +51,7 @@ export interface Quotas {
 
 /** Settings, which the host parses once. */
 export interface Config {
-  /** Origin of pages, links and WebAuthn, without a trailing slash. */
+  /** Origin in the URLs of pages and links, and for WebAuthn, without a trailing slash. */
   publicUrl: string;
   /** Other origins whose web pages may call the API. `*` allows all origins, but without cookies. */
   allowedOrigins: readonly string[];
@@ -53,8 +61,8 @@ export interface Config {
   /** 256-bit keys as JSON, `[{ "kid", "k" }]`. The first key encrypts values, and all keys decrypt them. */
   encryptionKeys: string;
   /**
-   * 256-bit base64url keys for HMACs of unique sensitive values. The store indexes each value under every key, so
-   * operators can rotate keys.
+   * 256-bit base64url keys for the HMACs of unique sensitive values. The store indexes each value under every key, so
+   * that operators can change keys.
    */
   claimKeys: readonly string[];
   streamsUrl: string | undefined;
@@ -63,25 +71,25 @@ export interface Config {
   metricsToken: string | undefined;
   /** Maximum bytes of one file. */
   fileBytes: number;
-  /** Maximum pixels of an image of which variants are made. */
+  /** Maximum pixels of an image. Larger images have no variants. */
   imagePixels: number;
   quotas: Quotas;
-  /** Network address of all clients, if the host knows that every client has the same one. */
+  /** Network address for all clients, if the host knows that they all have the same one. */
   clientAddress: string | undefined;
 }
 
-/** Keeps the content of files on a host, so that repeated downloads do not read from the broker. */
+/** Stores content of files on the host, so that repeated downloads do not read it from the broker. */
 export interface ContentCache {
-  /** Maximum bytes of a file that is kept. */
+  /** Maximum bytes of a file that the cache stores. */
   readonly largest: number;
-  /** Pages that are being read from the broker. Concurrent downloads of a file share them. */
+  /** Pages that are being read from the broker. Concurrent downloads of the same file share them. */
   readonly reading: Map<string, Promise<readonly Uint8Array[]>>;
   /**
    * Reads consecutive chunks of an object.
-   * @returns the number of bytes; 0 or undefined if the first chunk is not kept
+   * @returns the number of bytes; 0 or undefined if the first chunk is not in the cache
    */
   read(object: string, chunk: number, into: Uint8Array): Promise<number> | undefined;
-  /** Keeps a chunk if there is room. The caller must not change the bytes afterwards. */
+  /** Stores a chunk if there is room. The caller must not change the bytes afterwards. */
   write(object: string, chunk: number, data: Uint8Array): void;
 }
 
@@ -109,6 +117,6 @@ export interface Deps {
   images?: MakeImage | undefined;
   /** Whether this process must not write to the broker. */
   readOnly?: boolean;
-  /** Tells caches when the response expires even if no data changes, in milliseconds since 1970. */
+  /** Sets the time at which the response expires even if no data changes, in milliseconds since 1970. */
   expires?: (time: number) => void;
 }

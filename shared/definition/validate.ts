@@ -1,7 +1,7 @@
 /**
- * Validates entry values and converts them to their stored form.
- * A translatable field is a map by language, a market-specific field a map by market. A field that is both is a map by
- * market with maps by language.
+ * Validates the values of an entry and converts them to their stored form. The stored value of a translatable field
+ * is a map by language, and that of a market-specific field a map by market. If a field is both, each market's value
+ * is a map by language.
  */
 import type { Fault } from "../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, type Report } from "../kernel/faults.ts";
@@ -15,7 +15,10 @@ export const MAX_ITEMS = 1_000;
 export type Values = { [field: string]: Json };
 
 export interface ValidateOptions {
-  /** Values of the entry's newest revision. They replace masks, which clients send to keep a sensitive value. */
+  /**
+   * Values of the entry's newest revision. A client sends a mask to keep a sensitive value; the stored value then
+   * replaces the mask.
+   */
   existing?: Readonly<Values> | undefined;
   /** JSON Pointer of the values in the request. Default: `/values`. */
   base?: string;
@@ -61,7 +64,7 @@ export function validateValues(
     const raw = given === undefined ? defaultOf(schema, field) : given;
     const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
     if (value !== undefined) values[field.name] = value;
-    // Store null for a field without a value, because a missing field would get its default.
+    // Store null if a field has no value. Otherwise the field would get its default.
     else if (given !== undefined && field.definition.default !== undefined) values[field.name] = null;
     if (field.required) checkRequired(at, value, raw);
   }
@@ -169,7 +172,9 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
   return value;
 }
 
-/** Requires a value for the default market and language, because all readers fall back to it. */
+/**
+ * Requires a value for the default market and language, because readers without a value of their own get this one.
+ */
 function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): void {
   const { field, schema } = at;
   const path = [

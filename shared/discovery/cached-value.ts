@@ -18,8 +18,8 @@ function recordingStore(store: Store, met: Map<string, number>): Store {
 }
 
 /**
- * A value computed from key-value buckets. Requests may share the value, but not a running computation, because it uses
- * the connection of one request.
+ * A value computed from key-value buckets. Requests may share the value. They must not share a running computation,
+ * because it uses the broker connection of the request that began it.
  */
 export class CachedValue<T> {
   readonly #buckets: readonly string[];
@@ -32,13 +32,14 @@ export class CachedValue<T> {
   }
 
   async get(deps: HandlerDeps): Promise<T> {
-    // Read the state of the buckets first, so that the next request notices a change during the computation.
+    // Read the state of the buckets first. If they change during the computation, the next request then computes the
+    // value again.
     const infos = await Promise.all(this.#buckets.map((bucket) => deps.store.streamInfo(streams.kv(bucket))));
     const state = this.#state(deps, infos);
     if (this.#known?.state === state) return this.#known.value;
     const met = new Map<string, number>();
     const value = await this.#make({ ...deps, store: recordingStore(deps.store, met) });
-    // A lagging follower may have answered. Do not cache a value from outdated lists.
+    // A replica with old data may have answered. Do not cache a value that was computed from old data.
     const fresh = await Promise.all(
       this.#buckets.map((bucket, i) =>
         reached(deps, bucket, infos[i]?.state.last_seq ?? 0, met.get(bucket) ?? 0),
@@ -54,10 +55,10 @@ export class CachedValue<T> {
   }
 }
 
-/** Returns whether the computation has read every message of the bucket. */
+/** Returns whether the computation has read all messages of the bucket. */
 async function reached(deps: Deps, bucket: string, last: number, met: number): Promise<boolean> {
   if (met >= last) return true;
-  // The marker of a deleted key expires, so perhaps no message has the last sequence number.
+  // The last message may be the marker of a deleted key, which expires. Then no message has the last sequence number.
   const newest = await deps.store.get(streams.kv(bucket), kvSubject(bucket, ">"));
   return met >= (newest?.seq ?? 0);
 }

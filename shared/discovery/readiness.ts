@@ -3,9 +3,9 @@ import { unavailable } from "../kernel/errors.ts";
 import { buckets } from "../store/subjects.ts";
 
 /**
- * Checks that the broker responds and has contact with a leader. A broker that is cut off from the others still answers
- * pings.
- * @returns milliseconds of a round trip to the broker
+ * Checks that the broker responds and is in contact with a leader. A ping is not enough, because a broker that is cut
+ * off from the others answers pings.
+ * @returns round-trip time to the broker in milliseconds
  * @throws AppError unavailable
  */
 export async function requireReady({ store }: Pick<Deps, "store">): Promise<number> {

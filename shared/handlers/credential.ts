@@ -1,6 +1,6 @@
 /**
- * The rights of a handler to act on behalf of its caller. A built-in handler gets them as an actor, a service as a
- * credential.
+ * The rights with which a handler acts on behalf of its caller. A built-in handler receives them as an actor, a
+ * service as a credential.
  */
 import {
   accountBehind,
@@ -16,13 +16,14 @@ import type { Deps } from "../deps.ts";
 import type { Handler, HandlerCredential, RemoteHandler, RemoteHttpHandler } from "./contract/types.ts";
 
 /**
- * Seconds that a credential remains valid after the call's time limit, so that a request sent just before the limit
- * still succeeds.
+ * Seconds for which a credential stays valid after the time limit of the call. A request that is sent just before the
+ * limit then still succeeds.
  */
 const LAST_MOMENT = 2;
 
 /**
- * Returns the acts that a handler requests and the application grants. Returns none if another handler makes the call.
+ * Returns the acts that a handler requests and the application grants. Returns none if another handler makes the
+ * call.
  */
 function grantedActs(
   { compiled }: LiveOrb,
@@ -34,8 +35,8 @@ function grantedActs(
 }
 
 /**
- * Returns the actor for a handler. It never has the platform's own rights: if the platform is the caller, the actor is
- * anonymous.
+ * Returns the actor for a handler. A handler never gets the rights of the platform itself: if the platform calls it,
+ * the actor is anonymous.
  */
 export function handlerActor(
   deps: Pick<Deps, "request">,
@@ -55,9 +56,9 @@ export function handlerActor(
 }
 
 /**
- * Returns the credential that lets a service act on behalf of its caller. Returns undefined if the application grants
- * the service no acts.
- * @param only selects the acts that the credential may have. If missing, it has all that the application grants.
+ * Returns the credential with which a service acts on behalf of its caller; undefined if the application grants the
+ * service no acts.
+ * @param only limits the acts of the credential. Without it, the credential has all acts that the application grants.
  */
 export async function credentialFor(
   deps: Deps,

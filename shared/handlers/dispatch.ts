@@ -22,7 +22,7 @@ export interface Resolved {
   guess: SpeculativeCheck | undefined;
 }
 
-/** Finds a handler that an application uses. Its service may have removed the registration since. */
+/** Returns a handler that an application uses. Its registration may no longer exist. */
 export async function resolveHandler(
   deps: Pick<HandlerDeps, "store" | "log" | "builtIn">,
   name: string,
@@ -54,7 +54,8 @@ export function requireCallable(handler: Handler, principal: Principal): void {
   if (acting !== undefined) {
     if (handler.kind !== "local" || handler.act === undefined) throw nested(acting.handler, handler.name);
     requireAct(principal, handler.act);
-    // A schema can let this handler create records for anonymous callers, so `recordTransaction` checks access instead.
+    // A schema can allow this handler to create records for anonymous callers, so `recordTransaction` checks access
+    // instead.
     if (handler.act === "transactions:record") return;
   }
   if (handler.auth === "None") return;
@@ -63,8 +64,8 @@ export function requireCallable(handler: Handler, principal: Principal): void {
 }
 
 /**
- * The error if a service calls another service on behalf of its caller. Such a chain would hide from the application's
- * owner which service acts.
+ * Returns the error for a service that calls another service on behalf of its caller. This is forbidden, because the
+ * application's owner could not see which service acts.
  */
 function nested(handler: string, called: string): AppError {
   const words = `The handler ${handler} cannot call ${called} for its caller, because that is not a built-in handler. Call it without the credential, or let the client call it.`;

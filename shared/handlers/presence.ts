@@ -1,13 +1,13 @@
 /**
- * Finds out whether services are running, without calling them: the broker traces messages with `Nats-Trace-Only` and
- * does not deliver them.
+ * Finds out whether services are running, without calling them. The broker does not deliver messages with the header
+ * `Nats-Trace-Only`, but reports who would receive them.
  */
 import type { Deps } from "../deps.ts";
 import { randomToken } from "../kernel/ids.ts";
 import { subjects } from "../store/subjects.ts";
 
 const PATIENCE_MS = 1_000;
-/** Kinds of connections in a trace message: clients and leaf nodes. */
+/** Kinds of connections that a trace report names: clients and leaf nodes. */
 const CLIENT = 0;
 const LEAF = 4;
 
@@ -36,7 +36,8 @@ export async function respondingSubjects(
   const names = [...answers.keys()];
   const open = new Set(names.keys());
   /**
-   * For each subject, how many trace messages are still missing. Each one tells how many more servers will send one.
+   * For each subject, the number of trace messages that are still missing. Each trace message tells how many other
+   * servers will send one too.
    */
   const heard = names.map(() => ({ first: false, missing: 1 }));
   let done: () => void = () => undefined;

@@ -59,11 +59,11 @@ interface Use {
   acts?: readonly string[] | undefined;
 }
 
-/** Reports acts that a document grants although none of the listed handlers requests them. */
+/** Reports acts that a document grants although no listed handler requests them. */
 function actsFaults(uses: readonly Use[], found: ReadonlyMap<string, Handler | FaultyEntry | null>): Fault[] {
   return uses.flatMap(({ service, handlers, acts = [] }, i) => {
     const entries = handlers.map((handler) => found.get(`${service}.${handler}`) ?? null);
-    // The acts that these handlers request are unknown. The missing or invalid registration is reported elsewhere.
+    // It is unknown which acts these handlers request. Another check reports the missing or invalid registration.
     if (entries.some((entry) => entry === null || isFaulty(entry))) return [];
     const requested = new Set<string>(
       entries.flatMap((entry) => (entry === null || isFaulty(entry) ? [] : (entry.acts ?? []))),
@@ -82,7 +82,7 @@ export interface CalledHandler {
   name: string;
 }
 
-/** Reports hooks and schedules whose handler the platform cannot call over the broker with one JSON message. */
+/** Reports hooks and schedules whose handler the platform cannot call with a single JSON message over the broker. */
 function kindFaults(
   called: readonly CalledHandler[],
   found: ReadonlyMap<string, Handler | FaultyEntry | null>,
@@ -96,8 +96,9 @@ function kindFaults(
 }
 
 /**
- * Reports handlers that are not registered, have an invalid registration, or use a subject that a stream captures. Also
- * reports granted acts that no handler requests, and handlers of hooks and schedules that are of the wrong kind.
+ * Reports handlers that are not registered, have an invalid registration, or use a subject whose messages a stream
+ * stores. Also reports granted acts that no handler requests, and handlers of hooks and schedules that are of the
+ * wrong kind.
  */
 export async function usesFaults(
   deps: Lookup,
@@ -146,7 +147,7 @@ export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): 
   );
 }
 
-/** Returns handlers whose calls the stream of a new application would store. */
+/** Returns the handlers whose messages the stream of a new application would store by mistake. */
 export async function handlersUnder(deps: Lookup, orb: string): Promise<string[]> {
   const all = await listHandlers(deps);
   return all.flatMap((entry) =>

@@ -35,7 +35,7 @@ export interface ResponseRest {
 }
 
 const EMPTY = new Uint8Array(0);
-/** Milliseconds to wait for the reply to a cancellation. The platform ignores the reply. */
+/** Milliseconds to wait for the reply to a cancellation. The content of the reply does not matter. */
 const CANCEL_MS = 1_000;
 /** Visible ASCII characters, spaces and tabs. A line break could inject another header. */
 const VALUE = /^[\t\x20-\x7e]*$/;
@@ -81,7 +81,7 @@ export async function askHttp(
     const rest = exchange.rest(length);
     const end = async () => {
       await rest.return(undefined);
-      // If reading has not started, `return` does not run the generator's `finally` block.
+      // If nobody has begun to read, `return` does not run the `finally` block of the generator.
       await exchange.cancel();
     };
     return { status, headers, body: reply.body, rest: { length, parts: rest, end } };
@@ -196,7 +196,7 @@ function bytesOf(handler: RemoteHttpHandler, body: unknown): Uint8Array<ArrayBuf
   try {
     if (typeof body === "string") return fromBase64(body);
   } catch {
-    // The check below throws an error for this case.
+    // The parts of the reply are missing then, and the check below throws.
   }
   throw nonsense(handler, "The body of the handler's response is not base64.");
 }

@@ -12,9 +12,12 @@ const MAX_WORDS = 500;
 export interface RemoteRequest {
   orbId: string;
   handler: string;
-  /** Id of the hook that makes the call. Missing if a client makes it. */
+  /** Id of the hook for which the platform makes the call. Missing if a client makes it. */
   hook?: string;
-  /** The due time of a schedule for which the platform calls. Missing in calls of clients. */
+  /**
+   * Schedule for which the platform makes the call, and the time at which the call was due. Missing if a client makes
+   * it.
+   */
   schedule?: { id: string; at: string; delivery: { id: string; attempt: number } };
   input: unknown;
   caller: Caller | null;
@@ -36,7 +39,7 @@ const KINDS: Record<number, ErrorKind> = {
   429: "too_many",
 };
 
-/** A service rejected the call with an error of its own choice. */
+/** The error with which a service rejected a call. The service chose its status and code. */
 export class ServiceRefusal extends AppError {
   readonly status: number;
 
@@ -46,7 +49,7 @@ export class ServiceRefusal extends AppError {
   }
 }
 
-/** The last known subject of each handler saves a round trip. The registration always decides. */
+/** The last known subject of each handler, which saves a round trip. It is only a guess: the registration decides. */
 const lastSubjects = new BoundedMap<string, string>(1_000);
 
 export interface SpeculativeCheck {
@@ -54,7 +57,7 @@ export interface SpeculativeCheck {
   free: Promise<void>;
 }
 
-/** Checks a handler's last known subject while the registration is read, to save a round trip. */
+/** Checks the last known subject of a handler while the registration is being read. That saves a round trip. */
 export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): SpeculativeCheck | undefined {
   const subject = lastSubjects.get(name);
   if (subject === undefined) return undefined;
@@ -79,7 +82,7 @@ export async function askRemote(
   return answer;
 }
 
-/** Sends the first message of a call, after checking that no stream captures the service's subject. */
+/** Sends the first message of a call. First checks that no stream stores messages with the service's subject. */
 export async function askFirst(
   deps: Deps,
   service: Service,
@@ -113,7 +116,7 @@ export async function ask(
   const reply = await deps.store
     .request(subject, JSON.stringify(message), { timeoutMs, headers: all })
     .catch((error: unknown) => {
-      // Broker errors have codes. Any other error means that the response's headers could not be parsed.
+      // Errors of the broker have codes. Any other error means that the headers of the response could not be parsed.
       throw error instanceof AppError ? translated(service, error) : faulty(service);
     });
   return answerOf(deps, service, reply);
@@ -194,7 +197,7 @@ function parsed(data: Uint8Array): unknown {
   }
 }
 
-/** Statuses that services must not set. Clients repeat a request after 408, 421 and 425, and browsers hide a 407. */
+/** Statuses that services must not use. Clients repeat a request after 408, 421 and 425, and browsers hide a 407. */
 export const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
 
 function refusalOf(
@@ -227,7 +230,7 @@ function refusalOf(
   );
 }
 
-/** Returns the errors in a service's reply, or undefined if the reply has no valid ones. */
+/** Returns the validation errors in a service's reply; undefined if it contains no valid ones. */
 export function faultsOf(errors: unknown): Fault[] | undefined {
   if (!Array.isArray(errors)) return undefined;
   const faults = errors.slice(0, 100).flatMap((error: unknown): Fault[] => {

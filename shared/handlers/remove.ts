@@ -6,14 +6,13 @@ import { buckets } from "../store/subjects.ts";
 import type { HandlerDeps } from "./contract/types.ts";
 
 /**
- * Valid keys of the bucket. A key with a wildcard would delete other keys as well. The broker closes the connection for a
- * subject of more than 4,096 bytes.
+ * Valid keys of the bucket. A key with a wildcard would delete other keys too. The broker closes the connection if a
+ * subject has more than 4,096 bytes.
  */
 const KEY = /^(?=.{1,1000}$)[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$/;
 
 /**
- * Deletes a registration, even an invalid one. If the service registers again at the same time, the later of the two
- * writes decides.
+ * Deletes a registration, even an invalid one. If the service registers again at the same time, the later write wins.
  */
 export async function removeHandler(deps: HandlerDeps, actor: Actor, name: string): Promise<void> {
   requireOperator(actor, "registry.write");

@@ -8,10 +8,10 @@ export interface Decimal {
 
 export const ZERO: Decimal = { digits: 0n, scale: 0 };
 
-/** The text form of a number with up to 700 digits. Any sum of double-precision numbers needs fewer. */
+/** The text of a number with up to 700 digits. The sum of any double-precision numbers needs fewer. */
 const FORM = /^(-?\d{1,700})e(-?\d{1,4})$/;
 
-/** Returns the shortest decimal number that JavaScript prints for a number. */
+/** Returns the decimal number with the fewest digits that JavaScript prints for a number. */
 export function decimalOf(value: number): Decimal {
   const [mantissa = "0", exponent = "0"] = String(value).split("e");
   const [whole = "0", fraction = ""] = mantissa.split(".");
@@ -29,8 +29,8 @@ export function add(a: Decimal, b: Decimal): Decimal {
 }
 
 /**
- * Number of digits that a quotient gets in addition to those of the dividend. With these, rounding gives the nearest
- * double-precision number.
+ * Number of digits that a quotient has in addition to the digits of the dividend. They are enough to round to the
+ * nearest double-precision number.
  */
 const PRECISION = 40;
 

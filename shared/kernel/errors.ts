@@ -1,4 +1,4 @@
-/** Errors that do not depend on HTTP. Clients branch on the stable `code`, never on the text. */
+/** Errors that do not depend on HTTP. Clients must check the stable `code`, never the text. */
 
 export type ErrorKind =
   | "malformed" // 400
@@ -71,19 +71,19 @@ export function invalidParameters(errors: Fault[]): AppError {
   return new AppError("malformed", "invalid_parameter", detail, { errors });
 }
 
-/** A 412: the header If-Match does not name the newest revision. */
+/** Returns a 412 error: the header If-Match does not name the newest revision. */
 export function revisionMismatch(newest: number): AppError {
   const detail = `If-Match must name the newest revision, which is ${newest}. Read it and apply your change again.`;
   return new AppError("precondition", "revision_mismatch", detail, { data: { revision: newest } });
 }
 
-/** A 409: every retry failed, because other requests kept changing the same data. */
+/** Returns a 409 error: every retry failed, because other requests kept changing the same data. */
 export function writeConflict(): AppError {
   const detail = "Other requests kept changing this at the same time. Read it again and retry.";
   return new AppError("conflict", "write_conflict", detail);
 }
 
-/** A 503: the message broker does not respond. */
+/** Returns a 503 error: the message broker does not respond. */
 export function unavailable(cause?: unknown): AppError {
   return new AppError(
     "unavailable",

@@ -12,8 +12,8 @@ import type { Fault } from "./errors.ts";
 /** Maximum number of validation errors in a response. */
 export const MAX_FAULTS = 1_000;
 /**
- * Maximum characters of all paths and messages together. Without a limit, a response with many errors about one long
- * name would repeat the name in each of them.
+ * Maximum characters of all paths and messages together. Without this limit, many errors about one long name would
+ * repeat the name each time.
  */
 const MAX_TEXT = 128_000;
 
@@ -141,7 +141,7 @@ export function clip(text: string): string {
   return text.length <= 64 ? text : `${text.slice(0, 61)}...`;
 }
 
-/** Maximum names in one error message, because a short request must not cause a long response. */
+/** Maximum names in one error message, so that a short request does not cause a long response. */
 const MAX_NAMED = 20;
 
 export function joinNames(names: readonly string[]): string {

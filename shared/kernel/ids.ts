@@ -7,8 +7,8 @@ const pool = new Uint8Array(POOL_BYTES);
 let drawn = POOL_BYTES;
 
 /**
- * Returns random bytes for ids. For secrets, use {@link randomToken}. The next call may overwrite the returned bytes,
- * because they are part of a pool. The pool exists because many small requests for random bytes are slow.
+ * Returns random bytes for ids. For secrets, use {@link randomToken}. The bytes are part of a pool, so the next call
+ * may overwrite them. The pool exists because many small requests for random bytes are slow.
  */
 function randomBytes(count: number): Uint8Array {
   if (drawn + count > POOL_BYTES) {
@@ -32,7 +32,7 @@ export function randomToken(bytes: number): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(bytes)));
 }
 
-/** Copies parts into one new buffer, because some runtimes send the whole underlying buffer of a view. */
+/** Copies parts into one new buffer. A view is not enough, because some runtimes send the whole buffer behind it. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let size = 0;
   for (const part of parts) size += part.length;
@@ -45,15 +45,15 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return all;
 }
 
-/** Parts up to this number are kept as they are, so that an ordinary body is not copied. */
+/** If there are at most this many parts, they are not copied, as for an ordinary body. */
 const FEW_PARTS = 8;
-/** Smaller parts are copied into blocks. */
+/** Parts with fewer bytes than this are copied into blocks. */
 const SMALL_PART_BYTES = 1024;
 const BLOCK_BYTES = 16 * 1024;
 
 /**
- * Collects the parts of a body. Each part takes memory beyond its bytes, and a client can send a body in parts of one
- * byte. So small parts are copied into blocks.
+ * Collects the parts of a body. Each part takes more memory than its bytes, and a client can send a body in parts of
+ * one byte. So this class copies small parts into blocks.
  */
 export class ByteCollector {
   size = 0;

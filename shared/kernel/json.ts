@@ -24,8 +24,8 @@ export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
 }
 
 /**
- * Applies a JSON Merge Patch (RFC 7396): members of the patch replace members of the target, objects merge, and null
- * removes a member. An array replaces the whole array.
+ * Applies a JSON Merge Patch (RFC 7396). Members of the patch replace members of the target; null removes a member.
+ * Objects are merged, but an array replaces the whole array.
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;

@@ -23,9 +23,9 @@ function keysOf(keysJson: string): readonly SealingKey[] {
 }
 
 /**
- * Encrypts a text with the first key, for one owner. Decryption fails for any other owner.
- * @param keysJson `[{ "kid", "k" }]` with 256-bit keys in base64url. The first encrypts, all decrypt.
- * @param binding owner, such as `shop/<entry>/<field>`
+ * Encrypts a text for one owner, with the first key. Decryption for any other owner fails.
+ * @param keysJson `[{ "kid", "k" }]` with 256-bit keys in base64url. The first key encrypts, and all keys decrypt.
+ * @param binding the owner, such as `shop/<entry>/<field>`
  */
 export async function seal(keysJson: string, plaintext: string, binding: string): Promise<string> {
   const first = keysOf(keysJson)[0];
@@ -55,7 +55,7 @@ export async function open(keysJson: string, sealed: string, binding: string): P
   }
 }
 
-/** Returns whether the value is encrypted with the first key. If not, the keys have been rotated since. */
+/** Returns whether a value is encrypted with the first key. If not, the first key has been replaced since. */
 export function isCurrent(keysJson: string, sealed: string): boolean {
   try {
     return decodeProtectedHeader(sealed).kid === keysOf(keysJson)[0]?.kid;

@@ -1,9 +1,9 @@
-/** Maximum pattern length for the built-in search, whose worst case is quadratic. */
+/** Maximum length of a text for which the built-in search is used. Its worst case takes quadratic time. */
 const SHORT = 32;
 
 /**
- * Returns whether a text contains another, in linear time. The built-in search can take half a minute for malicious
- * texts.
+ * Returns whether a text contains another text, in linear time. The built-in search can take half a minute for
+ * malicious texts.
  */
 export function containsText(text: string, part: string): boolean {
   if (part.length <= SHORT || part.length >= text.length) return text.includes(part);

@@ -5,7 +5,7 @@
 
 type Names = readonly (readonly [name: string, sign: RegExp])[];
 
-/** The first match wins. The order matters, because most browsers also name other browsers in their header. */
+/** The first match wins. The order matters, because the headers of most browsers also name other browsers. */
 const BROWSERS: Names = [
   ["Edge", /\bEdg(?:e|A|iOS)?\//],
   ["Opera", /\bOPR\//],

@@ -8,7 +8,7 @@ const WORD_LENGTH = 40;
 /** Accents, vowel points of Hebrew and Arabic, soft hyphens and zero-width characters. A search ignores them. */
 const MARKS =
   /[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u00ad\u200b-\u200d]+/g;
-/** Letters that a search treats like others, although Unicode does not decompose them. */
+/** Letters that a search treats like other letters, although Unicode does not decompose them. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: "ss",
   æ: "ae",

@@ -11,7 +11,7 @@ import { isToken, streams, subjects } from "../store/subjects.ts";
 import { type StoredMessage, TooMuch } from "../store/types.ts";
 import { type DefinitionBody, type DefinitionKind, readDefinition } from "./shapes.ts";
 
-/** One version of a shared definition. After a removal, new versions continue the numbers. */
+/** One version of a shared definition. If a removed definition is stored again, its version numbers continue. */
 interface StoredDefinition extends DefinitionBody {
   v: 1;
   kind: DefinitionKind;
@@ -34,8 +34,8 @@ const DEFINITIONS_PER_READ = 100;
 const ONE_BY_ONE = "Read the definitions one by one.";
 
 /**
- * Returns the newest versions of all definitions, including removed ones. The broker returns at most 1,024 newest
- * messages per request. If there are more, the function reads all versions.
+ * Returns the newest version of each definition, including removed ones. The broker returns at most 1,024 newest
+ * messages per request. If there are more, this function reads all versions.
  */
 async function newestOf({ store }: Pick<Deps, "store">, kind: DefinitionKind): Promise<StoredMessage[]> {
   const filter = subjects.definitions(kind);

@@ -9,7 +9,9 @@ import { addZodIssues, Faults } from "../kernel/faults.ts";
 export const DEFINITION_KINDS = ["messages", "modules"] as const;
 export type DefinitionKind = (typeof DEFINITION_KINDS)[number];
 
-/** In references of a template, the placeholder for the id of the application that will use the template. */
+/**
+ * Placeholder in the references of a template. It stands for the id of the application that will use the template.
+ */
 const TEMPLATE_ORB = "template";
 
 export interface DefinitionBody {
@@ -58,12 +60,14 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
 }
 
 /**
- * A market for the validation of templates, because market-specific fields are valid only in an application with
- * markets.
+ * A market for the validation of templates: market-specific fields are valid only in an application that has markets.
  */
 const PLACES = { markets: ["any"] };
 
-/** Creates a module from a template. References to the template's own schemas then point into the given application. */
+/**
+ * Creates a module from a template. References to the template's own schemas are changed to point into the given
+ * application.
+ */
 export function moduleFrom(
   template: ModuleDefinition,
   place: { orb?: string | undefined; module?: string | undefined },

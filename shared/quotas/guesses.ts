@@ -1,8 +1,7 @@
 /**
- * Slows down guessing of unique sensitive values, such as tax numbers: a conflict reveals that another entry has the
- * value.
- * A write first pays the cost of a conflict and gets most of it back if the value was free. The small remaining cost
- * limits how many values an account can try.
+ * Slows down guesses at unique sensitive values, such as tax numbers: a conflict reveals that another entry has the
+ * value. Each write first pays the cost of a conflict, and gets most of it back if the value was free. The rest of
+ * the cost limits how many values an account can try.
  */
 import type { Actor } from "../access/actor.ts";
 import type { Deps, RequestFacts } from "../deps.ts";
@@ -13,15 +12,18 @@ import { streams, subjects } from "../store/subjects.ts";
 import { spenderOf } from "./quotas.ts";
 import { tooMany } from "./refusals.ts";
 
-/** A write with a value that another entry already has counts as this many writes with free values. */
+/** A write of a value that another entry has counts as much as this many writes of free values. */
 const TAKEN = 20;
-/** Maximum attempts to count a write. Earlier writes of the account may get units back between two attempts. */
+/**
+ * Maximum attempts to count a write. Between two attempts, earlier writes of the account may get their units back.
+ */
 const TRIES = 4;
-/** Milliseconds to wait after the first attempt. The time doubles each time. */
+/** Milliseconds to wait after the first attempt. Each further wait is twice as long. */
 const PAUSE_MS = 25;
 
 /**
- * Rate limits over increasing periods. A longer period allows proportionally fewer conflicts, so clients wait longer.
+ * Rate limits over longer and longer periods. The longer the period, the fewer conflicts it allows per minute, so
+ * that persistent clients wait longer.
  */
 const LEVELS = [
   { rule: "conflicts", stream: streams.quotas, windows: 1, allowed: 1 },

@@ -1,8 +1,7 @@
 /**
- * Distributed rate limits. A process leases units from the broker in advance and spends them from memory, so most
- * requests need no round trip.
- * All leases together never exceed the limit. Each process may also spend a few units (`ahead`) before the broker
- * grants its lease.
+ * Rate limits that several processes share. A process leases units from the broker in advance and spends them from
+ * memory, so most requests need no round trip. The leases together never exceed the limit. Each process may also
+ * spend a few units (`ahead`) before the broker grants its lease.
  */
 import type { Config, Deps } from "../deps.ts";
 import { windowAt } from "../kernel/window.ts";
@@ -14,7 +13,7 @@ export interface Limit {
   stream: typeof streams.quotas | typeof streams.longQuotas;
   most: number;
   seconds: number;
-  /** Units that a process may spend before the broker answers. */
+  /** Units that a process may spend before the broker grants them. */
   ahead: number;
 }
 
@@ -23,12 +22,12 @@ interface Lease {
   /** Units that are left to spend. Negative if the process spent units in advance. */
   left: number;
   spent: number;
-  /** Whether all units of the rate limit are leased. */
+  /** Whether the processes have leased all units of the rate limit. */
   last: boolean;
   renewing: boolean;
 }
 
-/** One lease takes at most 1/n of the rate limit, so that other processes can lease units too. */
+/** A lease takes at most 1/n of the rate limit, so that other processes can lease units too. */
 const SHARE = 20;
 const REMEMBERED = 20_000;
 
@@ -40,7 +39,7 @@ function leaseOf(config: Config, name: string, window: number): Lease {
   return leases.set(config, name, { window, left: 0, spent: 0, last: false, renewing: false });
 }
 
-/** Leases the needed units from the broker. In advance, also leases as many as the process has already spent. */
+/** Leases the units that are needed, and in advance as many again as the process has already spent. */
 async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: number): Promise<void> {
   const first = !lease.renewing;
   const more = first ? Math.min(lease.spent, Math.floor(limit.most / SHARE)) : 0;

@@ -9,9 +9,9 @@ import { streams } from "../store/subjects.ts";
 import { type Limit, spendLease } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
-/** Requests and bytes that a process may allow before the broker has answered. */
+/** Requests and bytes that a process may allow before the broker has granted them. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
-/** A process allows at most 1/n of a limit in advance, so that small limits stay exact. */
+/** Before the broker has granted anything, a process may allow at most 1/n of a limit. So small limits stay exact. */
 const AHEAD_SHARE = 100;
 
 /** The account, client address or application that a limit applies to. */

@@ -1,4 +1,4 @@
-/** Counts the open streams of a reader. The counts are stored at the broker, because requests share no memory. */
+/** Counts the open streams of each reader. The broker stores the counts, because requests share no memory. */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -6,7 +6,8 @@ import { windowAt } from "../kernel/window.ts";
 import { streams, subjects } from "../store/subjects.ts";
 
 /**
- * Seconds of a counting period. A stream counts in the period in which it began, and never stays open longer than one.
+ * Length of a counting period in seconds. A stream counts in the period in which it began. No stream stays open
+ * longer than a period.
  */
 const WINDOW_SECONDS = 90;
 const RETRY_SECONDS = 10;

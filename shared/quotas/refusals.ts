@@ -13,7 +13,7 @@ const WHOSE: Record<Scope, string> = {
 const seconds = (count: number) => `${count} ${count === 1 ? "second" : "seconds"}`;
 
 /**
- * A 429 with `Retry-After`.
+ * Returns a 429 error with `Retry-After`.
  * @param wait seconds
  */
 export function tooMany(scope: Scope, counted: { what: Counted; may: string }, wait: number): AppError {
@@ -23,7 +23,7 @@ export function tooMany(scope: Scope, counted: { what: Counted; may: string }, w
 
 export const within = (count: number) => `within ${seconds(count)}`;
 
-/** A 507 without `Retry-After`, because waiting does not help. */
+/** Returns a 507 error. It has no `Retry-After`, because waiting does not help. */
 export function orbFull(most: number): AppError {
   const mib = Math.floor(most / (1024 * 1024));
   const detail = `This orb has reached its storage quota of ${mib} MiB. A platform admin can erase entries or raise the quota.`;

@@ -1,6 +1,6 @@
 /**
  * Limits the bytes that an orb (application) stores. Each process regularly asks the broker for the size of the orb's
- * streams: that of the entries and that of the files.
+ * two streams, which store entries and files.
  */
 import type { Deps } from "../deps.ts";
 import { fileStream } from "../store/file-subjects.ts";
@@ -12,7 +12,7 @@ import { orbFull } from "./refusals.ts";
 const LOOK_MS = 2_000;
 /** A process may write 1/n of the free space before it asks the broker for the size again. */
 const SHARE = 20;
-/** Maximum bytes that a process may write before the broker has answered. */
+/** Maximum bytes that a process may write before it knows the size of the stream. */
 const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
 const REMEMBERED = 10_000;
@@ -21,7 +21,7 @@ const REMEMBERED = 10_000;
 interface Allowance {
   left: number;
   taken: number;
-  /** When to ask again, in milliseconds since the epoch. */
+  /** Time at which to ask again, in milliseconds since the epoch. */
   until: number;
   full: boolean;
 }
@@ -47,9 +47,9 @@ async function look(deps: Deps, quota: Quota, room: Allowance, bytes: number): P
   const info = await deps.store.streamInfo(quota.stream);
   const free = quota.most - (info?.state.bytes ?? 0);
   room.full = free <= 0;
-  // While the broker answered, more writes were allowed. Its answer may not include them, so subtract them.
+  // More writes were allowed while the broker answered. Its answer may not include them, so subtract them.
   const meanwhile = room.taken - before;
-  // Other processes write too, so allow only a share of the free space. A write that fits is never rejected.
+  // Other processes write too, so allow only a share of the free space, but never reject a write that fits.
   const share = Math.max(Math.floor(free / SHARE), bytes + meanwhile);
   room.left = Math.max(0, Math.min(free, share) - meanwhile);
   return take(room, bytes);
@@ -60,7 +60,7 @@ export function requireStorage(deps: Deps, orb: string, bytes: number): Promise<
   return requireRoom(deps, { stream: streams.orb(orb), most: deps.config.quotas.orbBytes }, bytes);
 }
 
-/** Rejects a part of a file if the files of the application take too much room. */
+/** Rejects a part of a file if the application's files would exceed their quota. */
 export function requireFileStorage(deps: Deps, orb: string, bytes: number): Promise<void> {
   return requireRoom(deps, { stream: fileStream(orb), most: deps.config.quotas.orbFileBytes }, bytes);
 }
@@ -74,7 +74,7 @@ async function requireRoom(deps: Deps, quota: Quota, bytes: number): Promise<voi
     rooms.set(deps.config, stream, { left: ahead, taken: 0, until: 0, full: false });
   const stale = deps.clock.now() >= room.until;
   if (stale && room.left >= bytes) {
-    // While the broker answers, use what is left of the old share.
+    // Until the broker answers, the process may use what is left of its previous share.
     room.left = Math.min(room.left, Math.max(ahead, bytes));
     deps.afterwards(look(deps, quota, room, 0));
   }

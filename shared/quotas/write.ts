@@ -18,8 +18,8 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
 }
 
 /**
- * Adds the bytes of a write, and the number of its unique sensitive values, to the quotas of the caller. Call it before
- * the commit: a commit that fails because a value is taken tells the caller that another entry has this value.
+ * Counts the bytes of a write, and its new unique sensitive values, against the quotas of the caller. Call this
+ * before the commit: if the commit fails because a value is taken, the caller learns that another entry has it.
  * @param values.guesses fields whose new values are unique and sensitive
  */
 export async function countValues(
@@ -38,7 +38,8 @@ export async function countValues(
 const RECORD_BYTES = 2048;
 
 /**
- * Counts an upload against the rate limits, then executes it. Rejects it if the application has no room for its record.
+ * Counts an upload against the rate limits, then executes it. Rejects the upload if the application has no room for
+ * the record that describes the file.
  */
 export function countedFile<T>(deps: Deps, actor: Actor, orb: string, write: () => Promise<T>): Promise<T> {
   return counted(deps, actor, orb, async () => {

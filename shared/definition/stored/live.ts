@@ -52,7 +52,7 @@ interface Recent {
   pending: readonly Home[] | undefined;
 }
 
-/** Returns the definition of the last read, for speculative reads while the current one is read. */
+/** Returns the last definition that this process read, for speculative work until the current one has arrived. */
 export function lastLive(orb: string): LiveOrb | undefined {
   return recent.get(orb)?.live ?? undefined;
 }
@@ -66,7 +66,7 @@ export async function liveOrb(
   return (await readLive(deps, orb, consistency))?.live ?? null;
 }
 
-/** Returns the published definition, read from the leader. */
+/** Returns the published definition, read from the broker's leader. */
 export async function requireLive(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb> {
   const live = await liveOrb(deps, orb);
   if (live === null) throw noLiveOrb();
@@ -107,11 +107,11 @@ function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
 export interface DamagedOrb {
   orb: string;
   keyRevision: number;
-  /** Never contains stored data, because it is logged. */
+  /** Never contains stored data, because the log shows it. */
   reason: "not_json" | "not_a_definition";
 }
 
-/** Returns all published definitions ordered by id, and the damaged ones. */
+/** Returns all published definitions ordered by id, and the ids of the damaged ones. */
 export async function liveDefinitions(
   deps: Pick<Deps, "store" | "log">,
 ): Promise<{ orbs: LiveOrb[]; damaged: DamagedOrb[] }> {
@@ -145,7 +145,7 @@ function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
   }
 }
 
-/** Stands in for damaged data. Its revision 0 lets any definition replace it. */
+/** Used in place of damaged data. Any definition can replace it, because its revision is 0. */
 const NOTHING_KNOWN = { v: 1, revision: 0, at: "", document: null } as const;
 
 /** Returns the stored definition, or a placeholder if it is damaged. */
@@ -162,10 +162,10 @@ export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveO
   return (await liveDefinitions(deps)).orbs;
 }
 
-/** For unpublished applications, the definitions that stored entries were last validated against. */
+/** For applications without a published definition: the definition that validated the stored entries. */
 const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
-/** Returns the definition that stored entries were last validated against, which may be older than the newest draft. */
+/** Returns the definition that validated the stored entries. The newest draft may be newer than that. */
 async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<EntryDefinition> {
   if (head.basis === head.revision) return head;
   const key = `${orb}/${head.basis}/${head.seq}/${head.at}`;
@@ -177,8 +177,8 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
 }
 
 /**
- * Returns the definition that entries are validated against: the published one, or else the newest one that stored
- * entries passed. Null if the application does not exist.
+ * Returns the definition that validates entries: the published one or, if none is published, the one that last
+ * validated the stored entries. Null if the application does not exist.
  */
 export async function definitionFor(
   deps: Pick<Deps, "store">,

@@ -1,11 +1,11 @@
 /**
- * Functions that let a handler in this process act on behalf of its caller. Services do the same over HTTP with their
- * credential.
+ * Functions with which a handler in this process acts on behalf of its caller. Services do the same over HTTP, with
+ * their credential.
  */
 
 interface Place {
   module: string;
-  /** May be omitted if the module has only one schema. */
+  /** Schema id. May be omitted if the module has only one schema. */
   schema?: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface ActingRecord {
  */
 export interface Acting {
   entries: {
-    /** @param options.reveal returns decrypted sensitive values; also requires the act `entries:reveal` */
+    /** @param options.reveal return sensitive values decrypted; this also requires the act `entries:reveal` */
     get(place: EntryPlace, options?: { latest?: boolean; reveal?: boolean }): Promise<ActingEntry>;
     create(entry: Place & { values: unknown; publish?: boolean }): Promise<ActingEntry>;
     update(

@@ -42,8 +42,8 @@ const httpEntrySchema = z
   .meta({ id: "HttpRegistryEntry", description: "A remote HTTP handler in the bucket `handlers`." });
 
 /**
- * Validates only registrations with `kind: http` as HTTP handlers. All others are validated as plain handlers, so that
- * their errors name the invalid property.
+ * Only a registration with `kind: http` is validated as an HTTP handler. All others are validated as plain handlers,
+ * so that the error names the invalid property.
  */
 const schemaOf = (value: unknown) =>
   isObject(value) && value.kind === "http" ? httpEntrySchema : callEntrySchema;
@@ -130,7 +130,8 @@ export function readEntry(
 }
 
 /**
- * An HTTP handler also receives messages on subjects below its own. Those subjects must not belong to another service.
+ * An HTTP handler also receives the messages whose subjects begin with its own. Those subjects must not belong to
+ * another service.
  */
 function ownFault(subject: string, service: string | undefined): string | undefined {
   const own = `${SERVICES}${service}.`;

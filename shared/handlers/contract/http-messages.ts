@@ -1,7 +1,7 @@
 /**
- * Messages between the platform and a service that handles HTTP requests. The platform always asks and the service only
- * replies, so the service needs no other broker permissions. A body that is too large for one message is split into
- * parts.
+ * Messages between the platform and a service that handles HTTP requests. Only the platform sends requests and the
+ * service only replies to them, so the service needs no other broker permissions. A body that is too large for one
+ * message is sent in parts.
  */
 import type { Caller, HandlerCredential } from "./types.ts";
 
@@ -11,7 +11,8 @@ export interface HttpRequestMessage {
   handler: string;
   method: string;
   /**
-   * The path below the handler's own path, percent-encoded as the client sent it. Either empty or starts with a slash.
+   * The path that follows the handler's own path, percent-encoded as the client sent it. Either empty or starts with
+   * a slash.
    */
   path: string;
   /** The query string without the question mark, percent-encoded as the client sent it. */
@@ -23,7 +24,7 @@ export interface HttpRequestMessage {
   caller: Caller | null;
   /** Missing if the application grants the handler no acts. */
   credential?: HandlerCredential;
-  /** Set if more parts of the body follow in further messages. */
+  /** Set if further messages with more of the body follow. */
   more?: true;
 }
 
@@ -34,7 +35,10 @@ export interface HttpRequestMessage {
 export interface HttpPartMessage {
   body: string | null;
   more: boolean;
-  /** Set if the exchange ends early, for example because the client disconnected. No further message follows. */
+  /**
+   * Set if the platform ends the exchange early, for example because the client disconnected. No further message
+   * follows.
+   */
   cancel?: true;
 }
 
@@ -46,13 +50,13 @@ export interface HttpReplyMessage {
   /** The body, or its next part, as base64. Null if there is none. */
   body?: string | null;
   /**
-   * Bytes of the whole body. Required in a reply that has both `status` and `next`. The platform sends it as
+   * Bytes of the whole body. Required in a reply that has both `status` and `next`. The platform sends the number as
    * Content-Length, so that the client can detect an incomplete body.
    */
   length?: number;
   /**
-   * Where the platform sends the next message: tokens to append to the handler's subject. They lead to the same
-   * instance of the service. Missing in the last reply.
+   * Where the platform sends the next message: tokens to append to the handler's subject. The resulting subject
+   * reaches the same instance of the service. Missing in the last reply.
    */
   next?: string;
 }

@@ -54,9 +54,9 @@ export interface DescribedRoute {
 }
 
 /**
- * Returns the routes of a handler, for overviews and the OpenAPI document. Omits the `access` handlers, whose routes
- * are documented elsewhere.
- * @param route the handler's path below the application
+ * Returns the routes of a handler, for overviews and the OpenAPI document. Leaves out the `access` handlers, whose
+ * routes are documented elsewhere.
+ * @param route the path of the handler in the application
  */
 export function describedRoutes(handler: HttpHandler | RemoteHttpHandler, route: string): DescribedRoute[] {
   if (!isRemote(handler)) {

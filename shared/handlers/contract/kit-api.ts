@@ -1,7 +1,7 @@
 import type { Fault } from "../../kernel/errors.ts";
 import { type KitCall, ServiceError } from "./kit-types.ts";
 
-/** Calls the application's API with the credential that came with a call. */
+/** Calls the application's API with the credential that a service received with a call. */
 export async function callApi(
   { credential, requestId, traceparent }: Pick<KitCall, "credential" | "requestId" | "traceparent">,
   method: string,

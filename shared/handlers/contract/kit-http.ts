@@ -1,6 +1,6 @@
 /**
- * The part of the kit that handles HTTP requests. It joins request bodies that arrive in parts, and splits large
- * response bodies.
+ * The part of the service kit that handles HTTP requests. It joins request bodies that arrive in parts, and splits
+ * large response bodies.
  */
 import { fromBase64, toBase64 } from "../../kernel/base64.ts";
 import { concatBytes } from "../../kernel/ids.ts";
@@ -13,8 +13,8 @@ import { type KitCall, type KitDescription, ServiceError } from "./kit-types.ts"
 export interface KitHttpRequest extends Omit<KitCall, "idempotencyKey"> {
   method: Uppercase<HttpMethod> | (string & {});
   /**
-   * The path below the handler's own path. Either empty or starts with a slash. Split it into segments before decoding
-   * them.
+   * The path that follows the handler's own path. Either empty or starts with a slash. Split it into segments before
+   * you decode them.
    */
   path: string;
   query: URLSearchParams;
@@ -26,7 +26,7 @@ export interface KitHttpResponse {
   /** Default: 200. */
   status?: number;
   headers?: Record<string, string>;
-  /** The kit reads an iterable only as fast as the client receives the response. */
+  /** If this is an iterable, the kit reads it only as fast as the client receives the response. */
   body?: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /** Total bytes of the body. Required if the body is an iterable. */
   length?: number;
@@ -42,7 +42,8 @@ export interface KitHttpHandler extends KitDescription {
 }
 
 /**
- * The kit ends an exchange after this many milliseconds without a message, for example after a restart of the platform.
+ * If no message arrives for this many milliseconds, for example after a restart of the platform, the kit ends the
+ * exchange.
  */
 const IDLE_MS = 60_000;
 
@@ -57,15 +58,15 @@ interface Exchange {
   size: number;
   /** The unsent parts of the response. Undefined until the request has arrived completely. */
   parts: AsyncIterator<Uint8Array> | undefined;
-  /** Number of response bytes that have not been sent yet. */
+  /** Number of response bytes that the kit has not sent yet. */
   left: number;
   timer: ReturnType<typeof setTimeout>;
 }
 
 export class HttpResponder {
   /**
-   * Token below the handler's subject that is unique to this instance. Later messages of an exchange use it to reach
-   * this instance.
+   * Last part of a subject that only this instance of the service receives. Later messages of an exchange are sent to
+   * that subject.
    */
   readonly instance = crypto.randomUUID();
   readonly #name: string;
@@ -85,8 +86,8 @@ export class HttpResponder {
     traceparent: string | undefined,
   ): Promise<HttpReplyMessage> {
     const head = JSON.parse(decoder.decode(data)) as HttpRequestMessage;
-    // The platform checked access to the handler that the message names. A different name means that two services share
-    // a subject.
+    // The platform checked access to the handler that the message names. If this is another handler, two services use
+    // the same subject.
     if (head.handler !== this.#name) throw new ServiceError(404, "No such handler listens on this subject.");
     const id = crypto.randomUUID();
     const timer = setTimeout(() => this.#end(id), IDLE_MS);

@@ -1,4 +1,4 @@
-/** Types that are shared by all parts of the kit. */
+/** Types that all parts of the service kit use. */
 import type { Act } from "../../definition/document/acts.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import type { Caller, HandlerAuth, HandlerCredential } from "./types.ts";
@@ -35,7 +35,7 @@ export interface KitCall {
   /** Null if the caller is anonymous. */
   caller: Caller | null;
   requestId: string | undefined;
-  /** W3C trace context. Include it in requests to other services. */
+  /** W3C trace context. Pass it on in requests to other services. */
   traceparent: string | undefined;
   /**
    * Key that the caller sends again when it repeats a request. A handler can use the key to process the request only
@@ -56,10 +56,11 @@ export interface KitCall {
 export interface KitDescription {
   description: string;
   auth: HandlerAuth;
-  /** Milliseconds that the platform waits for the handler's response. */
+  /** Milliseconds for which the platform waits for the handler's response. */
   timeoutMs?: number;
   /**
-   * Operations that the handler asks to perform on behalf of its callers. The application's document must grant them.
+   * Operations that the handler wants to perform on behalf of its callers. The application's document must grant
+   * them.
    */
   acts?: Act[];
   /** Subject on which the handler listens. Default: `svc.<service>.<handler>`. */

@@ -1,7 +1,7 @@
 /**
- * A library for services in TypeScript. It registers handlers, validates input and output, and completes pending
- * requests before it stops.
- * It works with connections of the npm packages `nats` and `nats.ws` but depends on neither.
+ * The kit: a library for services in TypeScript. It registers handlers, validates input and output, and completes
+ * pending requests before it stops. It works with connections of the npm packages `nats` and `nats.ws` but depends on
+ * neither.
  */
 import { type Check, compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
 import { callApi } from "./kit-api.ts";
@@ -27,7 +27,7 @@ export interface KitHandler extends KitDescription {
 
 export interface KitOptions<H extends KitHeaders> {
   connection: KitConnection<H>;
-  /** Creates empty headers: the function `headers` of the NATS client. */
+  /** Creates empty message headers: pass the function `headers` of the NATS client. */
   headers: () => H;
   service: string;
   /** Handlers by name. A handler with the method `respond` receives whole HTTP requests. */
@@ -38,7 +38,10 @@ export interface KitOptions<H extends KitHeaders> {
 
 export interface Service {
   readonly names: readonly string[];
-  /** Completes pending requests first. Set `unregister` only to retire the service for good. */
+  /**
+   * Stops the service after it has completed its pending requests. Set `unregister` only to retire the service for
+   * good.
+   */
   stop(options?: { unregister?: boolean }): Promise<void>;
 }
 
@@ -72,7 +75,7 @@ function bound(name: string, handler: KitHandler | KitHttpHandler): Bound | Boun
   return { name, handler, input: check("input"), output: check("output") };
 }
 
-/** Starts a service. It subscribes before it registers, so that no request arrives too early. */
+/** Starts a service. It subscribes before it registers, so that it misses no request. */
 export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promise<Service> {
   const { connection, service } = options;
   const all = Object.entries(options.handlers).map(([name, handler]) => bound(`${service}.${name}`, handler));
@@ -92,7 +95,7 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
       },
     });
   const subscriptions = all.map((each) => listen(each, subjectOf(each), service));
-  // All messages of one exchange must reach the same instance, so these subscriptions are not in a queue group.
+  // All messages of an exchange must reach the same instance, so these subscriptions do not belong to a queue group.
   const parts = all.flatMap((each) =>
     "responder" in each ? [listen(each, `${subjectOf(each)}.${each.responder.instance}.*`)] : [],
   );
@@ -120,7 +123,10 @@ function subjectOf({ name, handler }: Bound | BoundHttp): string {
   return handler.subject ?? SERVICES + name;
 }
 
-/** Registers a handler. Skips a registration that is up to date, so that instances do not overwrite each other. */
+/**
+ * Registers a handler. If the registration is already up to date, does nothing, so that instances do not overwrite
+ * each other.
+ */
 async function register<H extends KitHeaders>(
   connection: KitConnection<H>,
   each: Bound | BoundHttp,
@@ -184,7 +190,10 @@ async function answer<H extends KitHeaders>(
   }
 }
 
-/** Handles a message of an exchange. First messages arrive on the handler's own subject, later ones below it. */
+/**
+ * Handles a message of an exchange. The first message arrives on the handler's own subject, and later messages arrive
+ * on longer subjects that begin with it.
+ */
 function respond(each: BoundHttp, { subject, data, headers }: KitMessage, requestId: string | undefined) {
   const { responder } = each;
   return subject === subjectOf(each)
@@ -195,7 +204,7 @@ function respond(each: BoundHttp, { subject, data, headers }: KitMessage, reques
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
   const { orbId, handler, input, caller, credential } = request;
-  // Another service registered the same subject, so the platform has not checked access to this handler.
+  // Another service has registered the same subject, so the platform has not checked access to this handler.
   if (handler !== each.name) throw new ServiceError(404, "No such handler listens on this subject.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {

@@ -6,8 +6,8 @@ const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
 /**
- * Returns why a service cannot use a subject, or undefined if it can. With the subject of another service, it would
- * bypass that service's access rules.
+ * Returns why a service cannot use a subject; undefined if it can. A service with the subject of another service
+ * would receive calls that the other service's access rules should decide.
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {
   if (subject.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters long`;
@@ -22,7 +22,8 @@ export function subjectFault(subject: string, service: string | undefined): stri
 }
 
 /**
- * Returns the streams that store messages of the subjects. One request covers all subjects with the same first part.
+ * Returns the streams that store messages with these subjects. One request covers all subjects that have the same
+ * first part.
  */
 export async function capturingStreams(
   store: Pick<Store, "streamNames">,
@@ -44,8 +45,8 @@ export async function capturingStreams(
 }
 
 /**
- * Rejects a subject that a stream captures. The broker acknowledges each captured message, and the acknowledgement
- * would be mistaken for the service's response.
+ * Rejects a subject whose messages a stream stores. The broker acknowledges each stored message, and the platform
+ * would mistake the acknowledgement for the service's response.
  */
 export async function requireUncaptured(store: Pick<Store, "streamNames">, subject: string): Promise<void> {
   const captured = await store.streamNames(subject);

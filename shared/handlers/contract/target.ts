@@ -27,8 +27,7 @@ function fault(path: string, code: string, message: string): never {
 }
 
 /**
- * Reads the application's current definition before a retry. Throws an error if the application no longer uses the
- * handler.
+ * Reads the application's current definition before a retry. Throws if the application no longer uses the handler.
  */
 export async function requireUsing(
   deps: Pick<Deps, "store">,

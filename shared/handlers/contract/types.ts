@@ -12,7 +12,7 @@ export type HandlerAuth = (typeof HANDLER_AUTH)[number];
 
 export const HANDLER_KINDS = ["local", "nats", "http"] as const;
 
-/** Milliseconds that the platform waits for the response of a service. */
+/** Milliseconds for which the platform waits for the response of a service. */
 export const TIMEOUT = { default: 5_000, min: 1, max: 30_000 } as const;
 
 /** Prefix of the subjects of all services. In production, a service can subscribe only to its own subjects. */
@@ -28,7 +28,8 @@ interface Described {
   input?: JsonSchema;
   output?: JsonSchema;
   /**
-   * Operations that the handler asks to perform on behalf of its callers. The application's document must grant them.
+   * Operations that the handler wants to perform on behalf of its callers. The application's document must grant
+   * them.
    */
   acts?: Act[];
 }
@@ -46,8 +47,8 @@ export interface Caller {
 }
 
 /**
- * Lets a service act on behalf of its caller. It is sent in the message's body, because the broker can record headers
- * in traces.
+ * Lets a service act on behalf of its caller. It is sent in the message's body, because traces of the broker can
+ * contain headers.
  */
 export interface HandlerCredential {
   /** Bearer token for the HTTP API. */
@@ -64,7 +65,7 @@ export interface LocalCall {
   principal: Principal;
   input: Record<string, unknown>;
   idempotencyKey?: string | undefined;
-  /** Performs operations on behalf of the caller, limited to those that the application grants. */
+  /** Performs operations on behalf of the caller, but only those that the application grants. */
   acting: Acting;
 }
 
@@ -73,8 +74,7 @@ export interface LocalHandler extends Described {
   kind: "local";
   input: JsonSchema;
   /**
-   * Act that another handler must be granted to call this handler on behalf of its caller. If missing, other handlers
-   * cannot do so.
+   * Act that another handler needs to call this handler on behalf of its caller. If missing, no other handler can.
    */
   act?: Act;
   run(call: LocalCall): Promise<unknown>;
@@ -103,7 +103,7 @@ export interface RemoteHttpHandler extends Described {
 /** A built-in handler that has its own HTTP routes. */
 export interface HttpHandler extends Described {
   kind: "http";
-  /** Documented routes. The handler may serve more paths below its name. */
+  /** Documented routes. The handler may also serve other paths that begin with its name. */
   paths: string[];
   methods?: ("GET" | "POST" | "PUT" | "DELETE")[];
 }
@@ -116,7 +116,7 @@ export function isRemote(handler: Handler): handler is RemoteHandler | RemoteHtt
 }
 
 export interface HandlerDeps extends Deps {
-  /** Built-in handlers. They are passed in, because they depend on this folder. */
+  /** Built-in handlers. They are a parameter and not an import, because they depend on this folder. */
   builtIn: readonly Handler[];
   /** Creates the functions that let a handler in this process act on behalf of its caller. */
   actingFor: (deps: Deps, live: LiveOrb, actor: HandlerActor) => Acting;

@@ -15,7 +15,7 @@ export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown
   return (value, run) => validate(node, value, run, compiler.unseen());
 }
 
-/** Rejects schemas that refer to themselves for the same value, because validation would never end. */
+/** Rejects schemas that refer to themselves for the same value, because their validation would never end. */
 function refuseEndless(nodes: Iterable<Node>): void {
   const done = new Set<Node>();
   const open = new Set<Node>();
@@ -65,7 +65,7 @@ class Compiler {
   #fill(node: Node, schema: Schema): void {
     if (schema.$ref !== undefined) {
       this.#reference(node, schema.$ref);
-      // Until draft 2019-09, validators ignore keywords next to $ref.
+      // Up to draft 7, validators ignore all keywords beside $ref.
       if (this.#draft === "4" || this.#draft === "7") return;
     }
     addRules(node, schema);
@@ -131,7 +131,7 @@ class Compiler {
     if (oneOf !== undefined) this.#choose(node, oneOf, 1);
   }
 
-  /** Applies `anyOf` or `oneOf`. If no alternative matches, reports the errors of all of them. */
+  /** Applies `anyOf` or `oneOf`. If no alternative matches, reports the errors of every alternative. */
   #choose(node: Node, schemas: readonly Inner[], most: number): void {
     const choices = this.#same(node, schemas);
     node.any.push((value, run, seen) => {
@@ -168,7 +168,7 @@ class Compiler {
     }
   }
 
-  /** Creates a set of evaluated keys only if an `unevaluated…` keyword needs it. */
+  /** Creates the set of evaluated keys, but only if an `unevaluated…` keyword needs it. */
   unseen(): EvaluatedKeys {
     return this.#leftOver ? new Set() : undefined;
   }

@@ -1,7 +1,6 @@
 /**
- * Validates input and output of handlers with JSON Schema.
- * The platform does not trust schemas from services. It accepts only known keywords and local references, and matches
- * patterns in linear time.
+ * Validates input and output of handlers with JSON Schema. The platform does not trust the schemas of services: it
+ * accepts only known keywords and local references, and matches patterns in linear time.
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
 import { compilePattern, PATTERN_LIMIT } from "../../definition/fields/pattern.ts";
@@ -18,7 +17,7 @@ export type JsonSchema = boolean | { [keyword: string]: unknown };
 /** Maximum bytes of a schema. */
 const SCHEMA_LIMIT = 64 * 1024;
 const DEPTH_LIMIT = 32;
-/** Maximum instructions of all patterns in a schema. A thousand take a millisecond to compile. */
+/** Maximum instructions of all patterns in a schema together. To compile a thousand takes a millisecond. */
 const PATTERNS_LIMIT = 50_000;
 
 interface Building {
@@ -59,7 +58,7 @@ const isNumber = (value: unknown) => typeof value === "number";
 const isFlag = (value: unknown) => typeof value === "boolean";
 const isBound = (value: unknown) => isNumber(value) || isFlag(value);
 
-/** Checks of keyword values that would otherwise make the compiler throw. */
+/** Checks the values of keywords. The compiler would throw on invalid ones. */
 const VALUES: { [keyword: string]: (value: unknown) => boolean } = {
   type: (value) => [value].flat().every(isText),
   enum: Array.isArray,

@@ -9,7 +9,7 @@ import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, nam
 /** Maximum characters of the list of allowed values in an error message. */
 const MAX_LISTED = 200;
 
-/** Properties and items that a keyword has evaluated. Undefined if no keyword needs them. */
+/** Properties and items that a keyword has already evaluated. Undefined if no keyword needs to know. */
 export type EvaluatedKeys = Set<string | number> | undefined;
 
 export type Rule<T> = (value: T, run: Run, seen: EvaluatedKeys) => boolean;
@@ -44,7 +44,7 @@ function isWritable(value: number, run: Run): boolean {
   return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
 }
 
-/** Applies all rules even after a failure, to report all errors at once. */
+/** Applies all rules, even after one has failed, to report all errors at once. */
 function all<T>(rules: readonly Rule<T>[], value: T, run: Run, seen: EvaluatedKeys): boolean {
   let valid = true;
   for (const rule of rules) if (!rule(value, run, seen)) valid = false;

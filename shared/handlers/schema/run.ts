@@ -3,7 +3,9 @@ import { pointer } from "../../kernel/faults.ts";
 
 const MAX_FAULTS = 50;
 
-/** Maximum steps of one validation, at 50 to 150 ns each. A normal body of 512 KiB needs a tenth of them. */
+/**
+ * Maximum steps of one validation. A step takes 50 to 150 ns. A normal body of 512 KiB needs a tenth of this number.
+ */
 const STEPS = 3_000_000;
 
 export class TooMuchWork extends Error {}
@@ -34,7 +36,10 @@ export class Run {
     return [...(this.#faults ?? NOTHING).values()];
   }
 
-  /** Reports an error at the current path. @param below property that has the error */
+  /**
+   * Reports an error at the current path.
+   * @param below property of the current value that has the error
+   */
   fault(code: string, message: string, below?: string): false {
     if (this.#silent || (this.#faults !== undefined && this.#faults.size >= MAX_FAULTS)) return false;
     this.spend(10 + this.path.length);
@@ -54,7 +59,7 @@ export class Run {
     if (this.#faults.size < MAX_FAULTS && !this.#faults.has(key)) this.#faults.set(key, fault);
   }
 
-  /** Collects errors of one alternative separately. They count only if no other alternative matches. */
+  /** Collects the errors of one alternative separately. They are reported only if no alternative matches. */
   apart(act: () => boolean): { valid: boolean; faults: FaultMap } {
     this.spend(2);
     const before = this.#faults;
@@ -74,8 +79,8 @@ export class Run {
   }
 
   /**
-   * Returns the remembered result if the same value was validated before. Recursive schemas could double the work with
-   * each level.
+   * Returns the earlier result if the same schema has already validated the same value. Without this, each level of a
+   * recursive schema could double the work.
    */
   once(node: object, value: object, act: () => Outcome): Outcome {
     this.spend(10);
@@ -85,7 +90,7 @@ export class Run {
       this.#outcomes.set(node, known);
     }
     let outcome = known.get(value);
-    // A failed result without errors cannot be reused if errors must be reported.
+    // A failed result without errors cannot be used again if errors must be reported.
     if (outcome === undefined || (!this.#silent && !outcome.valid && outcome.faults.size === 0)) {
       outcome = act();
       known.set(value, outcome);

@@ -10,12 +10,12 @@ export function namesOf(value: Members, run: Run): string[] {
   return names;
 }
 
-/** Returns equal results for equal JSON values, whatever the order of their properties. */
+/** Returns a text that is the same for equal JSON values, whatever the order of their properties. */
 export function identity(value: unknown, run?: Run): unknown {
   if (typeof value === "object" && value !== null) return canonical(value, run);
   if (typeof value !== "string") return value;
   run?.spend(value.length / 16);
-  // The prefix distinguishes a string from a serialized object.
+  // The quote at the beginning tells a string apart from a serialized object.
   return `"${value}`;
 }
 
@@ -62,12 +62,15 @@ export function isMultiple(value: number, divisor: number): boolean {
   return shift >= 0 ? (a * 10n ** BigInt(shift)) % b === 0n : a % (b * 10n ** BigInt(-shift)) === 0n;
 }
 
-/** Returns whether a text is a URL. The library's regular expression backtracks: forty letters block it for minutes. */
+/**
+ * Returns whether a text is a URL. The regular expression of the library would backtrack for minutes on forty
+ * letters.
+ */
 function isWebAddress(text: string): boolean {
   return !/\s/.test(text) && ["http:", "https:", "ftp:"].includes(URL.parse(text)?.protocol ?? "");
 }
 
-/** Returns undefined for an unknown format, which accepts every text. */
+/** Returns the check for a format; undefined if the format is unknown, because then every text is valid. */
 export function formatOf(name: string): ((text: string) => boolean) | undefined {
   if (name === "url") return isWebAddress;
   return Object.hasOwn(formats, name) ? formats[name] : undefined;

@@ -1,4 +1,4 @@
-/** Evaluates JsonLogic rules with a budget of steps, so no rule can block a request. */
+/** Evaluates JsonLogic rules with a limited number of steps, so that no rule can block a request. */
 import { LogicEngine } from "json-logic-engine";
 import { escapeSegment } from "../../kernel/faults.ts";
 import { METHODS } from "./methods.ts";
@@ -7,7 +7,7 @@ import { METHODS } from "./methods.ts";
 export const RUN_LIMITS = {
   steps: 100_000,
   depth: 64,
-  /** Milliseconds, on runtimes whose clock advances during computation. */
+  /** Maximum milliseconds, on runtimes whose clock advances during computation. */
   timeMs: 250,
   /** Maximum characters of a text, and maximum items of a list, that a rule creates. */
   text: 65_536,
@@ -80,7 +80,7 @@ class Engine extends LogicEngine {
   readonly #places: Map<object, string>;
   readonly conditions: Condition[] = [];
   readonly facts: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-  /** The first exceeded limit. A `try` in a rule must not hide it. */
+  /** The first limit that was exceeded. It is kept, because a `try` in a rule could hide the error. */
   limit: LimitError | undefined;
   #depth = 0;
 
@@ -127,7 +127,7 @@ class Engine extends LogicEngine {
     const before = left.steps;
     left.steps -= steps;
     if (left.steps < 0) this.#exceed("too_many_steps");
-    // Read the clock rarely, because that costs more than a step.
+    // Reading the clock costs more than a step, so read it rarely.
     if (before >> 10 !== left.steps >> 10 && left.now() > left.deadline) this.#exceed("too_slow");
   }
 
@@ -169,8 +169,8 @@ function shown(value: unknown): unknown {
 }
 
 /**
- * Returns the JSON Pointers of all operators in a rule. Skips the bodies of loops, because each iteration reads
- * different facts.
+ * Returns the JSON Pointer of each operator in a rule. Skips operators inside loops, because they read different
+ * facts in each iteration.
  */
 function placesOf(rule: unknown): Map<object, string> {
   const places = new Map<object, string>();

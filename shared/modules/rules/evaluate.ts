@@ -31,7 +31,7 @@ export interface Trace {
   /** Whether the result is truthy. */
   fired: boolean;
   result: unknown;
-  /** Why the evaluation of the rule failed. The rule then counts as not fired. */
+  /** Why the evaluation of the rule failed. A failed rule counts as one that did not fire. */
   failure?: RuleFailure | "unsound";
   conditions: Condition[];
   /** Facts that the rule read, by path. Null if missing. */
@@ -108,7 +108,7 @@ async function evaluateRules(
   const left = budget(() => deps.clock.now());
   const trace: Trace[] = [];
   for (const { rule, ...names } of rules) {
-    // An older version of the platform may have stored rules that are invalid today.
+    // An older version of the platform may have accepted rules that this version does not.
     if (checkRule(rule).length > 0) {
       trace.push({ ...names, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
       continue;

@@ -1,6 +1,6 @@
 /**
- * Limits the operators of json-logic-engine. Otherwise a client could make them loop for long, with a huge `length` or
- * a long path.
+ * Limits the operators of json-logic-engine. With a huge `length` or a long path, a client could otherwise make them
+ * loop for a long time.
  */
 import { defaultMethods } from "json-logic-engine";
 import { isOperator } from "../../definition/rule.ts";
@@ -20,7 +20,7 @@ interface Operator {
   method: Method;
 }
 
-/** Maximum levels that a path may climb. Rules cannot be nested more deeply. */
+/** Maximum number of levels that a path may go up. Rules cannot be nested more deeply. */
 const MOST_LEVELS = 64;
 /** Maximum characters of a path. The library caches two thousand parsed paths. */
 const LONGEST_PATH = 1_000;
@@ -43,7 +43,7 @@ function requireShort(paths: unknown): void {
     if (typeof path === "string" && path.length > LONGEST_PATH) throw new Error("a path is too long");
 }
 
-/** Rejects a path that climbs too many levels. The path `[[2], "a"]` means `a` two levels up. */
+/** Rejects a path that goes up too many levels. The path `[[2], "a"]` means `a` two levels up. */
 function requireNear(args: unknown): void {
   const [first] = [args].flat();
   if (Array.isArray(first) && Math.abs(Number(first[0])) > MOST_LEVELS)

@@ -130,7 +130,7 @@ export async function setSettings(
     const { faults } = admitted(schema, sender, given, stored, {});
     if (faults.length > 0) throw invalid(faults);
     const values = merged(schema, stored, given);
-    // A message without an entry is the tombstone of an entry that has just been deleted.
+    // If the message contains no entry, it is the tombstone of an entry that has just been deleted.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
@@ -179,8 +179,8 @@ function namedBy(given: Readonly<Record<string, unknown>>, path: string): boolea
 }
 
 /**
- * Returns the schema with all fields optional and without defaults. Defaults are not stored, so unset fields follow
- * the default of the current definition.
+ * Returns the schema with all fields optional and without defaults. Defaults are not stored, so that a field without
+ * a value gets the default of the current definition.
  */
 function lenient(schema: CompiledSchema): CompiledSchema {
   const fields = new Map<string, CompiledField>();
@@ -204,7 +204,8 @@ async function create(
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
   const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-  // Use one atomic batch: if two first writes race, the losing one must leave nothing in the index.
+  // Use one atomic batch. If two requests write the first settings at the same time, the request that loses must
+  // leave nothing in the index.
   await commit(deps, live, sure, { atomic: true });
   return snapshot;
 }
@@ -230,7 +231,7 @@ async function change(
     createdBy: head.createdBy,
   });
   const now = deps.clock.now();
-  // Expired settings count as deleted: another entry may have taken their unique values.
+  // Expired settings count as deleted. Another entry may have taken their unique values.
   const base = effective(head, now);
   const at = new Date(now).toISOString();
   const revision = base.revision + 1;
@@ -256,14 +257,14 @@ async function change(
   const claims = keyChange(before, new Set(prepared.claims));
   const snapshots = base === head ? [snapshot] : [base, snapshot];
   const write = { address, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
-  // The deletion also removed the entry from lists, so add it again.
+  // A deletion has also removed the entry from lists, so add it again.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isHintKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
-    // Append the messages one by one, because atomic batches are slow and many callers may write the same entry.
-    // Keep old index keys, because removing a key could undo the work of the next writer. Ordered indexes do not have
-    // this problem.
+    // Append the messages one by one, because atomic batches are slow and many callers may write the same entry. Do
+    // not remove old index keys: the next writer may already need such a key again. Ordered indexes do not have this
+    // problem.
     const frees = claims.frees.filter(isOrderedKey);
     const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees } });
     await appendFenced(deps, live, write, messages);

@@ -28,7 +28,7 @@ export interface RecordQuery {
   /** Start of the time range, inclusive, as ISO 8601 in UTC. The end (`to`) is exclusive. */
   from?: string | undefined;
   to?: string | undefined;
-  /** Lists only the records of one account. Only admins may set it. */
+  /** Id of the account whose records to list. Only admins may set it. */
   by?: string | undefined;
 }
 
@@ -56,8 +56,8 @@ async function heads(
 }
 
 /**
- * Returns records in the order in which the broker stored them. A page may contain fewer than `limit` records if they
- * are large or the time range skips many.
+ * Returns records in the order in which the broker stored them. A page may contain fewer than `limit` records if the
+ * records are large or many are outside the time range.
  */
 export async function listTransactions(
   deps: Deps,
@@ -97,9 +97,9 @@ export async function listTransactions(
   });
   const windows = scanInOrder(deps.store, along, query.order === "desc", position, newest);
   for await (const { places: all, density } of windows) {
-    // The index has approximate times, which are enough to skip records far outside the time range.
+    // The times in the index are approximate, but sufficient to skip records far outside the time range.
     const places = all.filter(({ time }) => time === undefined || near(time, query));
-    // Read one record more than the page needs, to know whether there is a next page.
+    // Read one record more than the page needs, to find out whether there is a next page.
     for (let at = 0; at < places.length; at += query.limit + 1) {
       const part = places.slice(at, at + query.limit + 1);
       for await (const { wanted, result } of inBatches(budget, part, read)) {

@@ -22,7 +22,7 @@ import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } fr
 
 export interface NewRecord {
   values: unknown;
-  /** Idempotency key. All requests with the same key create only one record, without a time limit. */
+  /** Idempotency key. However much later a request with the same key comes, it creates no second record. */
   key?: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export async function recordTransaction(
   const { key, values } = input;
   const requests = key === undefined ? [] : await hmacs(deps.config, `transaction/${canonical(values)}`);
   const [request] = requests;
-  // The id is derived from the key, so repeated requests conflict on the same subject.
+  // The id is derived from the key. A repeated request therefore writes to the same subject and conflicts.
   const keyed =
     key === undefined
       ? undefined
@@ -85,14 +85,14 @@ export async function recordTransaction(
       ...plan,
       snapshots: [snapshot],
       hints: ownHints(address, owner),
-      // Admins read records from the log. Only other audiences need a published copy.
+      // Admins read records from the log. A published copy is needed only for other readers.
       live:
         schema.liveRole === "admin"
           ? []
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-    // Two requests with the same key may write the same record. One atomic batch keeps it from appearing twice in
+    // Two requests with the same key may write the same record. With one atomic batch, it cannot appear twice in
     // lists.
     await commit(deps, live, sure, { atomic: request !== undefined });
     return { record: recordView(viewIn(live, schema), snapshot), replayed: false };

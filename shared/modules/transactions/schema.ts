@@ -19,7 +19,10 @@ export interface RecordView {
 
 /** A record is a published entry with a single revision. */
 export interface RecordSnapshot extends EntrySnapshot {
-  /** HMAC of the values, which detects a reused idempotency key with other values. Only for records with a key. */
+  /**
+   * HMAC of the values. It detects a request that uses the same idempotency key for other values. Missing in records
+   * without a key.
+   */
   request?: string;
 }
 
@@ -38,7 +41,7 @@ export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot):
   };
 }
 
-/** Returns the index messages that list a record under its owner. */
+/** Returns the index messages with which the account that created a record can list it. */
 export function ownHints(address: EntryAddress, owner: string): Append[] {
   if (address.type !== "transactions" || !isToken(owner)) return [];
   return [{ subject: subjects.ownOrder(address, owner), data: address.id }];
