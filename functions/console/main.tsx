@@ -41,7 +41,7 @@ function App() {
   const orbId = params.orb;
   const { data: caller, error, reload } = useCaller(orbId);
   const orb = useOrb(orbId);
-  // Keep the shell visible while the caller's rights in another application load.
+  // Keep the frame (navigation and header) visible while the user's rights in another application load.
   const last = useRef<Caller>();
   if (caller !== undefined) last.current = caller;
   const framed =

@@ -1,6 +1,6 @@
 /**
- * All pages of the console. The first matching route wins. The code of a section is loaded when the user first visits
- * it.
+ * All pages of the console. The first matching route wins. The browser loads the code of a section when the user
+ * first visits the section.
  */
 import { forAdmins, forManagers, type Route } from "./shell/nav.ts";
 

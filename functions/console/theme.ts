@@ -1,6 +1,6 @@
 /**
- * Applies the chosen colors before the first paint. This is a separate classic script, because the browser runs modules
- * later.
+ * Applies the chosen colors before the first paint. This is a classic script, because the browser runs module scripts
+ * only after the first paint.
  */
 try {
   const theme = localStorage.getItem("console.theme");

@@ -51,7 +51,10 @@ export function may(
   return schema?.can.includes(action) === true || (own && schema?.own.includes(action) === true);
 }
 
-/** Returns the address of the page on which users see their account. It is the sign-in page of their realm (set of accounts). */
+/**
+ * Returns the URL of the page on which users see their account. This is the sign-in page of their realm (set of
+ * accounts).
+ */
 export function accountPath(realm: string): string {
   if (realm === "platform") return "/api/_auth/signin";
   return realm === "auth" ? "/api/auth/signin" : `/api/${encodeURIComponent(realm)}/signin`;

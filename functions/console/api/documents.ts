@@ -1,4 +1,7 @@
-/** Documents of applications: validation, revisions, states and module templates. For platform admins only. */
+/**
+ * Requests about the documents that define applications: validation, revisions, states and module templates. For
+ * platform admins only.
+ */
 import { get, pathOf, post, put } from "./http.ts";
 import { type DryRun, type OrbDocument, type OrbRevision, orbPath } from "./orbs.ts";
 
@@ -25,7 +28,7 @@ export const checkOrb = (
   return put(orbPath(id), document, { query: { dryRun: true, ...query }, revision, signal });
 };
 
-/** Publishes the newest revision as it is. */
+/** Publishes the newest revision without changes. */
 export const publishRevision = (id: string, revision: number, force: boolean): Promise<OrbDocument> =>
   post(`${orbPath(id)}/publish`, undefined, { revision, query: { force } });
 
@@ -48,7 +51,7 @@ export const checkRestore = (id: string, revision: number, newest: number): Prom
 export const restoreRevision = (id: string, revision: number, newest: number): Promise<OrbDocument> =>
   post(restorePath(id, revision), undefined, { revision: newest });
 
-/** Makes a new signing secret for a webhook. Only this response contains it. */
+/** Creates a new signing secret for a webhook. Only this response contains it. */
 export const renewSecret = (id: string, hook: string): Promise<{ secret: string }> =>
   post(`${orbPath(id)}${pathOf("hooks", hook, "secret")}`);
 
@@ -56,11 +59,11 @@ const TEMPLATES = "/api/admin/definitions/modules";
 
 export const listTemplates = (signal?: AbortSignal): Promise<Template[]> => get(TEMPLATES, { signal });
 
-/** Stores a module as a template, or as the next version of one. */
+/** Stores a module as a new template, or as the next version of an existing template. */
 export const saveTemplate = (id: string, template: { description: string; module: unknown }): Promise<void> =>
   put(`${TEMPLATES}${pathOf(id)}`, template);
 
-/** Returns a module made from a template. Its references point to schemas of the given application. */
+/** Returns a new module from a template. The module's references point to schemas of the given application. */
 export const moduleFromTemplate = (template: string, orb: string, module: string): Promise<unknown> =>
   get(`${TEMPLATES}${pathOf(template)}/module`, { query: { orb, module } });
 

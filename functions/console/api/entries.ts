@@ -1,7 +1,7 @@
 /**
- * Requests about the entries of an application. For platform admins, they use the management API, which includes
- * drafts, history and all module types. For users of an application, they use the runtime API of the published
- * application. Values are maps of all languages and markets in both cases.
+ * Requests about the entries of an application. Requests of platform admins use the management API, which includes
+ * drafts, history and all module types. Requests of an application's users use the runtime API of the published
+ * application. Both APIs return values as maps of all languages and markets.
  */
 import { followList } from "../../../shared/client/live.ts";
 import { isPassing } from "../../../shared/client/transport.ts";
@@ -59,9 +59,10 @@ export function listEntries(
 }
 
 /**
- * Follows a list through the runtime API, for platform admins too. The entries contain their state but no values.
- * @param render gets all entries, first when the list is complete, and again after each change
- * @param onRefused gets whether the client will retry
+ * Receives changes of a list live, through the runtime API even for platform admins. The entries contain their state
+ * but no values.
+ * @param render called with all entries after the first complete load, and after each change
+ * @param onRefused called with whether the client will retry, if the platform rejects the request
  * @returns a function that stops following
  */
 export function followEntries(
@@ -105,7 +106,7 @@ export function createEntry(place: EntryPlace, change: EntryChange, publish = fa
 
 /**
  * Changes an entry.
- * @param entry the revision that the change is based on
+ * @param entry id of the entry, and the revision that the change is based on
  */
 export function updateEntry(
   place: EntryPlace,
@@ -142,7 +143,7 @@ export function readTarget(place: EntryPlace, id: string, signal?: AbortSignal):
 
 /**
  * Finds entries that a reference field can point to. Without a search text, returns the newest ones.
- * @param field the field that names an entry
+ * @param field the field that contains an entry's name
  */
 export function findEntries(
   place: EntryPlace,

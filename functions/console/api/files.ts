@@ -5,7 +5,7 @@ import { sessionEnded, transport } from "./http.ts";
 
 /**
  * Uploads a file to an application.
- * @param onProgress receives the stored share of the file, from 0 to 1
+ * @param onProgress called with the fraction of the file that is stored, from 0 to 1
  * @throws Problem if the platform responds with an error; TypeError if it cannot be reached
  */
 export async function uploadFile(

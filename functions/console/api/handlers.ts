@@ -1,9 +1,9 @@
-/** Requests about handlers, deliveries of hooks, and streams. */
+/** Requests about handlers, deliveries (calls of after-write hooks), and streams. */
 import { readStream, type StreamBatch } from "../../../shared/client/stream.ts";
 import { get, pathOf, post, put, type ReadOptions, remove, transport } from "./http.ts";
 import { discoverOrb, type OrbHandler, orbPath, type Page } from "./orbs.ts";
 
-/** A registered handler, no matter which applications use it. */
+/** A registered handler. It may be used by any number of applications, or by none. */
 export interface Registration extends Omit<OrbHandler, "available" | "href"> {
   status: "available" | "absent" | "unknown" | "faulty";
   subject?: string;
@@ -24,7 +24,7 @@ export interface Delivery {
 }
 
 export interface Deliveries extends Page<Delivery> {
-  /** Whether a process delivers hooks. While it is absent, deliveries wait. */
+  /** Whether a process calls after-write hooks. While none is running, deliveries wait. */
   worker: "running" | "absent";
 }
 

@@ -26,7 +26,7 @@ export type OrbDocument = OrbModel & OrbState;
 
 export interface Page<T> {
   items: T[];
-  /** The `cursor` parameter for the next page; null on the last page. */
+  /** Value of the `cursor` parameter for the next page; null on the last page. */
   nextCursor: string | null;
   total?: number;
   /** False if there are more applications than `total`. */
@@ -135,10 +135,10 @@ interface DiscoveredOrb extends OrbModel {
   handlers: readonly OrbHandler[];
 }
 
-/** Lists published applications, as any caller may. */
+/** Lists published applications. Any caller may do this. */
 export const discoverOrbs = async (signal?: AbortSignal): Promise<DiscoveredOrb[]> =>
   (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { signal })).orbs;
 
-/** A published application, as users of the application see it. */
+/** Returns a published application in the form that its users see. */
 export const discoverOrb = async (id: string, signal?: AbortSignal): Promise<DiscoveredOrb | undefined> =>
   (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { query: { orb: id }, signal })).orbs[0];

@@ -22,7 +22,7 @@ export interface Person {
   id: string;
   name: string;
   email?: string;
-  /** Missing for platform admins, who have no role. */
+  /** Missing for platform admins, because they have no role. */
   role?: string;
   status?: "active" | "disabled";
   createdAt: string;
@@ -106,7 +106,10 @@ export const createToken = (
 export const revokeToken = ({ base }: PeoplePlace, account: string, id: string): Promise<void> =>
   remove(`${base}/tokens${pathOf(id)}`, { query: { account } });
 
-/** Returns the built-in roles that a manager of users may grant. Owners may grant all, other managers only `user`. */
+/**
+ * Returns the built-in roles that the caller may grant to users. Platform admins and owners may grant all roles,
+ * others only `user`.
+ */
 export function grantable(caller: Caller | undefined): readonly ("user" | "admin" | "owner")[] {
   return isPlatformAdmin(caller) || caller?.orb?.role === "owner" ? ["user", "admin", "owner"] : ["user"];
 }

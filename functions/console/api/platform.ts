@@ -1,4 +1,7 @@
-/** Requests about the platform itself: health, damaged definitions, and handlers and deliveries with problems. */
+/**
+ * Requests about the platform itself: its health, damaged definitions, absent handlers, and failed deliveries of
+ * hooks.
+ */
 import { get, type ReadOptions } from "./http.ts";
 import { orbPath } from "./orbs.ts";
 

@@ -4,7 +4,7 @@ import { useLoad } from "../state/load.ts";
 
 type Names = ReadonlyMap<string, string>;
 
-/** Actions whose target is an account. */
+/** Audited actions whose target is an account. */
 const OF_ACCOUNTS = new Set([
   "register",
   "signin",
@@ -16,7 +16,8 @@ const OF_ACCOUNTS = new Set([
   "role",
 ]);
 /**
- * Maximum realms, and maximum pages of users per realm, that are read to find names. Other accounts are shown by id.
+ * Maximum number of realms (sets of accounts), and of user pages per realm, that are read to find names. The log
+ * shows all other accounts by id.
  */
 const MOST_REALMS = 10;
 const MOST_PAGES = 5;
@@ -52,8 +53,8 @@ function unknownIn(records: readonly AuditRecord[], admins: Names): [string, str
 }
 
 /**
- * Returns a function that returns the name of an account. The name is undefined until it is loaded, and for removed
- * accounts.
+ * Returns a function that returns the name of an account. The function returns undefined until the name is loaded,
+ * and for removed accounts.
  */
 export function useAccountNames(
   records: readonly AuditRecord[] | undefined,

@@ -1,4 +1,7 @@
-/** Shows sample code for requests to an application's API. Other pages link here with the query that they show. */
+/**
+ * Shows sample code for requests to an application's API. Other pages link here and pass on the filters of the list
+ * that they show.
+ */
 import { useSearchParams } from "wouter-preact";
 import { discoverOrb } from "../api/orbs.ts";
 import { codeOf } from "../model/code.ts";

@@ -109,7 +109,7 @@ function callOf({ orb, module, schema, operation, query, entry = ID }: CodeReque
   return `client.orb("${orb.id}")${member(module)}${member(schema.id)}.${calls[operation]}`;
 }
 
-/** Returns the sample code of an operation on entries. */
+/** Returns sample code for an operation on entries. */
 export function sampleOf(request: CodeRequest): Sample {
   const { origin, orb, schema, operation, query } = request;
   const changes = operation === "update" || operation === "publish" || operation === "delete";

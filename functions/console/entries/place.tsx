@@ -1,4 +1,4 @@
-/** Finds the application, module and schema that the URL of a page names. */
+/** Finds the application, module and schema in the URL of a page. */
 import type { ComponentChildren } from "preact";
 import type { Caller } from "../api/caller.ts";
 import { type ModuleModel, type OrbModel, type SchemaModel, schemaOf } from "../model/orb.ts";

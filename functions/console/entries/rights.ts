@@ -8,7 +8,7 @@ import { type TextKey, t } from "../texts/t.ts";
 export interface Rights {
   may: (action: Action) => boolean;
   reveal: boolean;
-  /** Whether the caller may see the history and use the actions that need it. */
+  /** Whether the caller may read the history and use the actions that depend on it. */
   history: boolean;
   /** Names of the fields that the caller may read. */
   readable: ReadonlySet<string>;
@@ -18,7 +18,7 @@ export interface Rights {
   readOnly: string | undefined;
 }
 
-/** Why entries of certain module types are read-only: only handlers may write them. */
+/** For module types whose entries only handlers may write: the text that says why the entry is read-only. */
 const STAYS: Partial<Record<ModuleType, TextKey>> = {
   TRANSACTIONS: "entry.recordsStay",
   SETTINGS: "entry.settingsStay",

@@ -1,4 +1,4 @@
-/** The console's field types by name. To add one, write a file and add a line here. */
+/** The console's field types by name. To add a field type, write a file for it and add a line here. */
 import type { FieldModel, FieldType } from "../model/orb.ts";
 import { booleanKind } from "./boolean.tsx";
 import { dateKind } from "./date.tsx";

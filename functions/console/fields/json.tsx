@@ -7,7 +7,10 @@ const pretty = (value: unknown) =>
 
 function JsonInput({ value, onChange, attributes, disabled, onFault }: InputProps) {
   const [text, setText] = useState(pretty(value));
-  /** The last parsed value. If `value` differs, the parent changed it, so the text is replaced. */
+  /**
+   * The value last parsed from the text. If the property `value` differs, the parent has changed it, so the text is
+   * replaced.
+   */
   const own = useRef(value);
   const [fault, setFault] = useState<string>();
   const tell = (message: string | undefined) => {

@@ -15,7 +15,7 @@ export interface EntryTarget {
 
 export interface CellProps {
   field: FieldModel;
-  /** A single value in one language and market: an item if the field is a list. Null if there is none. */
+  /** A single value in one language and market; null if there is none. For a list field, the value of one item. */
   value: unknown;
 }
 
@@ -26,14 +26,14 @@ interface ShownProps extends CellProps {
 
 export interface InputProps extends CellProps {
   onChange: (value: unknown) => void;
-  /** Connects the input with its label, hint and error. Spread it on the input. */
+  /** Attributes that connect the input with its label, hint and error. Spread them on the input. */
   attributes: InputAttributes;
   disabled?: boolean;
   /** Reports a parse error, such as for `{` in JSON; undefined once the input is valid again. */
   onFault?: ((message: string | undefined) => void) | undefined;
   /** Opens another entry next to the form. */
   onOpen?: ((target: EntryTarget) => void) | undefined;
-  /** Id of the application, to find referenced entries. */
+  /** Id of the application. The input needs it to find referenced entries. */
   orb: string;
   /** Whether the caller is a platform admin, who reads other entries through the management API. */
   managed: boolean;
@@ -42,10 +42,10 @@ export interface InputProps extends CellProps {
 export type Parsed = { value: unknown } | { message: string };
 
 export interface FieldKind {
-  /** Shows a value in little space, such as a table cell. */
+  /** Shows a value where space is limited, such as in a table cell. */
   Cell: ComponentType<ShownProps>;
   Input: ComponentType<InputProps>;
-  /** Filter operators, in the order of the menu. */
+  /** Filter operators, in the order in which the menu shows them. */
   filterOps: readonly FilterOp[];
   /** Parses a value from text, such as the text of a filter. Empty text means null. */
   parse: (text: string, field: FieldModel) => Parsed;

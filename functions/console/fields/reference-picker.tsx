@@ -12,7 +12,7 @@ import { Icon } from "../ui/icon.tsx";
 import { wordsOf } from "../ui/problem.tsx";
 import type { EntryTarget, InputProps } from "./kind.ts";
 
-/** Debounce of the search in milliseconds. */
+/** The search starts when the user has typed nothing for this many milliseconds. */
 const PAUSE = 200;
 
 /** Returns the schema that a reference points to, and its title field. */
@@ -100,7 +100,7 @@ function Search({ field, onChange, attributes, disabled, managed }: InputProps) 
   const choose = (entry: EntryItem | undefined) => {
     if (entry === undefined) return;
     onChange(entry.id);
-    // The chosen entry replaces the search input.
+    // The chosen entry replaces the search input, so move the focus to the entry.
     setTimeout(() => document.getElementById(attributes.id)?.focus());
   };
   const onKeyDown = (event: KeyboardEvent) => {

@@ -17,13 +17,15 @@ export function SecretInput({
 }: Pick<InputProps, "value" | "onChange" | "attributes" | "disabled"> & {
   /** The stored value, if it was revealed. */
   revealed: { value: unknown } | undefined;
-  /** Reads the stored value, which the audit log records. Missing if the caller may not reveal it. */
+  /**
+   * Reads the stored value. The audit log records each such read. Undefined if the caller may not reveal the value.
+   */
   reveal: (() => Promise<void>) | undefined;
-  /** The input of the field's type. */
+  /** Renders the input for the field's type. */
   children: (value: unknown) => ComponentChildren;
 }) {
   const [busy, setBusy] = useState(false);
-  /** Whether a stored value can be kept. */
+  /** Whether there is a stored value that the user can keep. */
   const [stored] = useState(value === MASK);
   const isMasked = value === MASK;
   const keep = (

@@ -5,8 +5,8 @@ import type { FieldKind, InputProps } from "./kind.ts";
 const textOf = (value: unknown) => (value === null || value === undefined ? "" : String(value));
 
 /**
- * Keeps the typed text while it cannot be parsed, such as `-` in a number field. Passes such text on unchanged, and the
- * platform's validation then reports it.
+ * Keeps text that cannot be parsed, such as `-` in a number field, and passes it on unchanged. The platform's
+ * validation then reports the error.
  */
 export function TextInput({
   field,

@@ -58,7 +58,7 @@ export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
     try {
       body = given();
     } catch {
-      // The input is incomplete, so the sample code omits it.
+      // The input is not valid yet, so the sample code omits it.
     }
     const [, , orb = ""] = href.split("/");
     return {

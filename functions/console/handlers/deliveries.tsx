@@ -1,4 +1,4 @@
-/** Lists the deliveries of an application's hooks, webhooks and schedules. */
+/** Lists the deliveries (calls) of an application's after-write hooks, webhooks and schedules. */
 import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { type Delivery, listDeliveries, redeliver } from "../api/handlers.ts";

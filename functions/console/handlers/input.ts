@@ -1,4 +1,4 @@
-/** Derives a form from a handler's input schema, and the input of a call from the form. */
+/** Creates a form from a handler's input schema, and converts the filled form to the input of a call. */
 import type { JsonSchema } from "../api/orbs.ts";
 
 export type InputKind = "text" | "number" | "boolean" | "choice" | "json";
@@ -18,7 +18,7 @@ function kindOf({ type, enum: values }: JsonSchema): InputKind {
 }
 
 /**
- * Returns the inputs for a schema. Returns undefined if the schema is too complex for a form, so that the user must
+ * Returns the inputs for a schema. Returns undefined if the schema is too complex for a form. The user must then
  * write JSON.
  */
 export function inputFields(schema: JsonSchema | undefined): readonly InputField[] | undefined {
@@ -41,7 +41,7 @@ function parse(kind: InputKind, text: string): unknown {
 
 /**
  * Returns the input for a call. Omits optional properties whose text is empty.
- * @throws SyntaxError if a number or a JSON text is invalid; the message begins with the name of the property
+ * @throws SyntaxError if a number or JSON value is invalid; the message begins with the name of the property
  */
 export function inputOf(
   fields: readonly InputField[],

@@ -1,4 +1,4 @@
-/** Problems listed on the home page: damaged definitions, absent handlers, failed deliveries, unpublished drafts. */
+/** Problems that the home page lists: damaged definitions, absent handlers, failed deliveries, unpublished drafts. */
 import type { ComponentChildren } from "preact";
 import { type OrbItem, readOrb } from "../api/orbs.ts";
 import { absentHandlers, hasFailedDeliveries, listFaults } from "../api/platform.ts";
@@ -20,7 +20,10 @@ interface Concern {
   action?: ComponentChildren;
 }
 
-/** Repairs a damaged definition. Reading the application makes the platform restore the definition from its history. */
+/**
+ * Repairs a damaged definition. When this reads the application, the platform restores the definition from its
+ * history.
+ */
 async function repair(orb: string): Promise<void> {
   try {
     await readOrb(orb);

@@ -22,7 +22,7 @@ export function DocumentForm({
   const box = useRef<HTMLDivElement>(null);
   const [text, setText] = useState(initial);
   const [publish, setPublish] = useState(true);
-  /** The text that the platform validated. Its errors apply only to this text. */
+  /** The text that the platform validated last. The errors apply only to this text. */
   const [sent, setSent] = useState("");
   const broken = text.trim() === "" ? undefined : syntaxFault(text);
   const faults = faultsOf(error);

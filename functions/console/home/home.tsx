@@ -18,7 +18,10 @@ import { Attention } from "./attention.tsx";
 
 const PAGE_SIZE = 50;
 
-/** Shows how many entries an application has. Each row requests its own number, so that the list appears at once. */
+/**
+ * Shows how many entries an application has. Each row requests its own number, so the list need not wait for all
+ * numbers.
+ */
 function Entries({ orb }: { orb: string }) {
   const { data } = useLoad(`orbs/${orb}/count`, (signal) => countEntries(orb, { signal }));
   return <span class="number">{data === undefined ? "" : formatNumber(data)}</span>;

@@ -1,6 +1,6 @@
 /**
- * The cells of an entry: one for each field, or one for each language and market if the field's value varies. Forms
- * edit cells, and comparisons show them. All functions are pure.
+ * The cells of an entry. A cell is the value of one field in one language and market; most fields have a single cell.
+ * Forms edit cells, and comparisons show them. All functions are pure.
  */
 import type { FieldModel, OrbModel, SchemaModel } from "./orb.ts";
 
@@ -15,13 +15,15 @@ export interface Cell {
   field: FieldModel;
   language?: string;
   market?: string;
-  /** Property names that lead to the value in the body of a write, such as `["values", "title", "de"]`. */
+  /**
+   * Property names that lead to the cell's value in the body of a write request, such as `["values", "title", "de"]`.
+   */
   way: readonly string[];
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Shown instead of a sensitive value. A write with the mask keeps the stored value. */
+/** The text shown instead of a sensitive value. A write that contains the mask keeps the stored value. */
 export const MASK = "••••••••";
 
 const isMap = (value: unknown): value is Members =>
@@ -47,7 +49,7 @@ export function cellsOfField(field: FieldModel, { languages, markets }: OrbModel
 export const cellsOf = ({ fields }: Pick<SchemaModel, "fields">, orb: OrbModel): Cell[] =>
   fields.flatMap((field) => cellsOfField(field, orb));
 
-/** Returns the times at which an entry becomes visible and hidden, as cells of the form. */
+/** Returns the cells for the times at which an entry becomes visible and hidden again. */
 export const windowCells = (labels: { validFrom: string; validTo: string }): Cell[] =>
   (["validFrom", "validTo"] as const).map((name) => ({
     field: { name, type: "datetime", label: labels[name] },
@@ -103,11 +105,11 @@ export interface Conflict {
   cell: Cell;
   mine: unknown;
   theirs: unknown;
-  /** The side that changed the cell. `both` only if the new values differ. */
+  /** The side that changed the cell. `both`: both sides changed it to different values. */
   by: "me" | "them" | "both";
 }
 
-/** Compares two edits of the same base content (three-way). Omits cells that are the same in both edits. */
+/** Three-way comparison: compares two edits of the same base content. Omits cells that are the same in both edits. */
 export function compareChanges(
   cells: readonly Cell[],
   base: Content,
@@ -121,7 +123,7 @@ export function compareChanges(
   });
 }
 
-/** Returns whether a cell has no value although another language of the same field has one. */
+/** Returns whether a cell has no value, although the same field has one in another language. */
 export function isMissing(content: Content, cell: Cell, languages: readonly string[]): boolean {
   if (cell.language === undefined || !isEmpty(valueAt(content, cell))) return false;
   return languages.some(
@@ -130,7 +132,7 @@ export function isMissing(content: Content, cell: Cell, languages: readonly stri
 }
 
 /**
- * Returns the values for a write. Omits empty list items, and turns empty maps into null.
+ * Returns the values to send in a write request. Omits empty list items, and turns empty maps into null.
  * @param fields the fields that the caller may set
  */
 export function valuesToSend(
@@ -171,7 +173,7 @@ export function newContent(schema: SchemaModel, orb: OrbModel): Content {
   return content;
 }
 
-/** Returns a value as a single text, in the default language and market. */
+/** Returns a short text for a value. For a map of languages or markets, uses the first value that is not empty. */
 export function plainValue(value: unknown): string {
   if (isMap(value)) {
     const [first] = Object.values(value).filter((item) => !isEmpty(item));

@@ -9,13 +9,13 @@ export interface Sample {
   url: string;
   query?: URLSearchParams;
   body?: unknown;
-  /** File that holds the body, instead of `body`. */
+  /** File that contains the request body. Used instead of `body`. */
   file?: string;
-  /** Revision on which the request is based, for `If-Match`. */
+  /** Revision that the change is based on, sent as `If-Match`. */
   revision?: number;
-  /** Call to the client package, such as `client.stream("prices")`. If missing, the code uses `fetch`. */
+  /** TypeScript call to the client package, such as `client.stream("prices")`. If missing, the code uses `fetch`. */
   call?: string;
-  /** Whether the code imports the types of the application. */
+  /** Whether the code imports the application's generated types. */
   typed?: boolean;
   /** Whether the response never ends. */
   stream?: boolean;

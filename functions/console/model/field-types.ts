@@ -1,18 +1,18 @@
 /**
- * Attributes that each field type allows. They match the platform's field types: `test/unit/console-schema.test.ts`
- * compares both.
+ * Attributes that each field type allows. They must match the platform's field types, which
+ * `test/unit/console-schema.test.ts` checks.
  */
 import type { FieldType } from "./orb.ts";
 
 export interface FieldRules {
-  /** Whether `min` and `max` limit the value or its length. */
+  /** What `min` and `max` limit: the value or its length. */
   bounds: "value" | "length" | "none";
   pattern: boolean;
   enumerable: boolean;
   unique: boolean;
-  /** Whether an ordered index can list the values. */
+  /** Whether the values can have an ordered index. */
   orderable: boolean;
-  /** Whether a search can find entries by the values. */
+  /** Whether the full-text search can include the values. */
   searchable: boolean;
   default: boolean;
   sensitive: boolean;

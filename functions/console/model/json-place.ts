@@ -1,4 +1,4 @@
-/** Finds positions in a JSON text: of a syntax error, and of the value at a JSON Pointer. */
+/** Finds the position of a syntax error in a JSON text, and the position of the value at a JSON Pointer. */
 import { malformedAt } from "../../../shared/kernel/json-fault.ts";
 
 /** A range of characters in a text. */
@@ -7,7 +7,7 @@ export interface Span {
   to: number;
 }
 
-/** Returns the line number of a character, counted from 1. */
+/** Returns the number of the line that contains a character. The first line is 1. */
 export const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n").length;
 
 /** Returns the position of the first syntax error; undefined if the text is valid JSON. */
@@ -65,7 +65,10 @@ export function placesIn(text: string): Map<string, Span> {
   return places;
 }
 
-/** Returns the position of a value. If the text does not contain it, returns the position of its closest ancestor. */
+/**
+ * Returns the position of a value. If the text does not contain the value, returns the position of its closest
+ * ancestor.
+ */
 export function placeOf(places: ReadonlyMap<string, Span>, pointer: string): Span | undefined {
   for (let path = pointer; ; path = path.slice(0, path.lastIndexOf("/"))) {
     const found = places.get(path);

@@ -1,4 +1,4 @@
-/** The console's model of an application. The management API and the discovery API both provide it. */
+/** The console's model of an application. The management API and the discovery API both return its properties. */
 
 export type FieldType =
   | "string"
@@ -84,7 +84,7 @@ export interface OrbModel {
 /** Returns the name to show: the `name` property, or else the id. */
 export const titleOf = (thing: { id: string; name?: string | undefined }): string => thing.name ?? thing.id;
 
-/** Returns the name of a field to show. */
+/** Returns the display name of a field. */
 export const labelOf = (field: Pick<FieldModel, "name" | "label">): string => field.label ?? field.name;
 
 /** Finds a schema of an application by the ids of the module and the schema. */

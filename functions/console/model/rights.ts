@@ -3,11 +3,11 @@ import type { FieldModel, OrbModel } from "./orb.ts";
 
 const RANKS = ["public", "user", "admin", "owner"];
 
-/** The properties of the caller that field rules depend on. */
+/** The properties of the caller that decide which fields they may read and set. */
 export interface Rank {
   /** The caller's built-in role in the application. */
   role: string;
-  /** The caller's role among those that the application defines, if any. */
+  /** The caller's role that the application defines, if any. */
   orbRole: string;
   /** Whether the caller created the entry. */
   own: boolean;

@@ -10,7 +10,7 @@ import { Icon } from "../ui/icon.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { complain, say } from "../ui/toast.tsx";
 
-/** The actions of an admin on a whole application. */
+/** The actions that an admin can perform on a whole application. */
 export function OrbActions({ orb }: { orb: OrbDocument }) {
   const [, go] = useLocation();
   const [busy, setBusy] = useState(false);

@@ -83,7 +83,7 @@ function Modules({ orb }: { orb: OrbModel }) {
   );
 }
 
-/** Describes the newest revisions of the document in words. */
+/** Describes the newest revisions of the application's document in words. */
 function Changes({ orb }: { orb: string }) {
   const { data } = useLoad(`orbs/${orb}/revisions/newest`, (signal) =>
     listRevisions(orb, { signal, query: { limit: 5, sort: "-revision" } }),

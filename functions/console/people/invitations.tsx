@@ -1,4 +1,4 @@
-/** Invitations and recovery links that were not used yet. */
+/** Lists invitations and recovery links that have not been used yet. */
 import { useState } from "preact/hooks";
 import { type Invitation, listInvitations, type PeoplePlace, revokeInvitation } from "../api/people.ts";
 import { useLoad } from "../state/load.ts";

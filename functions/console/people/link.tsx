@@ -1,4 +1,4 @@
-/** Shows a link that the user passes on to someone: as text to copy, and as a QR code. */
+/** Shows a link that the user can pass on to another person, as text to copy and as a QR code. */
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";

@@ -1,4 +1,4 @@
-/** A page of accounts and invitations, and the dialogs that change them. */
+/** A page that lists accounts and invitations, with the dialogs that change them. */
 import { useState } from "preact/hooks";
 import type { Account } from "../api/caller.ts";
 import type { Invitation, PeoplePlace, Person } from "../api/people.ts";
@@ -28,7 +28,7 @@ export interface PeopleProps {
   title: string;
   lead: string;
   path?: readonly Crumb[];
-  /** Page of the console that invited users see first. */
+  /** Console page that invited users see first. */
   page: string;
   /** The roles that the caller may grant. */
   roles: readonly Option[];

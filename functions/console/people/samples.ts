@@ -6,7 +6,7 @@ import type { Sample } from "../model/code.ts";
 const YEAR = 31_536_000_000;
 
 /**
- * Returns sample requests. The name of each is a key in the console's texts.
+ * Returns sample requests. Each request's name is a key in the console's texts.
  * @param application the application that a token is valid for; `*` for all applications
  */
 export function peopleSamples({ base, platform }: PeoplePlace, orb: string) {

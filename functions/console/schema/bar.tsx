@@ -1,4 +1,4 @@
-/** The top bar of the editor: switches between form and JSON, and shows the result of the validation. */
+/** The top bar of the document editor: switches between form and JSON, and shows the result of the validation. */
 import { useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
@@ -37,7 +37,7 @@ export function Views({ view, setView }: { view: View; setView: (view: View) => 
   );
 }
 
-/** The result of the platform's validation. */
+/** Shows the result of the platform's validation. */
 export function CheckState({ editor }: { editor: Editor }) {
   const count = editor.faults.value.length;
   const state = editor.check.value;

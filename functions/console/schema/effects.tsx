@@ -1,4 +1,4 @@
-/** The effects of a change on stored entries. */
+/** Shows the effects of a document change on stored entries. */
 import type { DryRun } from "../api/orbs.ts";
 import { orbLink } from "../shell/nav.ts";
 import { t } from "../texts/t.ts";
@@ -7,7 +7,7 @@ import { Link } from "../ui/link.tsx";
 
 type Change = DryRun["impact"]["changes"][number];
 
-/** Returns whether a change affects stored entries. */
+/** Returns whether a change affects the content of stored entries, not only their index. */
 const matters = ({ entries, severity }: Change) => entries > 0 && severity !== "index";
 
 function Severity({ of: { refused, forceable, severity } }: { of: Change }) {

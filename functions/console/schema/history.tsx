@@ -1,4 +1,4 @@
-/** The history of an application's document: who changed what, and how to restore a revision. */
+/** The history of an application's document: who changed what, and the revision that the user selects. */
 import { useState } from "preact/hooks";
 import { useLocation, useSearch } from "wouter-preact";
 import { adminNames } from "../api/documents.ts";
@@ -15,7 +15,7 @@ import { Pager } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import { operationOf, RevisionDetail } from "./revision.tsx";
 
-/** Maximum number of summary lines in the list. */
+/** Maximum number of summary lines for each revision in the list. */
 const SHOWN = 3;
 
 function Row({

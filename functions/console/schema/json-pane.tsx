@@ -1,4 +1,4 @@
-/** The document as text, with line numbers. Lines with errors are marked. */
+/** Shows the document as JSON text with line numbers, and marks lines with errors. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
@@ -48,7 +48,7 @@ export function JsonPane({ editor }: { editor: Editor }) {
       current.scrollTop = Math.max(0, top - current.clientHeight / 4);
   };
   useEffect(() => {
-    // Do not scroll while the user is typing here.
+    // Do not scroll while the user is typing in the text.
     if (document.activeElement !== area.current && parsed.fault === undefined)
       reveal(selected === "" ? 0 : placeOf(parsed, selected));
   }, [selected]);

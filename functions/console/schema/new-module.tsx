@@ -1,4 +1,4 @@
-/** Adds a module: an empty one, or one from a template of the platform. */
+/** Adds a module that is empty, or that is created from a template of the platform. */
 import { useState } from "preact/hooks";
 import { listTemplates, moduleFromTemplate } from "../api/documents.ts";
 import { useAction } from "../state/action.ts";

@@ -34,7 +34,10 @@ import { WebhookSecret } from "./webhook-secret.tsx";
 
 type Opened = "review" | "conflict" | "module" | "code" | undefined;
 
-/** Handles ⌘Z and ⇧⌘Z everywhere. Native undo in an input would not undo form and JSON together. */
+/**
+ * Handles ⌘Z and ⇧⌘Z on the whole page. The browser's own undo would change only one input, not form and JSON
+ * together.
+ */
 function useUndoKeys(editor: Editor): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -59,9 +62,9 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
   );
   const [view, setView] = useView();
   const [opened, setOpened] = useState<Opened>();
-  /** JSON Pointer to the module that becomes a template. */
+  /** JSON Pointer to the module that the user is saving as a template. */
   const [template, setTemplate] = useState<string>();
-  /** Id of the webhook that gets a secret. */
+  /** Id of the webhook for which the user is creating a secret. */
   const [hook, setHook] = useState<string>();
   const [saving, setSaving] = useState(false);
   const names = useLoad("admins/names", adminNames).data;

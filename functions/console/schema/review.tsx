@@ -1,4 +1,4 @@
-/** Review before publishing: the changes, and their effects on stored entries. */
+/** The review before publishing. It shows the changes, and their effects on stored entries. */
 import { useEffect, useState } from "preact/hooks";
 import { checkOrb, readLive } from "../api/documents.ts";
 import type { DryRun } from "../api/orbs.ts";
@@ -19,7 +19,7 @@ import { Changes, wordsOf } from "./words.tsx";
 
 type Result = { effects: DryRun } | { error: unknown } | undefined;
 
-/** Runs the dry run again, because entries and other drafts may have changed. */
+/** Repeats the dry run, because entries and other drafts may have changed since the last one. */
 function useEffects(editor: Editor, force: boolean): Result {
   const [result, setResult] = useState<Result>();
   useEffect(() => {
@@ -32,7 +32,7 @@ function useEffects(editor: Editor, force: boolean): Result {
       (error: unknown) => {
         if (abort.signal.aborted) return;
         setResult({ error });
-        // Also mark the fields behind the dialog.
+        // Also mark the invalid fields in the form behind the dialog.
         editor.faults.value = faultsOf(error);
       },
     );

@@ -1,4 +1,4 @@
-/** A revision of an application's document: what it changed, and how to restore it. */
+/** Shows what a revision of an application's document changed, and lets the user restore it. */
 import { useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { checkRestore, type Revision, readRevision, restoreRevision } from "../api/documents.ts";

@@ -12,7 +12,10 @@ import { say } from "../ui/toast.tsx";
 import type { Editor } from "./document/editor.ts";
 import { listOf, objectOf, textOf, valueAt } from "./document/pointer.ts";
 
-/** Returns the module as a template: in references to its own schemas, a placeholder replaces the application. */
+/**
+ * Returns a template of the module. In references to the module's own schemas, a placeholder replaces the
+ * application's id.
+ */
 function templateOf(module: Readonly<Record<string, unknown>>, orb: string): object {
   const own = `${orb}/${textOf(module.id)}/`;
   const schemas = listOf(module.schemas)

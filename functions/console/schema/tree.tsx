@@ -1,4 +1,4 @@
-/** The outline of the document. The form shows the selected node. */
+/** The outline of the document, as a tree. The form shows the selected node. */
 import { t } from "../texts/t.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
@@ -15,7 +15,7 @@ const PARTS = [
   ["/schedules", "schedules", "clock"],
 ] as const satisfies readonly (readonly [string, string, IconName])[];
 
-/** For each node of the tree, the paths of the document that it contains. */
+/** For each node of the tree, the paths in the document that its form contains. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   "": ["", "/id", "/name", "/description", "/languages", "/markets", "/modules"],
   "/access": ["/access", "/session", "/branding"],

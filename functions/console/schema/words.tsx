@@ -23,10 +23,12 @@ export function brief(value: Json | undefined): string {
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1)}…`;
 }
 
-/** For each list, the kind of its items. */
+/** Lists in the document whose items have texts of their own, in addition to modules, schemas and fields. */
 const ITEMS = ["roles", "uses", "hooks", "schedules", "providers"] as const;
 
-/** Splits a path into a description, such as `field price of catalog/product`, and the rest. */
+/**
+ * Splits a path into a description of its object, such as `field price of catalog/product`, and the rest of the path.
+ */
 function subjectOf(way: Way): { what: string; rest: Way } {
   const [first, module, schemas, schema, fields, field] = way;
   if (first === "modules" && module !== undefined) {

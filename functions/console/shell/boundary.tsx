@@ -3,7 +3,7 @@ import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 
-/** Error boundary of a page. Navigating to another path resets it. */
+/** Shows an error instead of a page that fails to render. Resets when the user opens another path. */
 export class Boundary extends Component<
   { path: string; children: ComponentChildren },
   { error?: unknown; path?: string }

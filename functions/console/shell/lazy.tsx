@@ -6,7 +6,10 @@ import type { PageComponent, PageParams, Route } from "./nav.ts";
 const loaded = new Map<Route, PageComponent>();
 const RELOADED = "console.reloaded";
 
-/** After an update of the platform, files of the old version may be gone. Reloads the page, at most once a minute. */
+/**
+ * Reloads the page, at most once a minute. After an update of the platform, the old version's code may no longer
+ * exist.
+ */
 function reloadOnce(): boolean {
   const last = Number(sessionStorage.getItem(RELOADED) ?? 0);
   if (Date.now() - last < 60_000) return false;

@@ -15,7 +15,7 @@ export interface Route {
   load: () => Promise<{ default: PageComponent }>;
   /** Returns whether the caller sees the page. The platform checks every request again. */
   visible?: (caller: Caller) => boolean;
-  /** The page's link in the navigation. Users reach pages without one through other pages. */
+  /** The page's link in the navigation. Users reach a page without such a link through other pages. */
   nav?: { label: TextKey; icon: IconName };
 }
 
@@ -30,8 +30,8 @@ export const forManagers = (caller: Caller): boolean =>
   isPlatformAdmin(caller) || (caller.orb?.users ?? "none") !== "none";
 
 /**
- * Returns the path of the page that shows a request to a schema's API as code.
- * @param request `operation`, and the `query` of a list or the id of an `entry`
+ * Returns the path of the page that shows sample code for a request to a schema's API.
+ * @param request the properties `operation`, and `query` (of a list) or `entry` (an id)
  */
 export const codeLink = (
   { orb, module, schema }: { orb: string; module: string; schema: string },

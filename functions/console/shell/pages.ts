@@ -1,4 +1,7 @@
-/** Palette commands that open pages: of the platform, of the current application, and of other applications. */
+/**
+ * Commands of the command palette that open pages of the platform, of the current application, and of other
+ * applications.
+ */
 import { useLocation } from "wouter-preact";
 import { type Caller, isPlatformAdmin, may } from "../api/caller.ts";
 import { discoverOrbs, listOrbs } from "../api/orbs.ts";

@@ -1,4 +1,4 @@
-/** Links to the sign-in pages, which return to the current page. */
+/** Links to the sign-in pages, which send the user back to the current page. */
 import { accountPath, type Caller, signinPath } from "../api/caller.ts";
 import { discoverOrbs } from "../api/orbs.ts";
 import { titleOf } from "../model/orb.ts";
@@ -21,7 +21,7 @@ const AdminSignIn = () => (
   </a>
 );
 
-/** Links to the sign-in pages of all published applications, for visitors of a page that belongs to no application. */
+/** Links to the sign-in pages of all published applications. Shown on pages that belong to no application. */
 function OrbSignIns() {
   const { data: orbs = [] } = useLoad("published", discoverOrbs);
   if (orbs.length === 0) return null;

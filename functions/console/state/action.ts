@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 
 export interface Action {
   busy: boolean;
-  /** The error of the latest run; undefined if it succeeded. */
+  /** The error of the latest run; undefined if the run succeeded. */
   error: unknown;
   /** Runs the work of a form or button, and stores its error. */
   run: (work: () => Promise<unknown>) => Promise<void>;

@@ -1,4 +1,4 @@
-/** The cache of API data behind `useLoad`: one request for all components that show the same data. */
+/** The cache of API data that `useLoad` uses. Components that show the same data share one request. */
 import { type Signal, signal } from "@preact/signals";
 
 interface State {
@@ -13,15 +13,15 @@ type Load = (signal: AbortSignal) => Promise<unknown>;
 interface Shared {
   state: Signal<State>;
   loads: Set<Load>;
-  /** The latest request. Responses to older ones are ignored. */
+  /** The latest request. Responses to older requests are ignored. */
   request: AbortController | undefined;
   /** When the data arrived, in milliseconds since the epoch; 0 if newer data is needed. */
   at: number;
 }
 
-/** Maximum number of cached keys. Evicts the oldest one that no mounted component uses. */
+/** Maximum number of cached keys. Beyond that, the cache evicts the oldest key that no mounted component uses. */
 const KEPT = 200;
-/** Data younger than this many milliseconds is not requested again by another component. */
+/** If another component needs the same data within this many milliseconds, it is not requested again. */
 const FRESH = 2_000;
 
 const EMPTY: State = { data: undefined, error: undefined, busy: false };
@@ -46,11 +46,11 @@ async function run(one: Shared): Promise<void> {
   one.request?.abort();
   const request = new AbortController();
   one.request = request;
-  // Even if this request fails or is aborted, the next component must not use the old data.
+  // Mark the data as old, so that the next component does not use it if this request fails or is aborted.
   one.at = 0;
   one.state.value = { ...one.state.value, busy: true };
   const finish = (result: Partial<State>, at: number) => {
-    // Ignore the response if a newer request or `keep` replaced this one.
+    // Ignore the response if a newer request, or a call of `keep`, has replaced this request.
     if (one.request !== request) return;
     one.request = undefined;
     one.at = at;
@@ -70,7 +70,7 @@ export const cached = (key: string): Signal<State> => sharedOf(key).state;
 /** Requests the data of a key again, if a mounted component uses it. */
 export const reload = (key: string): Promise<void> => run(sharedOf(key));
 
-/** Subscribes a component to a key, and loads missing or old data. Returns the function that unsubscribes. */
+/** Subscribes a component to a key, and loads missing or old data. Returns a function that unsubscribes. */
 export function show(key: string, load: Load): () => void {
   const one = sharedOf(key);
   const known = one.loads.size > 0 || Date.now() - one.at < FRESH;
@@ -95,7 +95,7 @@ export function keep(key: string, data: unknown): void {
   one.state.value = { data, error: undefined, busy: false };
 }
 
-/** Reloads all keys with a prefix. Drops those that no mounted component uses. */
+/** Reloads the data of all keys with a prefix. Drops keys that no mounted component uses. */
 export function refresh(prefix: string): void {
   for (const [key, one] of shared) {
     if (!key.startsWith(prefix)) continue;
@@ -107,7 +107,7 @@ export function refresh(prefix: string): void {
   }
 }
 
-/** Forgets all keys with a prefix, after the resource was deleted. Mounted components do not load them again. */
+/** Drops all keys with a prefix after the resource was deleted. Mounted components do not load the data again. */
 export function forget(prefix: string): void {
   for (const [key, { request }] of shared) {
     if (!key.startsWith(prefix)) continue;

@@ -1,4 +1,6 @@
-/** Commands of the command palette, and keyboard shortcuts. A page registers its own commands while it is shown. */
+/**
+ * Commands of the command palette, and their keyboard shortcuts. A page registers its own commands while it is shown.
+ */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
@@ -15,12 +17,12 @@ export interface Command {
   run: () => void;
 }
 
-/** All available commands. For the same key, the latest registration wins. */
+/** All available commands. If several commands have the same shortcut, the latest registration wins. */
 export const commands = signal<readonly Command[]>([]);
 
 /**
  * Registers commands while the component is shown. Pass `null` to register none.
- * @param on values that the commands depend on
+ * @param on values that the commands depend on; a change registers the commands again
  */
 export function useCommands(make: () => readonly Command[], on: readonly unknown[]): void {
   useEffect(() => {
@@ -34,7 +36,7 @@ export function useCommands(make: () => readonly Command[], on: readonly unknown
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Returns a shortcut as the keyboard labels it: `⌘S` or `Ctrl S`. */
+/** Returns a shortcut with the labels of the user's keyboard: `⌘S` or `Ctrl S`. */
 export const shownKey = (key: string): string =>
   key
     .split("+")
@@ -47,7 +49,7 @@ export function pressedKey(event: KeyboardEvent): string {
   return `${mod ? "mod+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
 }
 
-/** Returns whether the user is typing text. Letters without a modifier key then run no command. */
+/** Returns whether the user is typing text. If so, letters without a modifier key run no command. */
 export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

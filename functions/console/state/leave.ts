@@ -2,10 +2,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { AroundNavHandler } from "wouter-preact";
 
-/** Asks whether to leave. Undefined if there are no unsaved changes. */
+/** Asks the user whether to leave the page. Undefined if there are no unsaved changes. */
 let guard: (() => Promise<boolean>) | undefined;
 
-/** Asks the guard before a navigation to another path. Does not ask if only the query string changes. */
+/** Calls the guard before a navigation to another path, but not if only the query string changes. */
 export const guarded: AroundNavHandler = (navigate, to, options) => {
   const { pathname } = new URL(to, location.href);
   if (guard === undefined || pathname === location.pathname) navigate(to, options);
@@ -18,7 +18,7 @@ export const guarded: AroundNavHandler = (navigate, to, options) => {
 };
 
 /**
- * Guards the page while there are unsaved changes.
+ * While there are unsaved changes, asks the user before leaving the page.
  * @param ask returns whether to leave anyway
  */
 export function useLeaveGuard(unsaved: boolean, ask: () => Promise<boolean>): void {
@@ -29,7 +29,7 @@ export function useLeaveGuard(unsaved: boolean, ask: () => Promise<boolean>): vo
     const own = () => newest.current();
     const here = location.href;
     const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
-    // Runs before the router's listener, so that the page stays mounted during the question.
+    // This listener runs before the router's listener, so that the page stays mounted while the user is asked.
     const onPop = (event: PopStateEvent) => {
       const target = location.href;
       if (guard !== own || new URL(target).pathname === new URL(here).pathname) return;

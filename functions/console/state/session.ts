@@ -1,4 +1,4 @@
-/** The caller, and the application of the current page. */
+/** The signed-in user, and the application of the current page. */
 import { type Caller, isPlatformAdmin, readCaller } from "../api/caller.ts";
 import { sessionEnded } from "../api/http.ts";
 import { discoverOrb, type OrbDocument, readOrb } from "../api/orbs.ts";
@@ -6,12 +6,12 @@ import type { OrbModel } from "../model/orb.ts";
 import { t } from "../texts/t.ts";
 import { type Loaded, useLoad } from "./load.ts";
 
-/** Applications in which the caller was signed in since the page was opened. */
+/** Applications in which the user has been signed in at some time since the page was opened. */
 const known = new Set<string | undefined>();
 
 /**
- * Reads the caller. If the session has ended, throws, so that the cached caller and open forms stay, and the shell asks
- * the user to sign in again.
+ * Reads the caller. Throws if the session has ended, so that the cached caller and open forms stay. The page then
+ * asks the user to sign in again.
  */
 async function readKnownCaller(orb: string | undefined, signal: AbortSignal): Promise<Caller> {
   const caller = await readCaller(orb, signal);

@@ -1,4 +1,6 @@
-/** Light or dark colors. `theme.ts` next to `main.tsx` applies the choice before the first paint. */
+/**
+ * Light or dark colors. The script `theme.ts` next to `main.tsx` applies the stored choice before the first paint.
+ */
 import { signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";

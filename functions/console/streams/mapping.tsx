@@ -1,4 +1,4 @@
-/** Creates or changes a stream mapping: a broker stream under a public name. */
+/** Creates or changes a stream mapping, which publishes a broker stream under a public name. */
 import { useState } from "preact/hooks";
 import { putMapping, type StreamMapping } from "../api/handlers.ts";
 import { useAction } from "../state/action.ts";

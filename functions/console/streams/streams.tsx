@@ -1,4 +1,4 @@
-/** The streams that browsers can follow. */
+/** Lists the broker streams whose messages browsers can receive. */
 import { useState } from "preact/hooks";
 import { listMappings, removeMapping, type StreamMapping } from "../api/handlers.ts";
 import { useLoad } from "../state/load.ts";

@@ -9,7 +9,7 @@ export type TextKey = { [A in keyof Texts & string]: `${A}.${keyof Texts[A] & st
 
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** A text, or its plural forms. The value named `count` selects the form. */
+/** A text, or its plural forms. The placeholder value `count` selects the form. */
 type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
 
 export const LANGUAGE = "en";
@@ -20,7 +20,7 @@ const numbers = new Intl.NumberFormat(LANGUAGE);
 /** Formats a number with separators: `12,500`. */
 export const formatNumber = (value: number): string => numbers.format(value);
 
-/** Returns a text with its placeholders replaced: `t("home.entries", { count: 3 })`. */
+/** Returns a text, with its placeholders replaced by values: `t("home.entries", { count: 3 })`. */
 export function t(key: TextKey, values: TextValues = {}): string {
   const dot = key.indexOf(".");
   const area = (texts as Readonly<Record<string, Readonly<Record<string, Text>>>>)[key.slice(0, dot)];

@@ -26,7 +26,7 @@ interface Stated {
 
 /**
  * Returns whether a published entry is not visible yet, or no longer visible. Returns undefined if the entry is
- * visible, or if a newer draft hides when the published one is visible.
+ * visible, or if that is unknown, because a newer draft has its own period of visibility.
  */
 export function outsideWindow(
   { status, revision, publishedRevision, validFrom, validTo }: Stated,

@@ -9,7 +9,7 @@ interface ButtonProps extends Attributes {
   kind?: "primary" | "plain" | "danger" | "quiet";
   size?: "small";
   icon?: IconName;
-  /** Whether the action is running. Disables the button until it ends. */
+  /** Whether the button's action is running. The button is disabled until the action ends. */
   busy?: boolean;
   disabled?: boolean;
   type?: "button" | "submit";
@@ -46,7 +46,7 @@ export function Button({
   );
 }
 
-/** A button that shows only an icon. Its label is the tooltip and the name for screen readers. */
+/** A button that shows only an icon. Its label appears as a tooltip, and screen readers read it. */
 export function IconButton({
   label,
   icon,
@@ -65,7 +65,7 @@ export function IconButton({
   );
 }
 
-/** Copies a text to the clipboard, and confirms it briefly. */
+/** A button that copies a text to the clipboard, and briefly confirms this. */
 export function CopyButton({ text, label = t("ui.copy") }: { text: string; label?: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {

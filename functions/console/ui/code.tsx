@@ -52,7 +52,10 @@ export function CodeDialog({ samples, onClose }: { samples: readonly Named[]; on
   );
 }
 
-/** A button that shows sample code for the requests of a page. @param samples returns the requests with their names */
+/**
+ * A button that shows sample code for the requests that a page sends. @param samples returns the requests with their
+ * names
+ */
 export function CodeButton({ samples }: { samples: () => readonly Named[] }) {
   const [shown, setShown] = useState<readonly Named[]>();
   return (

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button, IconButton } from "./button.tsx";
 
-/** A modal dialog. Escape or a click outside closes it, and returns the focus to where it was before. */
+/** A modal dialog. Escape or a click outside closes the dialog, and the focus returns to the element that had it. */
 export function Dialog({
   title,
   onClose,
@@ -71,7 +71,7 @@ interface Question {
 
 const question = signal<Question | undefined>(undefined);
 
-/** Asks the user to confirm a dangerous action. Returns whether the user did. */
+/** Asks the user to confirm a dangerous action. Returns whether the user confirmed it. */
 export function confirm(asked: {
   title: string;
   text: ComponentChildren;
@@ -91,7 +91,7 @@ export function confirm(asked: {
   });
 }
 
-/** Shows the question of {@link confirm}. The page layout contains it once. */
+/** Shows the question of {@link confirm}. The page layout contains this component once. */
 export function Confirmation() {
   const asked = question.value;
   if (asked === undefined) return null;

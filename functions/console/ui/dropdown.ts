@@ -14,7 +14,8 @@ export interface Dropdown {
 }
 
 /**
- * The state of a button that opens a list or a panel. A click or a focus change outside closes it.
+ * The state of a button that opens a list or a panel. The list or panel closes if the user clicks or moves the focus
+ * outside of it.
  * @param first CSS selector; the first matching element gets the focus on opening
  */
 export function useDropdown(first: string): Dropdown {

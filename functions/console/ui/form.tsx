@@ -6,10 +6,10 @@ import { t } from "../texts/t.ts";
 export interface FieldProps {
   label: string;
   hint?: ComponentChildren;
-  /** The validation error of the value: `must be at least 5 characters long (is 3)`. */
+  /** The validation error for the value, such as `must be at least 5 characters long (is 3)`. */
   error?: string | undefined;
   required?: boolean;
-  /** Shown next to the label, such as a language. */
+  /** Content to show next to the label, such as a language. */
   aside?: ComponentChildren;
 }
 
@@ -18,7 +18,7 @@ export interface InputAttributes {
   id: string;
   "aria-describedby": string | undefined;
   "aria-invalid": "true" | undefined;
-  /** Only for an input without a visible label, such as an item of a list. */
+  /** Set only for an input without a visible label, such as an item of a list. */
   "aria-label"?: string;
 }
 
@@ -73,7 +73,7 @@ type Given<E extends EventTarget> = Omit<JSX.HTMLAttributes<E>, "onChange" | "la
   wrap?: string;
 };
 
-/** Separates the properties of a field from those of its input. */
+/** Separates the properties of the label, hint and error from the properties of the input. */
 const split = <P extends FieldProps>({ label, hint, error, required, aside, ...input }: P) => ({
   field: { label, hint, error, aside, required: required === true },
   input,

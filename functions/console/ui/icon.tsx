@@ -1,4 +1,4 @@
-/** Icons of lucide-static. To use another one, import it here; the bundle holds only these. */
+/** Icons from the package lucide-static. The bundle contains only the icons that are imported here. */
 
 import activity from "lucide:activity";
 import archive from "lucide:archive";

@@ -14,7 +14,7 @@ export interface MenuItem {
 
 const ITEM = "[role^=menuitem]:not([disabled])";
 
-/** A button that opens a list of actions. Arrow keys move, Escape closes. */
+/** A button that opens a list of actions. Arrow keys move between the actions, and Escape closes the list. */
 export function Menu({
   label,
   button,

@@ -12,10 +12,10 @@ export interface Crumb {
 /** The breadcrumbs of the current page. The page header shows them. */
 export const crumbs = signal<readonly Crumb[]>([]);
 
-/** Path of the page whose heading was last focused. On the first page, the browser decides where the focus is. */
+/** Path of the page whose heading was last focused. On the first page, the browser sets the focus. */
 let focused = location.pathname;
 
-/** Moves the focus to the heading of a new page, so that screen readers and keyboards begin there. */
+/** Moves the focus to the heading of a new page, so that screen readers and keyboard navigation start there. */
 function focusHeading(): void {
   if (focused === location.pathname) return;
   focused = location.pathname;
@@ -33,7 +33,7 @@ export function Page({
   children,
 }: {
   title: string;
-  /** The ancestors of this page, beginning with the topmost. */
+  /** The parent pages of this page, beginning with the topmost. */
   path?: readonly Crumb[];
   /** Introduction below the heading. */
   lead?: ComponentChildren;

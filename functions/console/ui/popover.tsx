@@ -12,7 +12,7 @@ export function Popover({
   align = "start",
   children,
 }: {
-  /** The name of the panel for screen readers. Also the name of the button if it has no text. */
+  /** The name of the panel for screen readers. Also the button's name, if the button has no text. */
   label: string;
   named?: boolean;
   button: ComponentChildren;

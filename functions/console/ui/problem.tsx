@@ -1,4 +1,4 @@
-/** Shows errors of the platform (RFC 9457) as text. */
+/** Shows error responses of the platform (RFC 9457) as text. */
 import type { ComponentChildren } from "preact";
 import { type Fault, isProblem } from "../../../shared/client/problem.ts";
 import { t } from "../texts/t.ts";
@@ -12,7 +12,9 @@ export function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Returns the validation errors of a rejected request. Their paths are JSON Pointers into the body. */
+/**
+ * Returns the validation errors of a rejected request. Their paths are JSON Pointers to values in the request body.
+ */
 export const faultsOf = (error: unknown): readonly Fault[] => (isProblem(error) ? error.errors : []);
 
 /** Returns the first error message for a path, such as `/values/title`, or for a path below it. */
@@ -29,7 +31,7 @@ export function otherFaults(faults: readonly Fault[], shown: readonly string[]):
   return faults.filter(({ path }) => !shown.some((one) => path === one || path.startsWith(`${one}/`)));
 }
 
-/** Shows an error with its validation errors, and a button to try again. */
+/** Shows an error with the validation errors that it contains, and a button to try again. */
 export function ProblemBox({
   error,
   retry,
@@ -41,7 +43,7 @@ export function ProblemBox({
 }) {
   const faults = faultsOf(error);
   const words = wordsOf(error);
-  /** Whether the text only repeats the validation errors, which the list below shows with their places. */
+  /** Whether the text only repeats the validation errors. The list below shows them with their paths. */
   const repeats = faults.length > 0 && words === faults.map(({ message }) => message).join(" ");
   const request = isProblem(error) ? error.requestId : null;
   return (

@@ -1,10 +1,10 @@
-/** Replacements for the content of a page: while it loads, after an error, and if there is none. */
+/** Components that replace the content of a page while it loads, after an error, or if there is no content. */
 import type { ComponentChildren } from "preact";
 import { t } from "../texts/t.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { ProblemBox } from "./problem.tsx";
 
-/** Shows that something is loading. Appears after a short delay, so that quick responses cause no flicker. */
+/** Shows that content is loading. Appears after a short delay, so that quick responses cause no flicker. */
 export function Loading({ text = t("ui.loading") }: { text?: string }) {
   return (
     <p class="loading" role="status">
@@ -40,7 +40,7 @@ interface Shown<T> {
   reload: () => Promise<void>;
 }
 
-/** Shows loaded data, or the error. If a reload fails, the earlier data stays visible. */
+/** Shows the loaded data, or the error if loading fails. If only a reload fails, the earlier data stays visible. */
 export function Shows<T>({ of, children }: { of: Shown<T>; children: (data: T) => ComponentChildren }) {
   const { data, error, reload } = of;
   return (
@@ -51,7 +51,7 @@ export function Shows<T>({ of, children }: { of: Shown<T>; children: (data: T) =
   );
 }
 
-/** Shows how much of the work is done, from 0 to 1; undefined if that is unknown. */
+/** Shows a progress bar. `done` is the finished fraction of the work, from 0 to 1; undefined if unknown. */
 export function Progress({ done, label }: { done: number | undefined; label: string }) {
   return (
     <div class="progress">

@@ -6,7 +6,7 @@ export interface Column<T> {
   id: string;
   label: string;
   cell: (row: T) => ComponentChildren;
-  /** Set for numbers, which are aligned to the end of the column. */
+  /** Set for numbers, to align them to the end of the column. */
   align?: "end";
   /** Whether to hide the column on a phone. */
   wide?: boolean;
@@ -60,7 +60,7 @@ export function Pager({
   next,
   onChange,
 }: {
-  /** Cursors of all earlier pages and of this one; empty on the first page. */
+  /** Cursors of all earlier pages and of the current page; empty on the first page. */
   cursors: readonly string[];
   /** Cursor of the next page; null on the last page. */
   next: string | null;

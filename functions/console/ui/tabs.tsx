@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
-/** Tabs, of which one is shown at a time. Arrow keys move between them. */
+/** Tabs. Only the content of the selected tab is visible. Arrow keys move between the tabs. */
 export function Tabs<T extends string>({
   label,
   tabs,

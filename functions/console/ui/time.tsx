@@ -20,7 +20,7 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["day", 7],
 ];
 
-/** Returns a relative time: `5 minutes ago`. Beyond a week, returns a date. */
+/** Returns a relative time, such as `5 minutes ago`. Returns a date for times more than a week away. */
 function ago(at: Date, now: Date): string {
   let distance = (at.getTime() - now.getTime()) / 1000;
   for (const [unit, size] of UNITS) {
@@ -42,7 +42,8 @@ setInterval(() => tick.value++, 30_000);
 
 /** A relative time. The tooltip has the exact time with its time zone. */
 export function Time({ at }: { at: string }) {
-  // Reading the signal subscribes to it. Use the current clock, because `at` may be later than the last tick.
+  // Reading the signal subscribes this component to it. Use the current time, because `at` may be later than the last
+  // tick.
   tick.value;
   return (
     <time dateTime={at} title={exactTime(at)}>

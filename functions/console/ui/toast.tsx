@@ -18,7 +18,7 @@ const dismiss = (id: number) => {
   toasts.value = toasts.value.filter((toast) => toast.id !== id);
 };
 
-/** Shows a message. It replaces an earlier one with the same text. */
+/** Shows a message. The message replaces an earlier message with the same text. */
 const add = (toast: Toast) => {
   toasts.value = [...toasts.value.filter(({ text }) => text !== toast.text).slice(-3), toast];
 };
@@ -33,7 +33,7 @@ export function say(text: string, action?: { label: string; run: () => void }): 
   setTimeout(() => dismiss(id), STAY);
 }
 
-/** Shows an error as a message. Use it only if no better place can show the error. */
+/** Shows an error as a message. Call this only if no better place on the page can show the error. */
 export function complain(error: unknown): void {
   add({ id: ++last, kind: "failed", text: wordsOf(error), action: undefined });
 }

@@ -1,6 +1,5 @@
 /**
- * The actions of an entry: buttons for the most likely next steps, a menu for the others, and keyboard commands for
- * both.
+ * The actions on an entry: buttons for the most likely actions, a menu for the others, and keyboard commands for all.
  */
 import { useRef } from "preact/hooks";
 import { useLocation } from "wouter-preact";
@@ -120,7 +119,8 @@ export function Actions({
   const acts = more.filter((act) => act !== false);
   /** Whether to offer a button for a new entry, because this entry has no unsaved changes. */
   const isNext = entry !== undefined && !isChanged && rights.may("create");
-  // The user may press a key before `useCommands` has run again. So commands read the newest values from this ref.
+  // The user may press a key before `useCommands` has run again. Commands therefore read the newest values from this
+  // ref.
   const newest = useRef({ acts, canSave, publishable, save });
   newest.current = { acts, canSave, publishable, save };
   const names = acts.map(({ label }) => label).join();

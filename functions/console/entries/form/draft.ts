@@ -30,7 +30,7 @@ export interface Draft {
   begin: (base: Base, content?: Content) => void;
   /** Makes a saved revision the new base. Keeps what the user typed while the save was pending. */
   stored: (entry: EntryItem, sent: Content) => void;
-  /** Passes edits made while a new entry was being created on to the form of the created entry. */
+  /** Keeps edits that the user made while a new entry was being created, for the form of the created entry. */
   carry: (entry: EntryItem, sent: Content, key: string) => void;
 }
 
@@ -46,7 +46,7 @@ const withTyped = (cells: readonly Cell[], sent: Content, now: Content, stored: 
 /**
  * @param entry the stored entry; undefined for a new one
  * @param start the content of a new entry
- * @param key under which the tab keeps unsaved changes
+ * @param key key under which the browser tab stores unsaved changes
  */
 export function useDraft({
   entry,
@@ -73,7 +73,7 @@ export function useDraft({
   newest.current = content;
   const changed = useMemo(() => differing(cells, base.content, content), [cells, base, content]);
   const isChanged = changed.length > 0;
-  // Adopt a newer revision only if there are no unsaved changes.
+  // Show a newer stored revision only if there are no unsaved changes.
   useEffect(() => {
     if (entry === undefined || entry.revision <= base.revision || isChanged) return;
     setState({ base: baseOf(entry), content: contentOf(entry), restored: false });
@@ -86,7 +86,7 @@ export function useDraft({
     const keep = () =>
       keepDraft(key, { base: base.content, revision: base.revision, draft: content }, schema);
     const timer = setTimeout(keep, 300);
-    // The page can be left or reloaded before the timer fires.
+    // Store the changes too if the user leaves or reloads the page before the timer fires.
     addEventListener("pagehide", keep);
     return () => {
       clearTimeout(timer);

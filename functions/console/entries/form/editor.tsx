@@ -73,14 +73,15 @@ export function Editor({
   /** Parse errors of inputs, by the JSON Pointer of the cell (one value in one language and market). */
   const typed = useRef(new Map<string, string>());
   const [checked, setChecked] = useState<readonly Fault[]>([]);
-  /** Cells that changed since the last validation. Its errors no longer apply to them. */
+  /** Cells that changed since the last validation. The errors from that validation no longer apply to them. */
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const saving = useSaving({
     place,
     orb,
     entry,
     draft,
-    // Omitting a field that the caller cannot write keeps its stored value.
+    // A save keeps the stored values of omitted fields: those that the caller cannot write, or cannot read and did
+    // not change.
     writable: fields.filter(
       ({ name }) =>
         rights.writable.has(name) &&
@@ -129,7 +130,7 @@ export function Editor({
   const faults = [...checked, ...faultsOf(saving.problem)].filter(
     ({ path }) => ![...touched].some((one) => path === one || path.startsWith(`${one}/`)),
   );
-  // The error may be in a language that is hidden.
+  // The error may be in a language or market that the form does not show.
   useEffect(() => {
     if (saving.problem === undefined) return;
     setTouched(new Set());

@@ -74,7 +74,7 @@ function CellInput({
   );
 }
 
-/** Returns why a field cannot be set, to be shown next to the field. */
+/** Returns the text next to a field that says why the field cannot be changed. */
 function lockOf(field: FieldModel, { readOnly, writable }: FormContext): string | undefined {
   return readOnly === undefined && !writable.has(field.name) ? t("entry.fieldLocked") : undefined;
 }

@@ -7,7 +7,7 @@ import type { Content } from "../../model/cells.ts";
 import type { SchemaModel } from "../../model/orb.ts";
 
 export interface Kept {
-  /** The content that the changes are based on, and its revision; 0 for a new entry. */
+  /** The stored content that the changes are based on. `revision` is its revision; 0 for a new entry. */
   base: Content;
   revision: number;
   draft: Content;

@@ -1,4 +1,4 @@
-/** The page of a new entry, which is empty or a copy of another entry. */
+/** The page that creates an entry, either empty or as a copy of another entry. */
 import { useSearchParams } from "wouter-preact";
 import { isPlatformAdmin } from "../../api/caller.ts";
 import { readEntry } from "../../api/entries.ts";
@@ -13,8 +13,8 @@ import { contentOf } from "./draft.ts";
 import { Editor } from "./editor.tsx";
 
 /**
- * Returns the content for a copy of an entry. Omits unique values and sensitive values, which must not be in two
- * entries.
+ * Returns the content for a copy of an entry. Omits unique and sensitive values, because two entries must not share
+ * them.
  */
 function copyOf(content: Content, { schema }: Place): Content {
   const own = new Set(

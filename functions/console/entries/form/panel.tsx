@@ -1,4 +1,4 @@
-/** Shows another entry beside the form. Escape closes it, and the focus returns. */
+/** Shows another entry in a panel beside the form. Escape closes the panel and returns the focus to the form. */
 import { useEffect, useRef } from "preact/hooks";
 import { readTarget } from "../../api/entries.ts";
 import type { EntryTarget } from "../../fields/kind.ts";

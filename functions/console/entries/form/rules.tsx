@@ -1,4 +1,4 @@
-/** Runs the published rules of a module with facts that the user types. */
+/** Runs the published rules of a module with facts (input data) that the user types. */
 import { useState } from "preact/hooks";
 import { pathOf, post } from "../../api/http.ts";
 import { jsonKind } from "../../fields/json.tsx";

@@ -1,4 +1,6 @@
-/** Saves the form and moves the entry between states. Every write names the revision that it is based on. */
+/**
+ * Saves the form and moves the entry between states. Every write request contains the revision that it is based on.
+ */
 import { useRef, useState } from "preact/hooks";
 import { isProblem } from "../../../../shared/client/problem.ts";
 import {
@@ -68,7 +70,7 @@ export function useSaving({
   draft: Draft;
   writable: readonly FieldModel[];
   onStored: (entry: EntryItem) => void;
-  /** Called with a new entry and the sent content, before `onCreated`. */
+  /** Called with the created entry and the content that was sent, before `onCreated`. */
   onMade: (entry: EntryItem, sent: Content) => void;
   onCreated: (entry: EntryItem) => void;
   onRemoved: () => void;
@@ -81,7 +83,7 @@ export function useSaving({
   const changedLists = () => void setTimeout(() => refresh(`orbs/${place.orb}/`));
 
   async function run(name: string, work: () => Promise<void>, publish = false): Promise<void> {
-    // Ignore a second key press while a request is pending.
+    // While a request is pending, ignore another key press.
     if (running.current) return;
     running.current = true;
     setBusy(name);
@@ -122,7 +124,7 @@ export function useSaving({
     const back = () => restoreRevision(place, after, before.revision);
     if (!publish) return back;
     if (before.status !== "PUBLISHED") return () => moveEntry(place, after, "unpublish");
-    // The API can restore the live revision only if it was the newest one.
+    // The API can restore the earlier published revision only if it was also the newest revision.
     if (before.publishedRevision !== before.revision) return undefined;
     return async () => moveEntry(place, await back(), "publish");
   };
@@ -177,7 +179,8 @@ export function useSaving({
     },
     saveChosen: (content, { theirs, publish }) => {
       setMeeting(undefined);
-      // Rebase first, so that nothing is lost if this write fails too.
+      // First make the other user's revision the base, so that the user's choices are not lost if this write fails
+      // too.
       draft.begin({ revision: theirs.revision, content: contentOf(theirs) }, content);
       onStored(theirs);
       return run(publish ? "publish" : "save", () => write(publish, content, theirs.revision), publish);
@@ -186,7 +189,7 @@ export function useSaving({
     saveAsNew: () =>
       run("save", () => {
         const { validFrom, validTo } = draft.content;
-        // Masked values cannot be copied: the stored ones were deleted with the entry.
+        // Masked values cannot be copied, because the stored values behind them were deleted with the entry.
         const values = Object.entries(valuesToSend(draft.content, writable, orb)).filter(
           ([name, value]) =>
             !(
@@ -226,7 +229,10 @@ export function useSaving({
   };
 }
 
-/** Asks the user whether to delete an entry that other entries refer to. Returns false for any other error. */
+/**
+ * If the error says that other entries refer to the entry, asks the user whether to continue. Returns false for any
+ * other error.
+ */
 async function agreesToForce(error: unknown, action: string): Promise<boolean> {
   if (!isProblem(error, "referenced")) return false;
   const { referrers } = error.body;

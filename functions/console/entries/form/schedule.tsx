@@ -1,4 +1,4 @@
-/** The period in which the entry is visible, as inputs and in words. */
+/** Inputs for the period in which the entry is visible, and a description of it in words. */
 import type { EntryItem } from "../../api/entries.ts";
 import { timeZone } from "../../fields/datetime.tsx";
 import { kindOf } from "../../fields/index.ts";

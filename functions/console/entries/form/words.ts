@@ -1,4 +1,4 @@
-/** Texts that describe fields, windows and languages. */
+/** Texts that describe fields, periods of visibility (windows) and languages. */
 import type { EntryItem } from "../../api/entries.ts";
 import type { FieldModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
@@ -31,7 +31,7 @@ interface Window {
 /**
  * Describes when an entry would be visible if it were published now.
  * @param isLive whether readers currently see a version of the entry
- * @param isPublished whether its `validFrom` and `validTo` are already published
+ * @param isPublished whether the entry's `validFrom` and `validTo` are already published
  */
 export function windowWords(
   { validFrom, validTo }: Window,

@@ -1,4 +1,7 @@
-/** The history of an entry: its revisions, the difference between any two of them, and the entry at a chosen time. */
+/**
+ * The history of an entry: its revisions, the difference between any two of them, and the entry as it was at a chosen
+ * time.
+ */
 import { useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
 import { isPlatformAdmin } from "../../api/caller.ts";

@@ -27,7 +27,7 @@ export function Revisions({
   to: number;
   nameOf: (id: string) => string;
   onChange: (from: number, to: number) => void;
-  /** Missing if the caller may not change the entry. */
+  /** Restores a revision. Undefined if the caller may not change the entry. */
   restore: ((revision: number) => void) | undefined;
 }) {
   const newest = items[0]?.revision ?? 0;

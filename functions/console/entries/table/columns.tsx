@@ -21,7 +21,7 @@ export function ColumnsMenu({
 }: {
   schema: SchemaModel;
   names: readonly string[];
-  /** Receives the names of the columns; undefined for the default columns. */
+  /** Called with the names of the chosen columns; undefined for the default columns. */
   onChange: (names: readonly string[] | undefined) => void;
 }) {
   const all = [...schema.fields, STATE, ...PROPERTIES];
@@ -63,7 +63,10 @@ export function ColumnsMenu({
   );
 }
 
-/** Lets the user switch the language and market of the values, if the schema has fields with several. */
+/**
+ * Lets the user switch the language and market of the values, if the schema has translatable or market-specific
+ * fields.
+ */
 export function VariantSwitch({
   schema,
   orb,

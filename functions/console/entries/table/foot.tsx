@@ -16,7 +16,7 @@ const ACTS: readonly [Act, keyof Rights][] = [
 
 /**
  * Tells the user about changes by others that the table does not show yet. Showing them would move rows, so the user
- * decides when.
+ * decides when to show them.
  */
 export function Changes({ news, refresh }: { news: News; refresh: () => void }) {
   const { added, changed, gone } = news;
@@ -71,7 +71,7 @@ export function Foot({
   news: News;
   selected: readonly Row[];
   rights: Rights;
-  /** Cancels the running selection of all entries. */
+  /** Set while all entries are being selected. Aborting it cancels the selection. */
   collecting: AbortController | undefined;
   refresh: () => void;
   onAct: (act: Act) => void;

@@ -2,7 +2,7 @@
 // biome-ignore-all lint/a11y/noRedundantRoles: browsers drop the roles of rows that a phone shows as cards.
 // biome-ignore-all lint/a11y/noNoninteractiveElementToInteractiveRole: a table whose rows can be focused is a grid (ARIA practices).
 // biome-ignore-all lint/a11y/useFocusableInteractive: a table whose rows can be focused is a grid (ARIA practices).
-/** The table of entries. Virtualized: only the visible rows and a few around them are in the DOM. */
+/** The table of entries. It is virtualized: the DOM contains only the visible rows and a few around them. */
 import type { RefObject } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type FieldModel, labelOf, type OrbModel } from "../../model/orb.ts";
@@ -12,7 +12,10 @@ import type { Rows } from "./data/rows.ts";
 import { isSortable, type View } from "./data/view.ts";
 import { GridRow, widthOf } from "./row.tsx";
 
-/** Height in pixels of a row, and of a card on a phone. Keep equal to `styles/entries.css`. */
+/**
+ * Heights in pixels of a row, and of the card that replaces it on a phone. `styles/entries.css` must have the same
+ * heights.
+ */
 const LINE = 44;
 const CARD = 76;
 /** Number of extra rows to render above and below the visible ones. */
@@ -36,7 +39,7 @@ function useRowHeight(): number {
 }
 
 export interface GridHandle {
-  /** Moves to the next row, or the previous one, and focuses it. */
+  /** Moves the focus to the next or the previous row. */
   step: (by: number, extend?: boolean) => void;
   /** Toggles the selection of the current row. */
   toggle: () => void;
@@ -82,7 +85,7 @@ export function Grid({
   onRange: (range: Range, top: number) => void;
   onSort: (name: string) => void;
   onToggle: (index: number) => void;
-  /** Selects all rows between the last selected one and this one. */
+  /** Selects all rows between the last selected row and this row. */
   onSelectTo: (index: number) => void;
   onSelectAll: () => void;
   onSelectNone: () => void;
@@ -157,7 +160,7 @@ export function Grid({
 
   const focused = () => box.current?.contains(document.activeElement) === true;
   const step = (by: number, extend = false) => {
-    // The first key press only focuses the current row.
+    // If no row has the focus, the key press only focuses the current row.
     const next = focused() ? active + by : active;
     goTo(next);
     if (extend) onSelectTo(Math.max(0, Math.min(next, known - 1)));

@@ -88,7 +88,7 @@ export function List({
 
   const open = (next: string, replace = false) => go(next === "" ? base : `${base}?${next}`, { replace });
   const change = (part: Partial<View>, replace = false) => {
-    // Clear the selection if the conditions change. Otherwise it could contain entries that the list does not show.
+    // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.
     if (part.filters !== undefined || "status" in part || "search" in part) setSelected(NONE);
     open(writeView({ ...view, ...part }), replace);
   };
@@ -106,7 +106,7 @@ export function List({
     if (version > 0) refresh();
   }, [version]);
 
-  // Retry once the user has signed in again.
+  // Retry a failed read after the user has signed in again.
   const ended = sessionEnded.value;
   useEffect(() => {
     if (!ended && rows.error !== undefined) rows.retry();
@@ -136,7 +136,7 @@ export function List({
   const selectAll = async () => {
     const abort = new AbortController();
     setCollecting(abort);
-    // Request only names and states, because the selection can be large.
+    // Request only the names and states of entries, because the selection can be large.
     const short = new URLSearchParams(conditions);
     short.set(
       "fields",
@@ -261,7 +261,7 @@ export function List({
           onDone={({ changed }) => {
             rows.update(changed);
             setSelected((old) => new Map([...old].filter(([id]) => !changed.has(id))));
-            // Changed entries may no longer match the filters, or may sort elsewhere.
+            // Changed entries may no longer match the filters, or may have another position in the sort order.
             if (filtered || !isNewestFirst(view)) rows.refresh();
             void total.reload();
           }}

@@ -17,7 +17,7 @@ export const STATE: FieldModel = { name: "status", type: "string", label: t("tab
 /** Maximum number of list items that a cell shows. */
 const ITEMS = 3;
 
-/** Returns the class of a column's width. Fixed widths keep columns in place while rows come and go. */
+/** Returns the CSS class that sets a column's width. Fixed widths keep columns in place while the user scrolls. */
 export function widthOf(field: FieldModel): string {
   if (field.name === "status" || field.name === "id") return `c-${field.name}`;
   if (field.list === true || field.type === "text" || field.type === "json") return "c-wide";
@@ -26,7 +26,7 @@ export function widthOf(field: FieldModel): string {
   return `c-middle ${kindOf(field).align ?? ""}`;
 }
 
-/** Milliseconds for which a row shows that its values are new. */
+/** A row is highlighted for this many milliseconds after another user has changed it. */
 const FRESH = 2_000;
 const isFresh = ({ changedAt }: Row) => changedAt !== undefined && performance.now() - changedAt < FRESH;
 
@@ -80,7 +80,9 @@ interface Props extends Wish {
   onCurrent: (index: number) => void;
 }
 
-/** A row. Renders only when its data changes, so it may call event handlers of an earlier render. */
+/**
+ * A table row. Renders only when its data changes, so it may call event handlers from an earlier render of the table.
+ */
 export class GridRow extends Component<Props> {
   override shouldComponentUpdate(next: Props): boolean {
     const names = ["index", "item", "columns", "orb", "selected", "current", "locale", "market"] as const;
@@ -119,7 +121,7 @@ export class GridRow extends Component<Props> {
         </tr>
       );
     const [first, ...others] = columns;
-    // Cards on a phone have room for two more values.
+    // On a phone, a row is a card with room for two more values.
     const [second, third] = others.filter(({ name }) => name !== "status");
     const placeOf = (field: FieldModel) =>
       field === first ? "c-first" : field === second ? "c-second" : field === third ? "c-third" : "";

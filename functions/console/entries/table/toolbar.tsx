@@ -8,7 +8,7 @@ import { AddFilter, Chips, Search } from "./filter/chips.tsx";
 import type { FilterContext } from "./filter/filter-form.tsx";
 import { Views } from "./views.tsx";
 
-/** Controls of the list: saved views, search, state, filters, language and columns. */
+/** The controls above the list: saved views, search, state, filters, language and columns. */
 export function Toolbar({
   table,
   query,
@@ -32,7 +32,7 @@ export function Toolbar({
   onOpen: (query: string) => void;
   onColumns: (names: readonly string[] | undefined) => void;
   onExport: () => void;
-  /** Path of the page that shows the list's request as code. */
+  /** Path of the page that shows sample code for the list's request. */
   code: string;
 }) {
   const { schema, orb } = context;

@@ -1,4 +1,4 @@
-/** Saved views: filters, order, language and columns under a name. */
+/** Saved views. Each stores filters, sort order, language and columns under a name. */
 import { useState } from "preact/hooks";
 import { t } from "../../texts/t.ts";
 import { Button, IconButton } from "../../ui/button.tsx";

@@ -1,4 +1,4 @@
-/** The state of the editor: one document, as an object for the form and as JSON text. */
+/** The state of the document editor. It contains the document as an object for the form, and as JSON text. */
 import { computed, effect, type Signal, signal } from "@preact/signals";
 import type { Fault } from "../../../../shared/client/problem.ts";
 import { checkOrb, publishRevision } from "../../api/documents.ts";
@@ -8,7 +8,7 @@ import { faultsOf } from "../../ui/problem.tsx";
 import { type ParsedText, parseText } from "./json-text.ts";
 import { isObject, type JsonObject, outer, same, valueAt } from "./pointer.ts";
 
-/** A stored revision that the changes are based on. */
+/** The stored revision that the changes are based on. */
 export interface Base {
   document: JsonObject;
   state: OrbState;
@@ -22,7 +22,7 @@ interface Step {
 
 export type Check = "none" | "running" | "done" | "failed";
 
-/** Members of the response that are not part of the document. */
+/** Properties of the API's response that are not part of the document. */
 const STATE = ["status", "revision", "publishedRevision", "createdAt", "createdBy", "updatedAt", "updatedBy"];
 
 export function baseOf(orb: OrbDocument): Base {
@@ -36,9 +36,9 @@ export function baseOf(orb: OrbDocument): Base {
 
 export const printed = (document: unknown): string => JSON.stringify(document, null, 2);
 
-/** Debounce of the validation in milliseconds. */
+/** The validation starts when the user has changed nothing for this many milliseconds. */
 const PAUSE = 350;
-/** Edits of one value within this many milliseconds form one undo step. */
+/** Edits of the same value within this many milliseconds form one undo step. */
 const ONE_STEP = 1_000;
 const MOST_STEPS = 200;
 
@@ -61,7 +61,7 @@ function kept(orb: string): Kept | undefined {
   }
 }
 
-/** Returns a JSON Pointer, or that of the closest ancestor that the document still contains. */
+/** Returns the JSON Pointer. If it points to a missing list item, returns the closest existing ancestor. */
 export function nearest(document: JsonObject, path: string): string {
   let inner = path;
   while (/\/\d+$/.test(inner) && valueAt(document, inner) === undefined) inner = outer(inner);
@@ -79,7 +79,7 @@ export class Editor {
   readonly faults = signal<readonly Fault[]>([]);
   readonly check = signal<Check>("none");
   readonly effects = signal<DryRun | undefined>(undefined);
-  /** A newer revision of another user that conflicts with unsaved changes. */
+  /** A newer revision, saved by another user, that conflicts with unsaved changes. */
   readonly theirs = signal<Base | undefined>(undefined);
   readonly restored: boolean;
   readonly past = signal<readonly Step[]>([]);
@@ -104,7 +104,7 @@ export class Editor {
     if (draft !== undefined) this.meet(newest);
   }
 
-  /** Starts to store unsaved changes for a reload, and to validate them. */
+  /** Starts to validate unsaved changes, and to store them so that they survive a reload. */
   start(): void {
     const keepDraft = () => {
       try {
@@ -114,7 +114,7 @@ export class Editor {
           sessionStorage.setItem(keyOf(this.orb), JSON.stringify(draft));
         }
       } catch {
-        // Storage is blocked or full. The leave guard still warns.
+        // Storage is blocked or full. The page still warns before the user leaves it.
       }
     };
     const back = () => {
@@ -161,7 +161,7 @@ export class Editor {
   undo = (): void => this.#travel(this.past, this.future);
   redo = (): void => this.#travel(this.future, this.past);
 
-  /** Goes back to the stored revision. Undo brings the changes back. */
+  /** Discards all changes since the stored revision. The user can undo this. */
   discard(): void {
     this.edit(this.base.value.document);
   }
@@ -181,7 +181,7 @@ export class Editor {
     }
   }
 
-  /** Adopts a newer revision, or reports a conflict if there are unsaved changes. */
+  /** Shows a newer revision, or reports a conflict if there are unsaved changes. */
   meet(newest: Base): void {
     if (newest.state.revision <= this.base.value.state.revision) return;
     if (same(newest.document, this.base.value.document)) this.base.value = newest;
@@ -192,7 +192,7 @@ export class Editor {
     }
   }
 
-  /** Replaces the document with one that is based on the newest revision. */
+  /** Replaces the document with a version that is based on the newest revision. */
   rebase(newest: Base, document: JsonObject): void {
     this.theirs.value = undefined;
     this.edit(document);

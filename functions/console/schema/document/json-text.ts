@@ -2,7 +2,7 @@
 import type { TextKey } from "../../texts/t.ts";
 import { below, type Json } from "./pointer.ts";
 
-/** Maximum length of a document. Requests must be smaller than 512 KiB. */
+/** Maximum length of a document, because requests must be smaller than 512 KiB. */
 const MAX_TEXT = 512 * 1024 - 1;
 const MAX_DEPTH = 64;
 
@@ -17,7 +17,10 @@ export interface ParsedText {
   /** Missing if the text has a syntax error. */
   value?: Json;
   fault?: TextFault;
-  /** Offset of each value by its JSON Pointer, in the order of the text. For a property, the offset of its name. */
+  /**
+   * Offset of each value, keyed by JSON Pointer, in the order of the text. For a property, this is the offset of its
+   * name.
+   */
   places: ReadonlyMap<string, number>;
 }
 
@@ -33,7 +36,7 @@ class Stop extends Error {
 }
 
 const BLANK = /[ \t\n\r]*/y;
-/** Excludes control characters, which JSON strings must escape. */
+/** Matches a JSON string. Excludes control characters, which must be escaped. */
 const STRING = /"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
@@ -84,7 +87,7 @@ export function parseText(text: string): ParsedText {
       skip();
       if (text[at] !== ":") stop("json.colon");
       at++;
-      // Assignment would set the prototype if the name is `__proto__`.
+      // Do not use an assignment, because the name `__proto__` would set the prototype.
       Object.defineProperty(result, name, {
         value: value(inner, depth),
         enumerable: true,

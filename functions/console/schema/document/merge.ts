@@ -1,7 +1,7 @@
 /** Structural diff and three-way merge of documents. */
 import { isList, isObject, type Json, type JsonObject, same } from "./pointer.ts";
 
-/** Path to a value. Identifies list items by id, name or service instead of index. */
+/** Path to a value. Identifies list items by their property `id`, `name` or `service` instead of their index. */
 export type Way = readonly string[];
 
 export interface Difference {
@@ -25,7 +25,7 @@ const keyOf = (item: Json): string | undefined => {
   return typeof key === "string" ? key : undefined;
 };
 
-/** Returns the items of a list by their keys; undefined if an item has none, or two have the same. */
+/** Returns the items of a list by key; undefined if an item has no key, or two items have the same key. */
 function keyed(value: Json | undefined): ReadonlyMap<string, Json> | undefined {
   if (!isList(value)) return undefined;
   const found = new Map<string, Json>();
@@ -47,7 +47,7 @@ function partsOf(value: Json | undefined): { parts: ReadonlyMap<string, Json>; l
 const keysOf = (...maps: readonly ReadonlyMap<string, Json>[]) =>
   new Set(maps.flatMap((map) => [...map.keys()]));
 
-/** Lists what differs. An added or removed item is one difference. */
+/** Lists the differences between two values. An added or removed item counts as one difference. */
 export function differences(from: Json | undefined, to: Json | undefined, way: Way = []): Difference[] {
   if (same(from, to)) return [];
   const [before, after] = [partsOf(from), partsOf(to)];
@@ -60,7 +60,7 @@ export function differences(from: Json | undefined, to: Json | undefined, way: W
 
 /**
  * Three-way merge of two edits of one document.
- * @param choose which side wins where both changed the same value
+ * @param choose returns which side wins if both changed the same value
  */
 export function merge(
   base: JsonObject,
@@ -79,7 +79,7 @@ export function merge(
       clashes.push({ way, mine: b, theirs: c });
       return choose(way) === "mine" ? b : c;
     }
-    // Use the order of the side that reordered the list, then append new items of the other side.
+    // Use the order of the side that reordered the list, then append the new items of the other side.
     const orderOf = (list: ReadonlyMap<string, Json>) =>
       [...list.keys()].filter((key) => start.parts.has(key) && other.parts.has(key)).join("\n");
     const moved = orderOf(start.parts) !== orderOf(other.parts);
@@ -98,7 +98,7 @@ export function merge(
 export interface DiffLine {
   kind: "same" | "added" | "removed" | "gap";
   text: string;
-  /** Line in the older and in the newer text. */
+  /** Line number in the older and in the newer text; null if that text lacks the line. */
   at: readonly [number | null, number | null];
 }
 

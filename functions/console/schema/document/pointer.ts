@@ -29,7 +29,7 @@ export const listOf = (value: unknown): readonly Json[] => (isList(value) ? valu
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the JSON Pointer to the part of the document whose form shows an item's list. */
+/** Returns the JSON Pointer to the part of the document whose form contains the list of an item. */
 export function outer(path: string): string {
   const list = path.replace(/\/\d+$/, "");
   return list === "/modules" || list.includes("/", 1) ? list.replace(/\/[^/]+$/, "") : list;
@@ -70,7 +70,7 @@ export function withValue(root: JsonObject, path: string, next: Json | undefined
     : made;
 }
 
-/** Inserts an item into a list, which is created if it is missing. */
+/** Inserts an item into a list. Creates the list if it is missing. */
 export function withItem(root: JsonObject, path: string, index: number, item: Json): JsonObject {
   return withValue(root, path, listOf(valueAt(root, path)).toSpliced(index, 0, item));
 }
@@ -86,7 +86,7 @@ export function withMoved(root: JsonObject, path: string, from: number, to: numb
   return withValue(root, path, list.toSpliced(from, 1).toSpliced(to, 0, item));
 }
 
-/** Compares two values; the order of an object's members does not count. */
+/** Returns whether two values are equal. Ignores the order of an object's properties. */
 export function same(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;
   if (isList(a)) return isList(b) && a.length === b.length && a.every((item, index) => same(item, b[index]));

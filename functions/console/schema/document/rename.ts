@@ -10,7 +10,10 @@ import {
   withValue,
 } from "./pointer.ts";
 
-/** Sets the id of a module or schema. Updates references and hooks, unless the id is ambiguous. */
+/**
+ * Sets the id of a module or schema. Updates references and hooks that contain the old id, unless that id is
+ * ambiguous.
+ */
 export function withId(document: JsonObject, path: string, id: string): JsonObject {
   const made = withValue(document, below(path, "id"), id);
   const keys = segmentsOf(path);

@@ -1,4 +1,4 @@
-/** The form for the access rules of a schema: in the short form, or for each action. */
+/** The form for the access rules of a schema: who may read and who may write, or a rule for each action. */
 import { t } from "../../texts/t.ts";
 import { Checkbox, SelectField } from "../../ui/form.tsx";
 import { type Json, listOf, objectOf, textOf } from "../document/pointer.ts";

@@ -1,4 +1,4 @@
-/** A form for the attributes of an object. The tables in `attributes.ts` describe the attributes. */
+/** A form for the attributes of one object in the document. The tables in `attributes.ts` describe the attributes. */
 import { useId } from "preact/hooks";
 import type { Fault } from "../../../../shared/client/problem.ts";
 import { has, t } from "../../texts/t.ts";

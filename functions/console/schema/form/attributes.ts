@@ -1,6 +1,6 @@
 /**
- * All attributes of the document, by kind of object. The form is generated from these tables: to add an attribute,
- * add one line here and a text in `en.json`.
+ * All attributes that a document can contain, by kind of object. The form is generated from these tables. To add an
+ * attribute, add a line here and a text in `en.json`.
  */
 import { FIELD_RULES, FIELD_TYPES, type FieldRules, isFieldType } from "../../model/field-types.ts";
 import type { TextKey } from "../../texts/t.ts";
@@ -9,7 +9,7 @@ import { ACTS, BUILT_IN, callersOf, modulesOf, type Owner, ownHandlers, targets 
 
 export type { Owner };
 
-/** The names of the texts whose keys begin with a prefix, without the prefix. */
+/** The text keys that begin with a prefix, without the prefix. */
 type NameIn<A extends string> = TextKey extends infer K ? (K extends `${A}.${infer N}` ? N : never) : never;
 
 /** How an attribute is edited. */
@@ -27,13 +27,13 @@ export type Control =
   | "suggest"
   /** Any number of `options`. */
   | "several"
-  /** A list of texts, one in each line. */
+  /** A list of strings, one per line. */
   | "lines"
-  /** A list of values of the field's type. */
+  /** A list of values that have the field's type. */
   | "values"
-  /** A value of the field's type, or a list of them. */
+  /** A value that has the field's type, or a list of such values. */
   | "value"
-  /** A limit of the field's values, or of their length. */
+  /** A limit for the field's values, or for their length. */
   | "bound"
   | "json"
   | "colour"
@@ -44,7 +44,7 @@ export type Control =
 export interface Attribute {
   name: NameIn<"attribute">;
   control: Control;
-  /** Key of its texts, if they differ from those of other attributes of this name. */
+  /** Key of the attribute's texts, if another attribute of the same name has different texts. */
   label?: NameIn<"attribute">;
   options?: readonly string[] | ((owner: Owner) => readonly string[]);
   required?: boolean;
@@ -69,7 +69,7 @@ const name: Attribute = { name: "name", control: "text" };
 const description: Attribute = { name: "description", control: "long" };
 const handler: Attribute = { name: "handler", control: "suggest", options: ownHandlers };
 
-/** @param bounds what the field type limits: the value or its length */
+/** @param bounds the attribute applies to field types that limit this: the value, or its length */
 const limit = (
   member: "min" | "max",
   bounds: FieldRules["bounds"],

@@ -1,7 +1,7 @@
-/** The options for the value of an attribute, from the document and from the platform. */
+/** The options that the form offers for an attribute's value. They come from the document and from the platform. */
 import { type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
 
-/** The object that an attribute belongs to. */
+/** The object in the document that an attribute belongs to. */
 export interface Owner {
   object: JsonObject;
   path: string;
@@ -31,7 +31,7 @@ export const ownHandlers = (owner: Owner): string[] =>
       listOf(handlers).map((handler) => `${textOf(service)}.${textOf(handler)}`),
     );
 
-/** Callers that the lists of an access rule can name. */
+/** Returns the callers that the lists of an access rule can contain. */
 export const callersOf = (owner: Owner): string[] => [
   "public",
   "user",

@@ -1,4 +1,4 @@
-/** The inputs of attributes, by their kind. */
+/** The inputs for attributes, by kind of attribute. */
 import type { ComponentType } from "preact";
 import { useId } from "preact/hooks";
 import { kindOf } from "../../fields/index.ts";
@@ -130,7 +130,10 @@ function Several({ value, set, attribute, owner }: ControlProps) {
   );
 }
 
-/** Returns the field with which value inputs work. Omits limits, because the platform checks them. */
+/**
+ * Returns the field definition for inputs that edit a value of the field. Omits limits, because the platform checks
+ * them.
+ */
 const modelOf = ({ object }: Owner): FieldModel => ({
   name: textOf(object.name),
   type: isFieldType(object.type) ? object.type : "string",

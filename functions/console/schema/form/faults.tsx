@@ -1,11 +1,11 @@
-/** Validation errors of the document: markers, and the list of all errors. */
+/** Shows validation errors of the document: as markers, and as a list of all errors. */
 import { t } from "../../texts/t.ts";
 import { Icon } from "../../ui/icon.tsx";
 import type { Editor } from "../document/editor.ts";
 import { lineAt, placeOf } from "../document/json-text.ts";
 import { isObject, type Json, objectOf, segmentsOf, textOf, valueAt } from "../document/pointer.ts";
 
-/** A marker for validation errors at or below a path. */
+/** Marks a form element if there are validation errors at or below a path. */
 export function FaultMark({ editor, path, own }: { editor: Editor; path: string; own?: boolean }) {
   const count = editor.faults.value.filter(
     (one) => one.path === path || (own !== true && one.path.startsWith(`${path}/`)),
@@ -18,7 +18,7 @@ export function FaultMark({ editor, path, own }: { editor: Editor; path: string;
   );
 }
 
-/** Returns a readable path: names instead of indexes. */
+/** Returns a readable form of a path, with names instead of indexes. */
 export function wayOf(document: Json, path: string): string {
   let at: Json | undefined = document;
   const words: string[] = [];
@@ -51,7 +51,7 @@ export function goTo(editor: Editor, path: string): void {
   });
 }
 
-/** All validation errors, each with a link to its input. */
+/** Lists all validation errors, each with a link to its input. */
 export function FaultList({ editor }: { editor: Editor }) {
   const faults = editor.faults.value;
   if (faults.length === 0) return null;

@@ -1,4 +1,4 @@
-/** The form of the node that is selected in the tree. */
+/** The form for the part of the document that is selected in the tree. */
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { say } from "../../ui/toast.tsx";
@@ -31,7 +31,7 @@ const aboutField = (field: JsonObject) => (
   </>
 );
 
-/** Removes a module or a schema, and offers to undo it. */
+/** A button that removes a module or a schema, and then offers to undo the removal. */
 function Remove({ editor, path }: { editor: Editor; path: string }) {
   const object = objectOf(valueAt(editor.document.value, path));
   const name = textOf(object.id) || t("schema.unnamed");

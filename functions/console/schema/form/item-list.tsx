@@ -1,4 +1,4 @@
-/** A list of objects, such as fields: add, open, duplicate, move and remove. */
+/** A list of objects, such as fields. The user can add, open, duplicate, move and remove objects. */
 import type { ComponentChildren } from "preact";
 import { t } from "../../texts/t.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
@@ -31,7 +31,7 @@ export function focusSoon(selector: string): void {
 export const rowOf = (path: string): string => `[data-row="${CSS.escape(path)}"]`;
 const inputIn = (path: string): string => `[data-path="${CSS.escape(path)}"] :is(input, select, textarea)`;
 
-/** Returns a unique name in a list: the given one, with a number appended if needed. */
+/** Returns a name that no item in the list has: the wanted name, with a number appended if needed. */
 export function freeName(list: readonly unknown[], wanted: string): string {
   const taken = new Set(list.flatMap((item) => [objectOf(item).id, objectOf(item).name]));
   let name = wanted;
@@ -51,11 +51,11 @@ interface Props {
   /** Property that identifies an item. */
   id?: "id" | "name" | "service";
   make: (items: readonly unknown[]) => JsonObject;
-  /** Summary next to the name of an item. */
+  /** Returns the summary to show next to an item's name. */
   about: (item: JsonObject) => ComponentChildren;
   /** Whether an item opens in its own form instead of expanding in the list. */
   opens?: boolean;
-  /** Content below the attributes of the open item. */
+  /** Returns the content to show below the attributes of the open item. */
   more?: (path: string) => ComponentChildren;
   onAdd?: () => void;
 }
@@ -113,7 +113,7 @@ function Item({
     if (to < 0 || to >= count) return;
     editor.edit(withMoved(editor.document.value, path, at, to));
     if (open) editor.select(below(path, to));
-    // Focus follows the moved item, so that pressing the key again moves the same item.
+    // The focus follows the moved item, so that pressing the key again moves the same item.
     document.querySelector<HTMLElement>(rowOf(below(path, to)))?.focus();
   };
   const remove = () => {

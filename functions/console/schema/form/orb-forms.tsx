@@ -31,7 +31,7 @@ export function General({ editor, onNew }: FormProps) {
   );
 }
 
-/** Returns whether the application has its own accounts: it uses the service `access`. */
+/** Returns whether the application has its own accounts, which it has if it uses the service `access`. */
 const hasAccounts = (editor: Editor) =>
   listOf(editor.document.value.uses).some((use) => objectOf(use).service === "access");
 
@@ -114,8 +114,8 @@ export function ListForm({
   onSecret: FormProps["onSecret"];
 }) {
   /**
-   * Each webhook needs a secret, because webhooks are signed. The platform creates secrets only for hooks of the stored
-   * document.
+   * Returns the button that creates a webhook's secret, which signs its requests. The platform creates secrets only
+   * for hooks that are in the stored document.
    */
   const secretOf = (path: string) => {
     const { id, url } = objectOf(valueAt(editor.document.value, path));

@@ -5,13 +5,13 @@ export type FormProps = {
   editor: Editor;
   path: string;
   onNew: () => void;
-  /** Saves the module at a JSON Pointer as a template. */
+  /** Saves the module at the given JSON Pointer as a template. */
   onTemplate: (path: string) => void;
-  /** Creates a signing secret for the webhook with an id. */
+  /** Creates a signing secret for the webhook with the given id. */
   onSecret: (hook: string) => void;
 };
 
-/** A part of the form with its heading. */
+/** A section of the form, with its heading. */
 export function Panel({
   title,
   about,

@@ -14,11 +14,11 @@ export interface ControlProps {
   attributes: InputAttributes;
 }
 
-/** Returns the text of an input. Values of an unexpected type appear as JSON, so that users can fix them. */
+/** Returns the text to show in an input. Values of an unexpected type appear as JSON, so that users can fix them. */
 export const shown = (value: Json | undefined): string =>
   value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-/** Keeps the text as typed, as long as it parses to the current value. */
+/** A text input that does not reformat what the user types, as long as the text parses to the current value. */
 export function Typed({
   value,
   print,

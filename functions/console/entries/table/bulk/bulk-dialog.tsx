@@ -20,7 +20,7 @@ export interface BulkTask {
   items: readonly Row[];
 }
 
-/** Returns the action that undoes another; undefined if the entries had different states before. */
+/** Returns the action that undoes a bulk action; undefined if the entries had different states before. */
 function inverse(act: Act, items: readonly Row[]): Act | undefined {
   if (act === "publish" && items.every(({ publishedRevision }) => publishedRevision === null))
     return "unpublish";

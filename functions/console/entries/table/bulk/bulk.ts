@@ -7,7 +7,7 @@ export type Act = "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 /** Actions that the caller may use in this list. The platform checks access again for each entry. */
 export interface Rights {
-  /** Whether only handlers may write the entries. */
+  /** Whether the entries are read-only here, because only handlers may write them. */
   fixed: boolean;
   create: boolean;
   publish: boolean;
@@ -48,12 +48,12 @@ export interface Outcome {
   left: Row[];
 }
 
-/** Maximum concurrent requests. The platform would only queue more. */
+/** Maximum concurrent requests. The platform would only queue further requests. */
 const AT_ONCE = 6;
 
 /**
  * Performs an action on each entry, based on the revision that the user saw.
- * @param signal stops new requests; pending ones complete
+ * @param signal stops further requests; pending requests still complete
  */
 export async function runBulk(
   place: EntryPlace,
@@ -77,7 +77,7 @@ export async function runBulk(
         } else outcome.changed.set(item.id, await moveEntry(place, item, act, force));
       } catch (error) {
         outcome.failed.push({ item, error });
-        // The rest would fail in the same way.
+        // Requests for the remaining entries would fail in the same way.
         if (error instanceof TypeError || sessionEnded.value) stopped = true;
       }
       tell(outcome);

@@ -15,7 +15,9 @@ export interface Sheet {
   rows: readonly Row[];
 }
 
-/** Returns the separator that the first line contains most often. Spreadsheets of some languages write semicolons. */
+/**
+ * Returns the separator that the first line contains most often. In some languages, spreadsheets write semicolons.
+ */
 function separatorOf(text: string): string {
   const [first = ""] = text.split("\n", 1);
   const count = (one: string) => first.split(one).length;
@@ -23,8 +25,8 @@ function separatorOf(text: string): string {
 }
 
 /**
- * Parses a file in CSV. Drops empty lines.
- * @throws Error if a quote is not closed, or if there is no line below the names of the columns
+ * Parses a CSV file. Drops empty lines.
+ * @throws Error if a quote is not closed, or if there is no row below the column names
  */
 export function readSheet(file: string): Sheet {
   const text = file.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
@@ -47,7 +49,7 @@ export function readSheet(file: string): Sheet {
     while (at < text.length && text[at] !== separator && text[at] !== "\n") at++;
     cells.push(cell + text.slice(rest, at));
     if (text[at] === separator) {
-      // A separator at the end of the file stands before an empty cell.
+      // After a separator at the end of the file, add an empty last cell.
       if (++at === text.length) cells.push("");
       else continue;
     }
@@ -65,7 +67,7 @@ export function readSheet(file: string): Sheet {
 /** Name of the column that an export writes for a cell, such as `title.en`. */
 export const columnOf = ({ way }: Cell): string => way.filter((part) => part !== "values").join(".");
 
-/** Returns the cell that each column seems to hold, by the names of an export or the labels of the form. */
+/** Guesses the cell of each column by its name, which may be a column name of an export or a label of the form. */
 export function guess({ head }: Sheet, cells: readonly Cell[]): (Cell | undefined)[] {
   const left = [...cells];
   return head.map((name) => {
@@ -75,7 +77,7 @@ export function guess({ head }: Sheet, cells: readonly Cell[]): (Cell | undefine
   });
 }
 
-/** Exports put an apostrophe before text that a spreadsheet would run as a formula. */
+/** Matches the apostrophe that exports put before text which a spreadsheet would run as a formula. */
 const GUARDED = /^'(?=[=+\-@\t\r])/;
 
 type Parsed = ReturnType<ReturnType<typeof kindOf>["parse"]>;
@@ -103,8 +105,8 @@ function parseCell({ field }: Cell, text: string): Parsed {
 }
 
 /**
- * Returns the entries of a sheet, and the rows that hold none because a cell has a fault.
- * @param columns the cell for each column; undefined for a column to leave out
+ * Returns the entries of a sheet, and the rows that contain an invalid cell and therefore yield no entry.
+ * @param columns the cell for each column; undefined for a column to ignore
  */
 export function entriesOf(
   { rows, head }: Sheet,
@@ -118,7 +120,7 @@ export function entriesOf(
     if (cells.length > head.length) wrong.push(t("table.importWide", { count: cells.length - head.length }));
     for (const [at, cell] of columns.entries()) {
       const text = cells[at] ?? "";
-      // A mask stands for a value that the export did not have.
+      // Skip masks, which an export contains instead of sensitive values.
       if (cell === undefined || text === "" || text === MASK) continue;
       const parsed = parseCell(cell, text);
       if ("message" in parsed) wrong.push(`${head[at]} ${parsed.message}`);

@@ -26,7 +26,7 @@ export function ExportDialog({
   query: URLSearchParams;
   /** Ids of the entries to export; undefined exports the whole list. */
   ids: readonly string[] | undefined;
-  /** Number of the entries, if it is known. */
+  /** Number of entries, if it is known. */
   total: number | undefined;
   onClose: () => void;
 }) {

@@ -1,4 +1,4 @@
-/** Shows which field each column of a CSV file holds, and lets people change it. */
+/** Shows which field each column of a CSV file contains, and lets the user change the field. */
 import type { Cell } from "../../../model/cells.ts";
 import { labelOf } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
@@ -15,7 +15,7 @@ export function ImportColumns({
   onChange,
 }: {
   sheet: Sheet;
-  /** The cells that a column can hold. */
+  /** The cells that a column can contain. */
   cells: readonly Cell[];
   columns: readonly (Cell | undefined)[];
   onChange: (columns: (Cell | undefined)[]) => void;
@@ -34,7 +34,7 @@ export function ImportColumns({
                 value={chosen === undefined ? "" : columnOf(chosen)}
                 onChange={(event) => {
                   const wanted = event.currentTarget.value;
-                  // Two columns cannot hold the same value, so the other one loses it.
+                  // Two columns cannot contain the same cell, so remove it from the other column.
                   onChange(
                     columns.map((old, index) => {
                       if (index === at) return cells.find((cell) => columnOf(cell) === wanted);

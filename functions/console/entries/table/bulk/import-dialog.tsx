@@ -1,4 +1,4 @@
-/** Creates entries from a file, and reports those that failed. */
+/** A dialog that creates entries from a file, and lists the entries that could not be created. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { EntryPlace } from "../../../api/entries.ts";
 import { type Cell, cellsOf, windowCells } from "../../../model/cells.ts";

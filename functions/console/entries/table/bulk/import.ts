@@ -2,7 +2,7 @@
 import { createEntry, type EntryChange, type EntryPlace } from "../../../api/entries.ts";
 import { t } from "../../../texts/t.ts";
 
-/** An entry of a file, with its position: the line number, or the index in the list. */
+/** An entry from a file. `number` is its line number, or its position in a JSON list. */
 export interface Line {
   number: number;
   change: EntryChange;
@@ -35,7 +35,7 @@ function changeOf(one: Members, sensitive: ReadonlySet<string>): EntryChange {
 /**
  * Returns the entries of a file that contains JSON Lines or a JSON list.
  * @param sensitive names of the fields whose values exports mask
- * @throws Error that names the first line without an entry
+ * @throws Error with the number of the first line that contains no entry
  */
 export function readLines(text: string, sensitive: ReadonlySet<string>): Line[] {
   const found: [number, unknown][] = [];

@@ -1,4 +1,4 @@
-/** Follows the visible list. Updates rows that other users change, without moving any row. */
+/** Receives changes by other users live, and updates the visible rows without moving any row. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type EntryItem, type EntryPlace, followEntries } from "../../../api/entries.ts";
 import { sessionEnded } from "../../../api/http.ts";
@@ -8,16 +8,14 @@ import type { Row } from "./rows.ts";
 import type { Kept } from "./use-rows.ts";
 import { filterOf, isNewestFirst, type View } from "./view.ts";
 
-/**
- * Maximum length of a list whose changes the table receives live. To begin, the client needs the state of all entries.
- */
+/** Maximum entries of a list for live updates, because the client must first load the state of all its entries. */
 export const MOST = 2_000;
 /** Maximum entries per request. */
 const AT_ONCE = 100;
-/** If the platform returned an older revision than expected, the entry is read again after this many milliseconds. */
+/** If the platform returns an older revision than expected, read the entry again after this many milliseconds. */
 const BEHIND = 1_000;
 
-/** Changes that the user must ask for, because showing them would move rows. */
+/** Changes that the table shows only on request, because showing them would move rows. */
 export interface News {
   added: number;
   /** Number of changed entries whose place in the list may be different now. */
@@ -30,13 +28,13 @@ export const NO_NEWS: News = { added: 0, changed: 0, gone: 0 };
 const markOf = ({ revision, status, publishedRevision, validFrom, validTo }: EntryItem): string =>
   [revision, status, publishedRevision, validFrom, validTo].join();
 
-/** Follows a list with live updates, and compares it with the rows of the table. */
+/** Compares a list that is updated live with the rows of the table. */
 class Follower {
   readonly #list: Kept;
   readonly #view: View;
   readonly #tell: (news: News) => void;
   readonly #abort = new AbortController();
-  /** The entries of the list that is received live; undefined until the list is complete. */
+  /** The entries of the live list; undefined until all entries are loaded. */
   #items: ReadonlyMap<string, EntryItem> | undefined;
   readonly #seen = new Set<string>();
   /** Highest id in the live list: its newest entry, because ids begin with the creation time. */
@@ -46,11 +44,11 @@ class Follower {
   /** Ids of entries that existed before the table was read. Other entries that the table lacks are new. */
   #old: ReadonlySet<string> | undefined;
   /**
-   * For each entry, its state when it was received live. The management API may report another state for the same
+   * For each entry, the state that the live update reported. The management API may report another state for the same
    * revision.
    */
   readonly #read = new Map<string, string>();
-  /** Ids of entries for which a request once returned an older revision than was received live. */
+  /** Ids of entries for which a request returned an older revision than the live update. */
   readonly #behind = new Set<string>();
   #changed = new Set<string>();
   #busy = false;
@@ -86,7 +84,7 @@ class Follower {
     const items = this.#items;
     if (items === undefined || this.paused || rows.busy || this.#busy || this.#abort.signal.aborted) return;
     const here = new Map([...rows.current()].map((row) => [row.id, row]));
-    // A request may return a new entry before it is received live.
+    // A request may return a new entry before the live list contains it, so check that the entry is not newer.
     const isGone = ({ id }: Row) => !items.has(id) && (this.#seen.has(id) || id < this.#newest);
     const gone = [...here.values()].filter(isGone);
     this.#mark([...here.values()].filter((row) => (row.gone === true) !== isGone(row)));
@@ -134,7 +132,7 @@ class Follower {
         this.#put(some, found, items);
       }
     } catch {
-      // Ignore the error: the next change starts another attempt.
+      // Ignore the error, because the next change starts another attempt.
       this.#busy = false;
       return;
     }
@@ -181,8 +179,9 @@ export function isServed(orb: OrbModel & { status?: Status }, { module }: EntryP
 
 /**
  * Receives the changes of a list live, while the page is visible and not paused.
- * @param possible whether the platform can send changes of this list
- * @returns whether changes are being received, those that are not shown yet, and a function to call after a refresh
+ * @param possible whether the platform can send changes of this list live
+ * @returns whether changes are being received, the changes that are not shown yet, and a function to call after a
+ * refresh
  */
 export function useFollow(
   list: Kept,

@@ -1,4 +1,4 @@
-/** Finds the names of entries: of the rows, and of the entries that the rows refer to. */
+/** Finds the names of the entries in the rows, and of the entries that they refer to. */
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import {
   type FieldModel,

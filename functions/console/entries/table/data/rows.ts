@@ -6,7 +6,7 @@ import { signal } from "@preact/signals";
 import type { EntryItem } from "../../../api/entries.ts";
 import type { Page } from "../../../api/orbs.ts";
 
-/** Entries per page, and maximum pages in memory. */
+/** `PAGE`: entries per page. `KEPT`: maximum pages in memory. */
 export const PAGE = 100;
 const KEPT = 6;
 /** Read the next page when the visible rows are this close to the last known row. */
@@ -52,7 +52,7 @@ const part = (cursor: string | null): Part => ({
 export class Rows {
   /** Incremented on each change, so that components render again. */
   readonly version = signal(0);
-  /** The error of the last page that could not be read. */
+  /** The error from the most recent failed read of a page. */
   error: unknown;
   /** Whether the user stopped a search before its end. */
   stopped = false;
@@ -142,7 +142,8 @@ export class Rows {
       const index = this.#parts.indexOf(one);
       if (signal.aborted || index < 0) return;
       const last = page.items.at(-1)?.id ?? "";
-      // Entries were added or removed, so the following pages need new cursors. An empty page does not tell.
+      // Unless the page's last entry is the same as before, the following pages need new cursors. An empty page has
+      // no entry to compare.
       if (one.last !== last || last === "" || page.nextCursor === null) this.#parts.length = index + 1;
       if (this.#parts.length === index + 1 && page.nextCursor !== null)
         this.#parts.push(part(page.nextCursor));
@@ -178,7 +179,7 @@ export class Rows {
   refresh(): void {
     this.error = undefined;
     this.stopped = false;
-    // The table asks for no rows if the list is empty, so discard all pages.
+    // For an empty list, the table never requests rows again, so discard all pages here.
     if (this.known === 0) this.#parts = [part(null)];
     for (const one of this.#parts) {
       if (one.items !== undefined) one.stale = true;
@@ -200,7 +201,7 @@ export class Rows {
     this.#changed();
   }
 
-  /** Applies the responses to writes. Undefined removes an entry. */
+  /** Updates entries with the responses to writes. Undefined removes an entry. */
   update(changes: ReadonlyMap<string, EntryItem | undefined>): void {
     for (const one of this.#parts) {
       if (one.items === undefined) continue;
@@ -214,7 +215,7 @@ export class Rows {
     this.#changed();
   }
 
-  /** Returns a range of entries. Does not keep the pages that it reads. */
+  /** Returns a range of entries. Pages that it reads for this do not stay in memory. */
   async range(first: number, end: number, signal: AbortSignal): Promise<Row[]> {
     const found: Row[] = [];
     let start = 0;
@@ -250,7 +251,10 @@ export class Rows {
   }
 }
 
-/** Returns how many entries differ. Ignores entries that only moved to or from another page. */
+/**
+ * Returns how many entries differ between two reads of a page. Ignores entries that only moved to or from another
+ * page.
+ */
 export function difference(before: readonly Row[], now: readonly Row[]): number {
   const old = new Map(before.map((item) => [item.id, item.revision]));
   const ids = new Set(now.map(({ id }) => id));

@@ -1,4 +1,4 @@
-/** Columns and saved views of a table. The browser stores them. */
+/** Stores the columns and saved views of a table in the browser. */
 
 export interface SavedView {
   name: string;

@@ -1,4 +1,4 @@
-/** Loads the entries of a view. Keeps them until the user returns from the page of an entry. */
+/** Loads the entries of a view. Keeps them in memory while the user visits the page of an entry and comes back. */
 import { useEffect, useMemo } from "preact/hooks";
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import { type FieldModel, type OrbModel, type SchemaModel, titleField } from "../../../model/orb.ts";
@@ -9,7 +9,7 @@ import { conditionsOf, type View } from "./view.ts";
 export interface Kept {
   key: string;
   rows: Rows;
-  /** Reads up to 100 entries with the values that the table shows. Their order is undefined. */
+  /** Reads up to 100 entries by id, with the values that the table shows. Returns them in any order. */
   readOnes: (ids: readonly string[], signal: AbortSignal) => Promise<Row[]>;
   /** Scroll position in pixels. */
   top: number;
@@ -39,7 +39,7 @@ interface Expanded extends EntryItem {
   expand?: Readonly<Record<string, EntryItem | null>>;
 }
 
-/** Reads the rows of the table. @returns the rows, and a function that remembers the scroll position */
+/** Reads the rows of the table. Reuses the rows and the scroll position of the last visit if the view is the same. */
 export function useRows(input: RowsInput): Kept {
   const { place, schema, orb, view, columns } = input;
   const query = listQuery(input);

@@ -1,4 +1,7 @@
-/** The filters, order and columns of the table of entries, as the query of its URL: `?status=SAVED&filter[title][contains]=lamp`. */
+/**
+ * The filters, sort order and columns of an entry table. They are stored in the query of the page's URL:
+ * `?status=SAVED&filter[title][contains]=lamp`.
+ */
 
 import type { EntryItem } from "../../../api/entries.ts";
 import type { Status } from "../../../api/orbs.ts";
@@ -10,13 +13,13 @@ import { t } from "../../../texts/t.ts";
 export interface Filter {
   name: string;
   op: FilterOp;
-  /** The value in the text form of queries. */
+  /** The value, as text for a query parameter. */
   value: string;
 }
 
 export interface View {
   filters: readonly Filter[];
-  /** Whether entries need to match only one of the filters. */
+  /** Whether an entry matches if it meets at least one of the filters, instead of all. */
   any: boolean;
   /** Words that an entry must contain. */
   search: string | undefined;
@@ -26,11 +29,11 @@ export interface View {
   /** Language and market of the shown values; undefined for the default. */
   locale: string | undefined;
   market: string | undefined;
-  /** Names of the columns; undefined for the stored or default ones. */
+  /** Names of the columns; undefined for the columns that the browser has stored, or the default columns. */
   columns: readonly string[] | undefined;
 }
 
-/** The default sort order. Sorting by creation is fast for any number of entries, in both directions. */
+/** The default sort order. Sorting by creation time is fast for any number of entries. */
 export const NEWEST = "-createdAt";
 export const STATUSES: readonly Status[] = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"];
 const FILTER = /^filter\[([^[\]]+)\](?:\[([^[\]]+)\])?$/;
@@ -100,7 +103,9 @@ export function conditionsOf(view: View): URLSearchParams {
   return query;
 }
 
-/** Returns the parameters for the runtime API. It returns values in one language, and cannot filter by state. */
+/**
+ * Returns the query parameters for the runtime API, which returns values in one language and cannot filter by state.
+ */
 export function runtimeConditionsOf(view: View): URLSearchParams {
   const query = conditionsOf({ ...view, status: undefined });
   for (const name of ["locale", "market"] as const) {
@@ -110,7 +115,10 @@ export function runtimeConditionsOf(view: View): URLSearchParams {
   return query;
 }
 
-/** Describes a property that every entry has as a field, so that it can be a column and have filters. */
+/**
+ * Describes a property of every entry, such as its state, as if it were a field. It can then be a column and have
+ * filters.
+ */
 const property = (name: keyof EntryItem & string, type: FieldModel["type"], label: string): FieldModel => ({
   name,
   type,
@@ -150,7 +158,7 @@ export const isSortable = ({ name, type, list, sensitive }: FieldModel): boolean
 export const fieldOf = (schema: SchemaModel, name: string): FieldModel | undefined =>
   [...schema.fields, ...PROPERTIES].find((field) => field.name === name);
 
-/** Default number of columns on a small screen, and on a wide one. */
+/** Default number of columns: fewer on a small screen. */
 const SHOWN = innerWidth < 1500 ? 3 : 5;
 
 /** Returns the default columns: the field that names an entry first, then short fields. */
@@ -159,7 +167,7 @@ export function defaultColumns(schema: SchemaModel): string[] {
   const short = schema.fields.filter(
     (field) => field !== title && field.type !== "text" && field.type !== "json" && field.sensitive !== true,
   );
-  // Show long texts and masked values only if there are no other fields.
+  // Use fields with long texts or masked values only if there are no others.
   const named = [...(title === undefined ? [] : [title]), ...short];
   const [first, ...others] = (named.length > 0 ? named : schema.fields)
     .slice(0, SHOWN)
@@ -198,7 +206,7 @@ export function opLabel(op: FilterOp, temporal: boolean): string {
   return t(words[op]);
 }
 
-/** Splits the value of the operator `in`. It is separated by commas, or a JSON array if an item contains a comma. */
+/** Splits the value of the operator `in`: items separated by commas, or a JSON array if an item contains a comma. */
 export function splitValues(text: string): string[] {
   if (text.startsWith("["))
     try {
@@ -222,11 +230,11 @@ const isMap = (value: unknown): value is Members =>
 /** A value in the form that the table shows. */
 export interface Shown {
   value: unknown;
-  /** The language of the value, if the chosen language has none. */
+  /** The language of the shown value, if the chosen language has no value. */
   from?: string;
 }
 
-/** Returns the value of a field in a language and market, falling back to the default ones. */
+/** Returns the value of a field in a language and market, or else in the default language and market. */
 export function shownValue(
   field: FieldModel,
   stored: unknown,

@@ -17,7 +17,7 @@ import {
 import { type FilterContext, FilterForm } from "./filter-form.tsx";
 import { TargetName } from "./reference-pick.tsx";
 
-/** Debounce of the search in milliseconds. */
+/** The search starts when the user has typed nothing for this many milliseconds. */
 const PAUSE = 250;
 
 /**
@@ -101,7 +101,7 @@ export function AddFilter({ context, onAdd }: { context: FilterContext; onAdd: (
   );
 }
 
-/** The active filters. Clicking one edits it. */
+/** Shows the active filters. The user can click a filter to edit it. */
 export function Chips({
   context,
   view: { filters, any },

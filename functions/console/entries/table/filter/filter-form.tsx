@@ -1,4 +1,4 @@
-/** Lets the user choose a condition: a field, an operator and a value. */
+/** Lets the user choose a filter: a field, an operator and a value. */
 import { useId, useState } from "preact/hooks";
 import { kindOf } from "../../../fields/index.ts";
 import type { FilterOp } from "../../../fields/kind.ts";

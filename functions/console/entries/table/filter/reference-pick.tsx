@@ -1,4 +1,4 @@
-/** Lets the user choose the entries for a filter on a reference field, by part of their name. */
+/** For a filter on a reference field: lets the user find entries by part of their name, and choose some. */
 import { useEffect, useState } from "preact/hooks";
 import { type EntryItem, listEntries } from "../../../api/entries.ts";
 import type { FieldModel, OrbModel } from "../../../model/orb.ts";
@@ -31,7 +31,7 @@ export function TargetName({ field, orb, managed, ids }: Reference & { ids: read
   return <>{ids.map((id) => found.get(id) ?? id).join(", ")}</>;
 }
 
-/** Debounce of the search in milliseconds. */
+/** The search starts when the user has typed nothing for this many milliseconds. */
 const PAUSE = 200;
 
 export function ReferencePick({
