@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { call } from "../support/auth.ts";
 import { inspect, PHONE, useConsole } from "../support/console.ts";
+import { picture, png } from "../support/images.ts";
 
 const console = useConsole();
 
@@ -24,6 +25,21 @@ const magazine = {
       type: "CONTENT",
       schemas: [
         { id: "author", name: "Author", fields: [{ name: "name", type: "string", required: true }] },
+        {
+          id: "poster",
+          name: "Poster",
+          fields: [
+            { name: "name", label: "Name", type: "string", required: true },
+            {
+              name: "picture",
+              label: "Picture",
+              type: "file",
+              accept: ["image/*"],
+              variants: [{ w: 96, h: 96, fit: "cover" }],
+            },
+            { name: "paper", label: "Paper", type: "file" },
+          ],
+        },
         {
           id: "story",
           name: "Story",
@@ -356,6 +372,48 @@ test("gives users the fields that their role may read and set", async () => {
   await page.getByText(/this was revision 1/).waitFor();
   expect(await page.getByText("Cost").count()).toBe(0);
   await inspect(page, "entry-user-as-of");
+});
+
+test("uploads an image and a long file, shows preview and progress, and removes a file", async () => {
+  await seed();
+  const page = await console.open("/orbs/mag/entries/content/poster/new");
+  await page.getByLabel("Name").fill("Fair");
+  const image = { name: "red.png", mimeType: "image/png", buffer: Buffer.from(await png(picture(320, 200))) };
+  const text = { name: "paper.txt", mimeType: "text/plain", buffer: Buffer.alloc(6_000_000, "a line\n") };
+  await page.getByLabel("Picture").setInputFiles(image);
+  const preview = page.locator(".chosen-entry img");
+  const width = () => preview.evaluate((element: { naturalWidth: number }) => element.naturalWidth);
+  await expect.poll(width).toBe(96);
+
+  // The file has two parts. The second one waits until the page has shown the progress.
+  const shown = Promise.withResolvers<void>();
+  let parts = 0;
+  await page.route("**/api/mag/files/uploads/*", async (route) => {
+    if (route.request().method() === "PATCH" && ++parts === 2) await shown.promise;
+    await route.continue();
+  });
+  await page.getByLabel("Paper").setInputFiles(text);
+  await page.getByText("paper.txt: 69%").waitFor();
+  await inspect(page, "entry-uploading");
+  shown.resolve();
+  await page.getByText("paper.txt", { exact: true }).waitFor();
+  await page.keyboard.press("Control+s");
+  await said(page, "Draft created");
+  await heading(page, "Fair");
+  await expect.poll(width).toBe(96);
+  await inspect(page, "entry-files");
+  const id = page.url().split("/").at(-1) ?? "";
+  expect((await read(id)).values).toMatchObject({
+    picture: { name: "red.png", width: 320, height: 200 },
+    paper: { name: "paper.txt", size: text.buffer.length },
+  });
+  const popup = page.waitForEvent("popup");
+  await page.getByRole("link", { name: "paper.txt" }).click();
+  await (await popup).close();
+  await button(page, "Clear Paper").click();
+  await page.keyboard.press("Control+s");
+  await said(page, "Draft saved");
+  expect((await read(id)).values).not.toHaveProperty("paper");
 });
 
 test("fits a phone, and opens a reference beside the form", async () => {
