@@ -17,7 +17,7 @@ import { type ListInput, queryOf } from "./query.ts";
 import { type CallOptions, newKey, type Transport } from "./transport.ts";
 import type { Entry, Fields, Mode, OrbTypes } from "./types.ts";
 
-/** The methods of a collection without the types of a schema. {@link Collection} adds these types. */
+/** The methods of a collection before a schema's types are known. {@link Collection} adds these types. */
 type Runtime = Collection<unknown, OrbTypes, Fields, Mode>;
 type AnyEntry = Entry<Record<string, unknown>>;
 
@@ -35,7 +35,7 @@ function moment(at: Date | string | null | undefined): string | null | undefined
 
 /**
  * Returns the methods of a collection.
- * @param path address of the collection, such as `/api/shop/catalog/product`
+ * @param path URL path of the collection, such as `/api/shop/catalog/product`
  * @param defaults language and market for calls that do not set them
  */
 export function collection(transport: Transport, path: string, defaults: Wish): Runtime {
@@ -75,8 +75,8 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     const wish = placeOf(options);
     const call = signal === undefined ? {} : { signal };
     const latest = () => get(entry.id, { revision: "latest", locale: wish.locale, ...call });
-    // A write of all languages and markets replaces all values, so add those of the newest draft. Any other write keeps
-    // the values that the request omits.
+    // A write for all languages and markets replaces every value, so add the values of the newest draft. Any other
+    // write keeps the values that the request omits.
     const whole = wish.locale === "*" && wish.market === undefined;
     const values = whole ? { ...(await latest()).values, ...changes } : changes;
     const query = queryOf(wish);

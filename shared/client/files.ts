@@ -15,7 +15,7 @@ export interface UploadedFile {
   /** Hash of the content as hexadecimal text. */
   sha256: string;
   name: string;
-  /** Width of an image in pixels, as shown. Missing after an upload in parts: read it from the entry. */
+  /** Width in pixels at which browsers show the image. Missing after an upload in parts: read it from the entry. */
   width?: number;
   height?: number;
   /** Main colour of an image: `#rrggbb`. */
@@ -29,7 +29,7 @@ export interface UploadOptions extends CallOptions {
   type?: string;
   /** Length of a stream in bytes. If missing, the stream is sent in one request, which cannot be resumed. */
   size?: number;
-  /** Receives the stored share of the content, from 0 to 1. */
+  /** Called with the share of the content that is already stored, from 0 to 1. */
   onProgress?: (share: number) => void;
 }
 
@@ -65,7 +65,7 @@ const FAILURES = 8;
 
 const idOf = (file: FileRef) => (typeof file === "string" ? file : file.file);
 
-/** Returns the part of the content that starts at an offset. */
+/** A function that returns the part of the content that starts at `offset`. */
 type Source = (offset: number) => Promise<Blob>;
 
 /** Reads a stream in parts. Keeps the last part, in case it must be sent again. */
@@ -140,7 +140,7 @@ export function filesOf(transport: Transport, orb: string): Files {
         onProgress?.(offset() / size);
       }
     } catch (error) {
-      // Otherwise, the platform would store the aborted upload for a day.
+      // Cancel the upload. Otherwise, the platform would keep its bytes for a day.
       void transport.send({ method: "DELETE", path, headers: TUS, repeat: "safe" }).catch(() => undefined);
       throw error;
     }

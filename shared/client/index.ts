@@ -25,7 +25,7 @@ export type { CallOptions, ClientOptions } from "./transport.ts";
 export type { Entry, FieldType, OrbTypes, Revision, RevisionItem, Status, Values } from "./types.ts";
 
 interface HandlerOptions extends CallOptions {
-  /** Sent to the service with every attempt of the call, so that the service can recognise repeated attempts. */
+  /** The client sends this key with every attempt of a call, so that the service can recognise a repeated attempt. */
   idempotencyKey?: string;
 }
 

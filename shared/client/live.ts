@@ -40,7 +40,10 @@ function compareValues(a: SortValue, b: SortValue): number {
   return a < b ? -1 : 1;
 }
 
-/** Returns a function that orders entries as the platform does: by rank, then by id, which begins with the creation time. */
+/**
+ * Returns a function that orders entries as the platform does: by sort values, then by id. An id begins with the
+ * creation time.
+ */
 function orderOf(sort: string | readonly string[] = []): (a: Followed, b: Followed) => number {
   const keys = typeof sort === "string" ? sort.split(",") : sort;
   const signs = keys.map((key) => (key.startsWith("-") ? -1 : 1));
@@ -53,12 +56,15 @@ function orderOf(sort: string | readonly string[] = []): (a: Followed, b: Follow
   };
 }
 
-/** The entries of a list, and those of a snapshot that is still arriving. */
+/** The entries of a followed list, and the entries of a snapshot that the client is still receiving. */
 class Followers {
   readonly #changed: () => void;
   lastEventId = "";
   items = new Map<string, Followed>();
-  /** Entries of a snapshot that is still arriving. They replace the list's entries when the snapshot is complete. */
+  /**
+   * Entries of a snapshot that the client is still receiving. They replace the list's entries when the snapshot is
+   * complete.
+   */
   #next: Map<string, Followed> | undefined;
 
   constructor(changed: () => void) {
@@ -87,10 +93,10 @@ class Followers {
 }
 
 /**
- * Follows a list until it is stopped.
- * @param path address of the list
+ * Follows a list until the returned function is called.
+ * @param path URL path of the list
  * @param render called with all entries, sorted, when the list is complete and after each change
- * @returns a function that stops
+ * @returns a function that stops following
  */
 export function followList(
   transport: Transport,
@@ -145,7 +151,7 @@ export function followList(
       await pause(failures > 0 ? backoff(failures) : Math.random() * RECONNECT_MS, stopped);
     }
   };
-  // The pause rejects when the list is stopped.
+  // `pause` rejects when the caller stops following the list. That is not an error.
   follow().catch(() => undefined);
   return () => stop.abort();
 }

@@ -27,7 +27,10 @@ import type {
   Values,
 } from "./types.ts";
 
-/** Mode of the values in a call. The `locale` of the call overrides the `locale` of the client. */
+/**
+ * Whether a call returns values for one language or maps of all languages. The `locale` of the call overrides the
+ * `locale` of the client.
+ */
 type ModeOf<P, D extends Mode> = P extends { locale: infer L extends string }
   ? L extends "*"
     ? "all"
@@ -59,7 +62,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   ): AsyncGenerator<Found<All, S, O, ModeOf<P, D>, E>, void, undefined>;
   /**
    * Follows the list: calls `render` with all its entries, and again after each change. Reconnects by itself.
-   * @returns a function that stops
+   * @returns a function that stops following
    */
   live<const P extends LiveOptions<S>>(
     options: P,
@@ -114,7 +117,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   revisions(id: string, options?: RevisionListOptions): Promise<RevisionPage>;
   /** Returns one revision, with its values as maps of all languages and markets. */
   revision(id: string, revision: number, options?: CallOptions): Promise<Revision<Values<S, O, "all">>>;
-  /** Brings the values and the window of a revision back as a new draft. */
+  /** Creates a new draft with the values and the validity window of an older revision. */
   revert(target: Target, revision: number, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
   /** @param options.force whether to delete the entry although other entries refer to it */
   delete(target: Target, options?: CallOptions & { force?: boolean }): Promise<void>;

@@ -42,7 +42,10 @@ export interface PageOptions {
   cursor?: string;
   /** Adds `total` to the page: the number of entries that match the filter. */
   count?: boolean;
-  /** Adds `explain` to the page: how the list was read. Only callers who may read every draft can use it. */
+  /**
+   * Adds `explain` to the page. It says how the platform read the list. Only callers who may read all drafts can use
+   * it.
+   */
   explain?: boolean;
 }
 

@@ -26,9 +26,9 @@ export interface Explanation {
   /** Fields whose index was used. */
   fields: string[];
   order: "creation" | "memory" | "index" | "rank";
-  /** Number of entries that the index named. Null if the index was not read as a whole. */
+  /** Number of entries that the index found. Null if the index was not read as a whole. */
   candidates: number | null;
   read: number;
-  /** Entries that were read and are not part of the list. */
+  /** Number of entries that were read but did not belong to the list. */
   dropped: number;
 }

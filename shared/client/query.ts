@@ -33,14 +33,14 @@ const OPERATORS: ReadonlySet<string> = new Set([
   ...["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "startsWith", "null"],
 ]);
 
-/** `not` takes conditions. A field called `not` takes operators. */
+/** Returns whether this is the group `not`, which contains conditions. A field called `not` has operators instead. */
 function isNegation(name: string, condition: unknown): condition is Conditions {
   return (
     name === "not" && isOperators(condition) && !Object.keys(condition).every((key) => OPERATORS.has(key))
   );
 }
 
-/** @param path what stands before the field: `filter`, or a group such as `filter[or][0]` */
+/** @param path prefix of the parameter names: `filter`, or a group such as `filter[or][0]` */
 function addFilters(query: URLSearchParams, path: string, filter: Conditions): void {
   for (const [name, condition] of Object.entries(filter)) {
     if ((name === "or" || name === "and") && Array.isArray(condition)) {

@@ -1,4 +1,4 @@
-/** Reads a stream of the platform. No message is lost or repeated, even if the connection ends. */
+/** Reads a stream of the platform. Each message arrives exactly once, even if the connection breaks. */
 import { Problem } from "./problem.ts";
 import { backoff, type CallOptions, pause, type Transport } from "./transport.ts";
 
@@ -18,7 +18,7 @@ export interface StreamBatch<T> {
 export interface SentEvent {
   name: string;
   data: string;
-  /** Undefined if the event has no id. */
+  /** The `id` of the event. Undefined if the event has none. */
   id: string | undefined;
 }
 

@@ -2,7 +2,7 @@
 import { Problem } from "./problem.ts";
 
 export interface ClientOptions {
-  /** Address of the platform, such as `https://shop.example`. In a browser, the default is the origin of the page. */
+  /** URL of the platform, such as `https://shop.example`. In a browser, the default is the origin of the page. */
   url?: string;
   /**
    * Session token or API token, or a function that returns one. If it is missing, a browser sends its session cookie.
@@ -38,7 +38,7 @@ export interface Request {
    * most once. `refused`: only if the platform rejected the request before acting on it.
    */
   repeat: "safe" | "refused";
-  /** Called before each retry. The earlier attempt may have taken effect. */
+  /** Called before each retry, because the previous attempt may have taken effect. */
   repeats?: () => void;
 }
 

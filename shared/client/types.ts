@@ -94,7 +94,7 @@ export type ChangedValues<S extends Fields, O extends Offer> = {
   [K in keyof S]?: Written<S[K], O> | undefined;
 };
 
-/** A change of a value: objects may name some of their members, and null removes one. */
+/** A change of a value: an object may contain only the members to change, and null removes a member. */
 export type MergePatch<V> = V extends readonly unknown[]
   ? V
   : V extends object
@@ -134,9 +134,9 @@ export interface RevisionItem {
   /** When the revision was written, and by which account. `scheduler`: a validity window closed. */
   at: string;
   by: string;
-  /** Handler through which the account wrote the revision. */
+  /** The handler that wrote the revision on behalf of the account. */
   through?: string;
-  /** When the revision became visible at its `validFrom`, if that was after its publication. */
+  /** When the revision became visible. Present only if its `validFrom` was later than its publication. */
   opened?: { at: string; by: string };
 }
 
@@ -145,7 +145,10 @@ export interface Revision<V> extends RevisionItem {
   orb: string;
   module: string;
   schema: string;
-  /** Without the fields that the caller may not read. A field that the application no longer requires may be missing. */
+  /**
+   * The values, without the fields that the caller may not read. A field that the application no longer requires may
+   * be missing.
+   */
   values: Partial<V>;
 }
 
@@ -179,7 +182,7 @@ type FilterKeys<S extends Fields> = {
   [K in keyof S]: S[K] extends { sensitive: true } ? never : K;
 }[keyof S];
 
-/** The names of referenced entries' fields: `venue.city`. */
+/** The names of fields in referenced entries, such as `venue.city`. */
 type RelatedNames<S extends Fields> = {
   [K in keyof S & string]: S[K] extends { refFields: infer F extends string } ? `${K}.${F}` : never;
 }[keyof S & string];

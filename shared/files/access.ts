@@ -59,8 +59,8 @@ async function liveValues(
 }
 
 /**
- * Whether a file is readable for anyone who knows its address (`public`), or for this caller but perhaps not for
- * everyone (`private`).
+ * `public`: anyone who knows the URL of the file may read it. `private`: this caller may read it, but perhaps not
+ * everyone.
  */
 export type Reading = "public" | "private";
 
@@ -87,8 +87,8 @@ async function readingThrough(
   if ([...shown, ...drafted].some(({ definition }) => definition.public === true)) return "public";
   if (shown.some(readable) && may(caller, "read", on)) return "private";
   if (drafted.some(readable) && may(caller, "readDraft", on)) return "private";
-  // Only older revisions contain the file, in a field that is not known. So the caller must be able to read all
-  // fields for files.
+  // Only older revisions contain the file, and the record does not say in which field. So the caller must be able to
+  // read all file fields.
   const older = shown.length === 0 && drafted.length === 0 && may(caller, "readRevisions", on);
   return older && fileFields(schema).every(readable) ? "private" : undefined;
 }
@@ -126,7 +126,7 @@ export async function mayUse(
   context: OrbContext,
   record: FileRecord,
 ): Promise<boolean> {
-  // An anonymous upload proves its origin only by the file's id, which only the uploader knows.
+  // For an anonymous uploader, the file's id is the only proof, because no one else knows it.
   if (record.entries.length === 0) return record.by === accountOf(actor);
   return (await readingOf(deps, actor, context, record)) !== undefined;
 }

@@ -26,8 +26,8 @@ import {
 /** Maximum new files per write. Each adds three messages to the batch. */
 const MAX_NEW = 200;
 /**
- * Maximum entries that may refer to the same file. A client that needs more can upload the content again. The
- * platform still stores the content once.
+ * Maximum entries that may refer to the same file. For more entries, a client can upload the content again. The
+ * platform still stores it only once.
  */
 const MAX_ENTRIES = 100;
 
@@ -97,9 +97,9 @@ export function completed(value: Json, files: ReadonlyMap<string, FileValue>): J
 
 /**
  * Checks the files in validated values. Sends no request to the broker if the write adds no file.
- * @param entry.stored values whose files already belong to the entry
- * @returns the values to store, and a guard for each new file. The guard rewrites the file's record, so the write fails
- * if the record changes or expires first.
+ * @param entry.stored earlier values of the entry: their files already belong to it
+ * @returns the values to store, and a guard for each new file. The guard rewrites the file's record, so the write
+ * fails if the record changes or expires first.
  */
 export async function attachFiles(
   deps: Deps,

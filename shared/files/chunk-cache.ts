@@ -1,13 +1,13 @@
 /**
- * The chunks of files that a long-lived process read last. A chunk never changes, so a kept one is never outdated. Each
- * download checks the caller's rights before it reads chunks.
+ * A cache of the file chunks that a long-lived process read last. A stored chunk never changes, so the cache is never
+ * outdated. Each download checks the caller's rights before it reads chunks.
  */
 import type { Deps } from "../deps.ts";
 import { PerHost } from "../quotas/per-host.ts";
 
 /** Maximum bytes of all chunks. */
 const MOST_BYTES = 32 * 1024 * 1024;
-/** Maximum bytes of a file whose chunks are kept. Larger files would replace all others. */
+/** Maximum size in bytes of a file whose chunks are cached. A larger file would evict all other files. */
 export const LARGEST_KEPT = 4 * 1024 * 1024;
 
 class ChunkCache {
@@ -17,7 +17,7 @@ class ChunkCache {
   get(key: string): Uint8Array | undefined {
     const found = this.#chunks.get(key);
     if (found === undefined) return undefined;
-    // The map is in the order of the last use.
+    // Insert the chunk again, because the map's order is the order of the last use.
     this.#chunks.delete(key);
     this.#chunks.set(key, found);
     return found;
@@ -25,7 +25,7 @@ class ChunkCache {
 
   set(key: string, chunk: Uint8Array): void {
     if (this.#chunks.has(key)) return;
-    // A copy, because a chunk may be a part of a larger buffer of the connection.
+    // Copy the chunk, because it may be part of a larger buffer that belongs to the connection.
     this.#chunks.set(key, chunk.slice());
     this.#bytes += chunk.length;
     for (const [oldest, { length }] of this.#chunks) {

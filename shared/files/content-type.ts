@@ -42,7 +42,10 @@ const SIGNATURES: readonly [type: string, offset: number, bytes: string][] = [
 const BINARY = "application/octet-stream";
 const TEXT = "text/plain";
 
-/** For each detected type, the more specific types that a client may declare instead. Browsers run none of them. */
+/**
+ * For each detected type, the more specific types that a client may declare instead. Browsers do not run scripts in
+ * any of them.
+ */
 const SHARED: Readonly<Record<string, RegExp>> = {
   [TEXT]:
     /^(text\/(csv|markdown|calendar|vcard|tab-separated-values)|application\/(json|x-ndjson|geo\+json|yaml|toml))$/,

@@ -12,7 +12,7 @@ import { chunkCache, LARGEST_KEPT } from "./chunk-cache.ts";
 import { CHUNK_BYTES, type Run, readInfo, runsOf, sequenceOf } from "./object.ts";
 import { type FileRecord, readRecord } from "./record.ts";
 
-/** Number of chunks per read. This many still count as a small read, which never waits for large reads to end. */
+/** Number of chunks per read. A read of so few chunks counts as small, and small reads never wait for large ones. */
 const PAGE_CHUNKS = 3;
 
 export interface FoundFile {
@@ -32,7 +32,7 @@ export async function findFile(
   id: string,
   signed = false,
 ): Promise<FoundFile> {
-  // A cached record may be older than the upload, or than the entry that has the file.
+  // A cached record may be outdated: older than the upload, or than the write that added the file to an entry.
   const found =
     (await readAs(deps, actor, context, id, { signed, consistency: "cached" })) ??
     (await readAs(deps, actor, context, id, { signed, consistency: "leader" }));
@@ -44,7 +44,7 @@ export async function findFile(
   return { record, reading };
 }
 
-/** Returns undefined if there is no such record, or if a cached one gives the caller no right. */
+/** Returns undefined if the file has no record, or if a cached record does not allow the caller to read the file. */
 async function readAs(
   deps: Deps,
   actor: Actor,
@@ -93,7 +93,7 @@ async function readPage(
   );
 }
 
-/** Bytes that one read of a host's cache returns. */
+/** Maximum bytes that one read from the host's cache returns. */
 const CACHED_BYTES = 4 * CHUNK_BYTES;
 
 /** Reads the chunks of one download. */
@@ -104,7 +104,7 @@ class Chunks {
   readonly #runs: readonly Run[];
   readonly #memory: ReturnType<typeof chunkCache>;
   readonly #disk: ContentCache | undefined;
-  /** Used in turns: one is filled while the consumer still uses the other. */
+  /** Two buffers: the reader fills one while the consumer still uses the other. */
   #buffers: [Uint8Array, Uint8Array] | undefined;
 
   constructor(
@@ -123,7 +123,7 @@ class Chunks {
     this.#disk = !isSmall && disk !== undefined && record.size <= disk.largest ? disk : undefined;
   }
 
-  /** Reads the bytes from the beginning of a chunk on: some of them, and at most until `end`. */
+  /** Reads bytes from the start of a chunk, at most up to `end`. May return fewer. */
   async read(first: number, end: number): Promise<readonly Uint8Array[]> {
     const { nuid } = this.#record.object;
     const kept = this.#memory?.get(`${nuid}/${first}`) ?? (await this.#fromDisk(first, end));
@@ -161,7 +161,7 @@ class Chunks {
 
 /**
  * Yields the bytes of a file from `start` up to, but not including, `end`. Reads the next chunks while the consumer
- * processes the previous ones. A part may change once the next one is requested.
+ * processes the previous ones. A yielded part is valid only until the consumer requests the next one.
  */
 export async function* contentOf(
   deps: Deps,

@@ -40,7 +40,7 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-/** The first bytes of a file, in parts. */
+/** The first bytes of a file, as a list of parts. */
 interface Head {
   head: readonly Uint8Array[];
   /** Whether the end of the file was reached. */

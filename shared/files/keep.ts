@@ -8,7 +8,10 @@ import { safeName, typeOf } from "./content-type.ts";
 import { CHUNK_BYTES, type ObjectInfo, runsOf } from "./object.ts";
 import type { FileRecord } from "./record.ts";
 
-/** Maximum runs of consecutive chunks in a record. The metadata of the object always lists all runs. */
+/**
+ * Maximum runs (groups of consecutive chunks) that a record lists. The metadata of the stored object always lists all
+ * runs.
+ */
 export const RECORD_RUNS = 8;
 
 /**
@@ -79,8 +82,8 @@ export function newRecord(
 }
 
 /**
- * Waits for a write into the application. If the application was deleted during the upload, removes the object store.
- * The upload may have created it after the deletion.
+ * Waits for a write to the application's object store. If the application was deleted during the upload, removes this
+ * store, because the upload may have created it after the deletion.
  */
 export async function withoutOrb<T>(deps: Deps, orb: string, write: Promise<T>): Promise<T> {
   try {

@@ -58,7 +58,10 @@ function runsIn(sequences: readonly number[]): Run[] {
   return runs;
 }
 
-/** Returns the sequence of a chunk. @param chunk number of the chunk, counted from 0 */
+/**
+ * Returns the sequence of a chunk.
+ * @param chunk index of the chunk, starting at 0
+ */
 export function sequenceOf(runs: readonly Run[], chunk: number): number {
   let before = 0;
   for (const [seq, count] of runs) {
@@ -82,7 +85,7 @@ function infoMessage(orb: string, info: ObjectInfo, seq: number): Append {
 
 /**
  * Stores chunks and returns their sequences.
- * @throws AppError unavailable if the broker did not store them in order
+ * @throws AppError unavailable if the broker did not store the chunks in order
  */
 export async function sendChunks(
   deps: Deps,
@@ -152,7 +155,7 @@ export async function keepContent(
     const there = stored?.info.deleted === true ? undefined : stored?.info;
     const info = there ?? mine;
     if (info === undefined) return undefined;
-    // The message that is about to be replaced is the only one that names these chunks.
+    // Only the message that this write replaces names these chunks, so remove them first.
     if (stored?.info.deleted === true) await removeChunks(deps, orb, stored.info.nuid);
     const message = infoMessage(
       orb,
@@ -170,7 +173,7 @@ export async function removeChunks(deps: Deps, orb: string, nuid: string): Promi
 
 /**
  * Removes an object, unless an upload has rewritten its metadata since it was read. First marks the metadata as
- * deleted. The mark names the chunks until they are erased, so an interrupted removal can be repeated.
+ * deleted, but keeps the names of the chunks in it until they are erased. So an interrupted removal can be repeated.
  */
 export async function removeObject(deps: Deps, orb: string, { info, seq }: StoredInfo): Promise<void> {
   let last = seq;

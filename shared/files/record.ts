@@ -28,7 +28,7 @@ export interface FileRecord {
   /** Location of the content. If `runs` is missing, the metadata of the object contains it. */
   object: { nuid: string; runs?: readonly Run[] };
   image?: ImageFacts;
-  /** Entries with at least one revision that refers to the file. */
+  /** Entries that refer to the file in at least one of their revisions. */
   entries: readonly FileUse[];
 }
 
@@ -54,7 +54,9 @@ export interface FileValue extends Partial<ImageFacts> {
   sha256: string;
 }
 
-/** Returns the URL path of a file. The platform ignores the name at the end, which only helps readers. */
+/**
+ * Returns the URL path of a file. The path ends with the file name for human readers. The platform ignores the name.
+ */
 export function fileUrl(orb: string, { id, name }: Pick<FileRecord, "id" | "name">): string {
   return `/api/${orb}/files/${id}/${encodeURIComponent(name)}`;
 }

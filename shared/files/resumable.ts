@@ -1,6 +1,6 @@
 /**
- * Resumable uploads. Each batch stores chunks together with the new state, and expects the last state. So the state
- * always lists all stored chunks, and if two requests write at the same time, one fails.
+ * Resumable uploads. Each batch stores chunks and the new state of the upload together, and fails if another request
+ * has replaced the previous state. So the state always lists all stored chunks.
  */
 import { accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
@@ -31,8 +31,8 @@ import {
 } from "./upload-state.ts";
 
 /**
- * Number of chunks per batch. An upload receives a batch while the broker stores the one before. So it needs memory for
- * two batches: 2 MiB for a file of up to 2 GiB, and at most 16 MiB for a larger one.
+ * Number of chunks per batch. While the broker stores one batch, the upload already receives the next. So it needs
+ * memory for two batches: 2 MiB for a file of up to 2 GiB, and at most 16 MiB for a larger one.
  */
 const BATCH = { min: 8, max: 64, perFile: 2_048 } as const;
 /** Maximum runs of consecutive chunks in the state. Only a large file in very small parts has more. */
@@ -42,7 +42,10 @@ const ATTEMPTS = 24;
 
 export interface Resumable {
   orb: string;
-  /** Authenticates the caller. An upload calls this after a short body, or both before and after a long one. */
+  /**
+   * Authenticates the caller. For a short body, an upload calls this after the body; for a long one, before and after
+   * it.
+   */
   authority: () => Promise<Authority>;
 }
 
@@ -82,7 +85,8 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
       ...(size === 0 ? { sha256: new Sha256().digest(new Uint8Array(0), 0) } : {}),
     };
     await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
-    // Store the reminder to examine the upload first. So its chunks are found even if it is never completed.
+    // Store the reminder to examine the upload before anything else. The sweep then finds the chunks of an upload
+    // that is never completed.
     await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256: undefined }));
     const seq = await deps.store.append(fileStream(orb), stateMessage(deps, orb, state, { seq: 0 }));
     return completed(deps, live, { state, seq, tail: new Uint8Array(0) });
@@ -90,8 +94,8 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
 }
 
 /**
- * Returns the state of an upload. If all bytes are stored but a request stopped before it created the file, creates the
- * file.
+ * Returns the state of an upload. Creates the file if all bytes are stored, but the request that sent the last ones
+ * stopped before it created the file.
  */
 export async function uploadState(deps: Deps, upload: Resumable, id: string): Promise<UploadState> {
   const { actor, live } = await allowed(upload);
@@ -104,11 +108,14 @@ export async function endUpload(deps: Deps, upload: Resumable, id: string): Prom
   const { actor } = await allowed(upload);
   const found = await readUpload(deps, orb, id, actor);
   await orBusy(deps.store.append(fileStream(orb), endMessage(orb, found)));
-  // Once all bytes are stored, a file may use the chunks as its content.
+  // Keep the chunks if all bytes are stored, because a file may already use them as its content.
   if (found.state.sha256 === undefined) await removeChunks(deps, orb, id);
 }
 
-/** Yields the bytes that arrive before a body breaks off, so that they can be stored. Puts the error in `cut`. */
+/**
+ * Yields the bytes that arrive until the connection breaks, so that they can be stored. Then stores the error in
+ * `cut`.
+ */
 async function* untilCut(
   body: AsyncIterable<Uint8Array>,
   cut: { error?: unknown },
@@ -129,7 +136,7 @@ export interface Part extends Resumable {
 }
 
 /**
- * Appends a part to an upload. If the part breaks off, stores the bytes that have arrived.
+ * Appends a part to an upload. If the connection breaks, stores the bytes that have arrived.
  * @throws AppError 409 if the part does not begin where the stored bytes end
  */
 export async function appendUpload(deps: Deps, part: Part): Promise<UploadState> {
@@ -211,7 +218,7 @@ class Writer {
     return this.#stored;
   }
 
-  /** Waits until the last batch is stored, and then starts to store the next one. */
+  /** Waits until the previous batch is stored, then starts to store the next one. */
   async #store(tail: Uint8Array): Promise<void> {
     await this.#running;
     const chunks = this.#chunks;
@@ -229,7 +236,8 @@ class Writer {
     const isLast = offset === state.size;
     const sent = isLast && tail.length > 0 ? [...chunks, tail] : chunks;
     const kept = isLast ? new Uint8Array(0) : tail;
-    // Also charge for bytes that are stored again. Otherwise a client could make the broker write 128 KiB for each byte.
+    // Also charge for the bytes of an incomplete chunk, which each batch stores again. Otherwise a client could send
+    // single bytes and make the broker write 128 KiB for each.
     await this.#charge(sent.reduce((sum, { length }) => sum + length, kept.length));
     const next: UploadState = {
       ...state,

@@ -1,6 +1,6 @@
 /**
- * Computes SHA-256 hashes. The state can be stored, so that another process can continue. The hashes of the runtimes
- * cannot do that.
+ * Computes SHA-256 hashes. The state of a hash can be stored, so that another process can continue it. The hash
+ * functions of the runtimes cannot do that.
  */
 
 const BLOCK = 64;
@@ -88,7 +88,7 @@ export class Sha256 {
 
   /**
    * Returns the hash as hexadecimal text. Do not use the object afterwards.
-   * @param tail the bytes that were not passed to {@link update}
+   * @param tail the last bytes, which were not passed to {@link update}
    * @param size the number of all bytes
    */
   digest(tail: Uint8Array, size: number): string {

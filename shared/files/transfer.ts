@@ -1,5 +1,6 @@
 /**
- * Exports and imports the files of an application. One line describes a file, and the lines after it have its content.
+ * Exports and imports the files of an application. One line describes a file, and the lines that follow contain its
+ * content.
  */
 import type { CompiledSchema } from "../definition/compile.ts";
 import type { Values } from "../definition/validate.ts";
@@ -45,8 +46,8 @@ export interface ContentLine {
 }
 
 /**
- * Maximum ids of exported files to remember. Beyond this limit, a file of several entries may be exported several
- * times.
+ * Maximum ids of exported files to remember. Beyond this limit, a file to which several entries refer may be exported
+ * several times.
  */
 const REMEMBERED = 100_000;
 

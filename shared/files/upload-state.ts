@@ -26,11 +26,11 @@ export interface UploadState {
   size: number;
   /** Bytes that are stored. */
   offset: number;
-  /** Sequences of the stored chunks, except those of {@link chunks}. */
+  /** Sequences of the stored chunks, except of those that {@link chunks} counts. */
   runs: readonly Run[];
   /** Number of chunks directly before this message, in the same batch. */
   chunks: number;
-  /** State of the SHA-256 after all whole chunks. */
+  /** Intermediate state of the SHA-256 computation: it covers all complete chunks. */
   hash: string;
   /** SHA-256 as hexadecimal text. Present once all bytes are stored. */
   sha256?: string;
@@ -45,7 +45,7 @@ export interface UploadState {
 export interface StoredUpload {
   state: UploadState;
   seq: number;
-  /** Bytes after the last whole chunk. */
+  /** The bytes after the last complete chunk. */
   tail: Uint8Array;
 }
 
@@ -89,7 +89,7 @@ export function stateMessage(
   };
 }
 
-/** Returns the message that ends an upload. After it, writes of other requests to this upload fail. */
+/** Returns the message that ends an upload. Afterwards, other requests cannot write to this upload. */
 export function endMessage(orb: string, { state, seq }: StoredUpload): Append {
   return { subject: fileSubjects.upload(orb, state.id), data: "", rollup: true, expect: { seq }, ttl: 1 };
 }

@@ -1,11 +1,11 @@
 /**
- * Stores an upload. The process may crash after any step. The remains are then found through the check that step 1
- * stores (see `sweep.ts`).
+ * Stores an upload. If the process crashes after any step, the sweep (see `sweep.ts`) uses the check from step 1 to
+ * find and remove the remains.
  *
  * 1. Store the check, which names the chunks.
  * 2. Send the chunks.
- * 3. Store the metadata of the object. If the application already has the content, rewrite that
- *    metadata, and remove the chunks.
+ * 3. Store the metadata of the object. If the application already has the content, rewrite that metadata, and remove
+ *    the chunks.
  * 4. Store the record, which expires after a day unless an entry refers to the file.
  */
 import { type Actor, accountOf } from "../access/actor.ts";
@@ -38,7 +38,7 @@ const AHEAD = 4;
 /** Maximum duration of an upload in milliseconds. Must be less than the time after which its content is examined. */
 const MOST_MS = 12 * 3_600_000;
 
-/** Milliseconds between two tries to read from an object store that is being created. */
+/** Milliseconds before the second attempt to read from an object store that is being created. */
 const FIRST_WAIT_MS = 20;
 const LAST_WAIT_MS = 160;
 
@@ -182,8 +182,8 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
   let sha256 = short;
   let { actor } = content;
   try {
-    // Send the chunks even if the application already has the content. A shorter upload, or one that costs no quota,
-    // would tell the caller that another account has the same file.
+    // Send the chunks even if the application already has the content. If the upload took less time or quota then,
+    // the caller would learn that another account has the same file.
     const runs = await sendChunks(deps, orb, nuid, charged(deps, orb, content));
     if (sha256 === undefined) {
       sha256 = content.arriving.end();
@@ -197,7 +197,7 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
     const mine = infoOf(orb, sha256, { nuid, size: content.arriving.size, runs });
     object = (await keepContent(deps, orb, sha256, mine, short === undefined ? undefined : known)) ?? mine;
   } finally {
-    // If this fails, the chunks are found and removed later.
+    // If this fails, the sweep removes the chunks later.
     if (object?.nuid !== nuid) deps.afterwards(removeChunks(deps, orb, nuid));
   }
   const { name: said, type: declared } = upload;
@@ -231,7 +231,7 @@ async function openStore(
       return await readInfo(deps, orb, sha256);
     } catch (error) {
       if (error instanceof StreamMissing) break;
-      // While another upload creates the object store, it exists but does not respond.
+      // The object store exists, but does not respond yet because another upload is creating it.
       const isStarting = error instanceof AppError && error.kind === "unavailable" && waitMs <= LAST_WAIT_MS;
       if (!isStarting) throw error;
       await pause(waitMs);

@@ -33,7 +33,10 @@ import {
 import { type FileRecord, ID_BYTES, UNUSED_SECONDS } from "./record.ts";
 import { chunked, hex } from "./upload.ts";
 
-/** Seconds until a claim expires. Must be longer than the image worker needs, including its queue. */
+/**
+ * Seconds until a claim expires. A claim reserves the work of making a variant for one request. Must be longer than
+ * the image worker needs, including its queue.
+ */
 const CLAIM_SECONDS = 30;
 const LOOK_MS = 150;
 /** Maximum milliseconds that a request waits while another request makes the variant. */
@@ -50,7 +53,7 @@ interface StoredVariant {
   refused?: { code: string; detail: string };
 }
 
-/** Returns the id that marks content as used by a variant. For a file, the file's id does this. */
+/** Returns an id for a variant. It marks content as used, as the id of a file does for the file's content. */
 function useOf(sha256: string, key: string): string {
   return `${sha256}-${key}`;
 }
@@ -122,7 +125,7 @@ async function make(deps: Deps, orb: string, file: FileRecord, variant: Variant,
     const runs = runsOf(object);
     const { name: sha256, size, nuid } = object;
     const made = { sha256, size, object: { nuid, ...(runs.length <= RECORD_RUNS ? { runs } : {}) } };
-    // A conflict means that the claim expired. Then another request makes the variant, with the same content.
+    // A conflict means that the claim expired. Then another request makes the same variant.
     await nullOnConflict(
       deps.store.batch(stream, [
         { subject: fileSubjects.content(orb, sha256, place.use), data: "1", rollup: true },

@@ -14,7 +14,8 @@ export function imagesBusy(cause?: unknown): AppError {
 }
 
 /**
- * Creates a 503 after the image worker ended. The image may be the cause, so clients must wait before they try again.
+ * Creates a 503 for an image whose worker crashed. The image may be the cause, so clients must wait before they try
+ * again.
  */
 export function imagesFailed(cause: unknown): AppError {
   const detail = "The image could not be made in time. Try again in a minute, or upload a smaller one.";

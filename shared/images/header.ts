@@ -1,5 +1,5 @@
 /**
- * Reads the size of an image from its first bytes, without decoding it. Each loop moves forward with every step, so the
+ * Reads the size of an image from its first bytes, without decoding it. Every step of a loop moves forward, so the
  * time is linear in the number of bytes.
  */
 import { orientationIn } from "./exif.ts";
@@ -123,7 +123,7 @@ function png(bytes: Bytes): ImageHeader | null {
     width: view.getUint32(16),
     height: view.getUint32(20),
     orientation: 1,
-    // Only an interlaced image is stored as a whole. Otherwise, rows are decoded one by one.
+    // The decoder keeps an interlaced image in memory as a whole. It decodes any other image row by row.
     pixelBytes: view.getUint8(28) === 0 ? 0 : RGBA,
   };
   for (let at = 33; at + 8 <= bytes.size; ) {
@@ -150,7 +150,7 @@ function webp(bytes: Bytes): ImageHeader | null {
     const data = at + 8;
     if (type === "VP8X") {
       const side = (offset: number) => 1 + (view.getUint32(data + offset, true) & 0xffffff);
-      // The height has three bytes. Read four bytes that end with them, so that the data may end there.
+      // The height has three bytes. Read them as the end of a four-byte number, so that no byte after them is needed.
       canvas = { width: side(4), height: 1 + (view.getUint32(data + 6, true) >>> 8) };
       isAnimated = (view.getUint8(data) & 2) !== 0;
     } else if (type === "ALPH") hasAlpha = true;

@@ -8,7 +8,7 @@ export class ImageRoom {
   readonly #room: ReadSemaphore;
 
   constructor(most: number) {
-    // An image loses its place after the maximum time to receive its bytes and process it.
+    // An image gives up its place after the maximum time that receiving and processing it can take.
     this.#room = new ReadSemaphore(most * IMAGE_BYTES, 2 * MAKING_MS);
   }
 

@@ -12,7 +12,7 @@ const ORBS_PER_PAGE = 200;
 const NAMED = 50;
 
 export interface FormsPass {
-  /** Values that should be unique, but that two or more entries have, apart from spelling. */
+  /** Values that should be unique, but that two or more entries have in different spellings. */
   shared: SharedForm[];
   /** Ids of applications whose entries could not be read. The next start tries again. */
   failed: string[];

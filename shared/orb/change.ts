@@ -117,8 +117,8 @@ async function appended(
 const FURTHER_ATTEMPTS = [500, 1_000, 2_000, 4_000, 8_000, 12_000];
 
 /**
- * Does the work that a committed revision requires. If that fails, it continues after the response. After the last
- * attempt, the next management request for the application or the next start finishes it.
+ * Does the work that a committed revision requires. If it fails, repeats it after the response. If the last attempt
+ * fails, the next management request for the application or the next start of the platform finishes the work.
  */
 async function follow(deps: Deps, orb: string, made: OrbHead, fence: Fence | undefined): Promise<void> {
   try {
@@ -169,7 +169,7 @@ async function requireUnusedRoles(deps: Deps, from: OrbDocument, to: OrbDocument
   );
 }
 
-/** Throws 409 if a new definition removes roles of the current definition that entries or accounts use. */
+/** Throws 409 if a new definition removes roles that entries or accounts still use. */
 export async function requireKeptRoles(
   deps: Deps,
   orb: string,

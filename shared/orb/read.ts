@@ -60,8 +60,8 @@ interface OrbPosition {
 }
 
 /**
- * Lists applications in the order of their creation. A page may be short or empty: each request may read only a
- * limited number of records.
+ * Lists applications in the order of their creation. A page may be short or empty, because each request may read only
+ * a limited number of records.
  * @throws AppError invalid `too_broad` if a count by status needs too many reads
  */
 export async function listOrbs(deps: Deps, actor: Actor, input: ListOrbs): Promise<OrbPage> {
@@ -136,7 +136,8 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
       yield messages.filter(({ size }) => size > 0).map(placeOf);
     return;
   }
-  // For the order newest first, read the stream backwards in growing ranges: most of its messages are of other kinds.
+  // To list the newest applications first, read the stream backwards in growing ranges, because most of its messages
+  // are of other kinds.
   const newest = await deps.store.get(streams.platform, subjects.allOrbPlaces);
   let last = Math.min(newest?.seq ?? 0, (input.after ?? Number.POSITIVE_INFINITY) - 1);
   for (let width = WINDOW; last > 0; width *= 4) {
@@ -172,7 +173,7 @@ function placeOf(message: { subject: string; seq: number }): OrbPosition {
   return { orb: message.subject.split(".").at(-1) ?? "", seq: message.seq };
 }
 
-/** Returns the newest revision of an application, even of a deleted one. */
+/** Returns the newest revision of an application, even if the application is deleted. */
 async function historyHead(deps: Deps, actor: Actor, orb: string): Promise<OrbHead> {
   requireOperator(actor, "orbs.read", orb);
   const head = isOrbId(orb) ? await orbHead(deps, orb) : null;

@@ -1,4 +1,6 @@
-/** Encrypts the client secrets of an application's providers again, after a change of the encryption keys. */
+/**
+ * Encrypts the client secrets of an application's identity providers again, after the encryption keys have changed.
+ */
 import type { Actor } from "../access/actor.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import { type ProviderDefinition, providerBinding, SEALED } from "../definition/document/providers.ts";
@@ -11,11 +13,11 @@ import { activate, type Change, changeOrb } from "./change.ts";
 type Keys = Pick<Config, "encryptionKeys">;
 
 interface Resealed {
-  /** The same object if nothing has changed. */
+  /** The document with the new secrets. The same object as before if nothing has changed. */
   document: OrbDocument;
   /** Ids of providers whose secret was encrypted again. */
   done: string[];
-  /** Ids of providers whose secret no configured key decrypts. */
+  /** Ids of providers whose secret none of the configured keys can decrypt. */
   failed: string[];
 }
 
@@ -48,8 +50,8 @@ class NothingToDo extends Error {}
 
 /**
  * Encrypts the client secrets in the newest revision and in the published definition with the newest key. Appends a
- * new revision with these secrets. If the newest revision is a draft, the new one is a draft too, and the published
- * definition is replaced separately. Never rewrites older revisions.
+ * new revision that contains the newly encrypted secrets. If the newest revision is a draft, the new one is a draft
+ * too, and the published definition is replaced separately. Never rewrites older revisions.
  * @returns the ids of the providers whose secret was encrypted again, and of those whose secret no configured key
  * decrypts
  */

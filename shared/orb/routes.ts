@@ -180,7 +180,7 @@ const REALM_ROUTES: readonly [
   ["bootstrap", "POST", "bootstrap", "owner"],
 ];
 
-/** Routes for the sign-in of programs, such as `orb login`. */
+/** Routes with which programs sign in, such as the command `orb login`. */
 const PROGRAM_ROUTES: readonly [method: ActiveRoute["method"], path: string, role: Role][] = [
   ["GET", "signin/program", "public"],
   ["POST", "signin/program", "user"],

@@ -15,8 +15,9 @@ type Keys = Pick<Config, "encryptionKeys" | "publicUrl">;
 
 /**
  * Returns the document with encrypted client secrets. If the client sends a mask, the stored secret is kept, but only
- * for the same issuer. Otherwise a caller who does not know the secret could send it to another server.
- * @param before the current document, which the given one would replace
+ * for the same issuer. Otherwise, a caller who does not know the secret could make the platform send it to another
+ * server.
+ * @param before the current document, which the new document will replace
  */
 export async function withSealedSecrets(
   config: Keys,

@@ -48,7 +48,7 @@ export function updateOrb(
   );
 }
 
-/** Writes a new draft: the newest revision, changed as the patch says. */
+/** Writes a new draft: applies the patch to the newest revision. */
 export function patchOrb(
   deps: HandlerDeps,
   actor: Actor,

@@ -33,7 +33,7 @@ export interface RevisionItem {
 export interface RevisionView extends RevisionItem {
   document: OrbDocument | null;
   changes: Operation[];
-  /** Number of the revision with which `changes` and `summary` compare this one. */
+  /** Number of the older revision that `changes` and `summary` compare this revision with. */
   against: number | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Names of streams and subjects for files: the records in the application's stream, and the object store with the
- * content.
+ * Names of streams and subjects for files. The application's stream contains the files' records, and an object store
+ * contains their content.
  */
 import { token } from "./subjects.ts";
 
@@ -42,7 +42,7 @@ export const fileSubjects = {
   /** Tells the background job that deletes unused content to examine an upload later. */
   check: (orb: string, id: string) => `${inOrb(orb, "_sweep")}.${token(id, "file")}`,
   checks: (orb: string) => `${inOrb(orb, "_sweep")}.*`,
-  /** A variant of an image: where its content is, or that a request is making it. */
+  /** A variant (smaller copy) of an image. The message says where its content is, or that a request is making it. */
   variant: (orb: string, sha256: string, key: string) =>
     `${inOrb(orb, "_variant")}.${token(sha256, "file")}.${token(key, "variant")}`,
   variantsOf: (orb: string, sha256: string) => `${inOrb(orb, "_variant")}.${token(sha256, "file")}.*`,

@@ -1,6 +1,6 @@
 /**
- * Reads pages of a log whose messages have ascending numbers, such as the revisions of an entry. Estimates from a
- * message's number where the message is, so no request reads the whole log.
+ * Reads pages of a log whose messages have ascending numbers, such as the revisions of an entry. Estimates the
+ * position of a message from its number, so that no request reads the whole log.
  */
 import { unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
@@ -37,7 +37,7 @@ interface Log<T> {
 /** Maximum messages and bytes of one read while searching. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
-/** Start reading this many numbers before the wanted one, so that the first read usually includes it. */
+/** A search starts to read this many numbers before the wanted one, so that the first read usually includes it. */
 const FIRST_LEAD = 100;
 /** Every third step of the search halves the range, which bounds the number of reads. */
 const BISECT_EVERY = 3;
@@ -81,7 +81,7 @@ export class NumberedLog<T> {
     const items: Numbered<T>[] = [];
     let fromSeq = (after?.seq ?? 0) + 1;
     while (fromSeq <= end && this.#goesOn(items, limit)) {
-      // Most logs fit into a small read, which does not wait for those of other requests.
+      // Begin with a small read, which never waits for reads of other requests. Most logs fit into it.
       const maxBytes = items.length === 0 ? SMALL_BYTES : READ_BYTES;
       const read = await this.#read(fromSeq, limit - items.length, maxBytes);
       items.push(...read);

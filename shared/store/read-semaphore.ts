@@ -8,8 +8,8 @@ import { SMALL_BYTES } from "./budget.ts";
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
 /**
- * A waiting request must poll at least this often, in milliseconds. Otherwise it has probably been cancelled, and loses
- * its place.
+ * A waiting request that has not polled for this many milliseconds loses its place, because it has probably been
+ * cancelled.
  */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
@@ -29,7 +29,9 @@ export class ReadSemaphore {
   #waiting: Turn[] = [];
   #reading: Turn[] = [];
 
-  /** @param readingMs milliseconds until a read loses its place; a cancelled request cannot release its place */
+  /**
+   * @param readingMs milliseconds after which a read loses its place, because a cancelled request cannot release it
+   */
   constructor(most: number, readingMs = READING_MS) {
     this.#most = most;
     this.#readingMs = readingMs;

@@ -11,9 +11,9 @@ export function isToken(value: string): boolean {
 }
 
 /**
- * Returns a client's value if it is safe between two dots of a subject, such as `<value>` in `orbs.<value>.log`.
+ * Returns a client's value if it is safe as one part of a subject, such as `<value>` in `orbs.<value>.log`.
  * @param what what the value identifies: "orb", "entry"
- * @throws AppError not_found otherwise, because nothing can have such a name
+ * @throws AppError not_found if it is not safe, because nothing can have such a name
  */
 export function token(value: string, what: string): string {
   if (!TOKEN.test(value)) throw notFound(what);
@@ -22,7 +22,7 @@ export function token(value: string, what: string): string {
 
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
 export type ModuleToken = (typeof MODULE_TOKENS)[number];
-/** The group of readers that a published copy of an entry is stored for. */
+/** The group of readers for which a published copy of an entry is stored. */
 export type LiveRole = "public" | "user" | "admin";
 
 /** The name of a schema in message subjects. A schema can be renamed, but this name stays, so it has its own type. */
@@ -45,8 +45,7 @@ export interface EntryAddress extends Home {
 }
 
 /**
- * The first part of other programs' subjects. No application may have such an id, or its stream would store their
- * messages.
+ * First parts of other programs' subjects. An application with such an id would store their messages in its stream.
  */
 export const SUBJECT_SPACES: readonly string[] = ["platform", "heartbeat", "wallet", "svc"];
 
@@ -152,7 +151,8 @@ export const subjects = {
   schemaOrder: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
   /**
-   * Tells that the entry got this value after its creation. The index then does not list entries in order of creation.
+   * Marks that the entry got this value after its creation. The index then does not list entries in order of
+   * creation.
    */
   late: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
@@ -182,12 +182,12 @@ export const subjects = {
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
   /** Each new reference to `target` writes this subject. A concurrent deletion of `target` then gets a conflict. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
-  /** Carries only a condition: the batch fails if another subject has changed. These messages expire after a second. */
+  /** Adds a condition to a batch, which fails if another subject has changed. The message expires after a second. */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /**
-   * Guards the published definition. Each publication writes here, and every change of an entry requires that nothing
-   * was written since. So a change that was decided by an outdated definition fails.
+   * Each publication of a definition writes to this subject. A write of an entry fails if the subject has changed
+   * since the definition was read, so no write follows an outdated definition.
    */
   fence: (orb: string, incarnation: number, part: number) =>
     `${token(orb, "orb")}._def.${incarnation}.${part}`,
@@ -207,7 +207,7 @@ export const subjects = {
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
   /** Name of the process that runs the after-write hooks at present. */
   hooksLeader: "_hooks.leader",
-  /** How far the deliveries of a hook have come in the stream of the application. */
+  /** Progress of a hook: which revisions in the application's stream it has already delivered. */
   hookState: (orb: string, hook: string) => `_hooks.state.${token(orb, "orb")}.${token(hook, "hook")}`,
   hookStates: (orb: string) => `_hooks.state.${token(orb, "orb")}.*`,
   /** The newest successful deliveries of a hook, all under one subject. */
@@ -235,8 +235,8 @@ export const subjects = {
   /** All messages about the hooks of one application. */
   hooksOf: (orb: string) => `_hooks.*.${token(orb, "orb")}.>`,
   /**
-   * Receives the broker's trace of a test message. The trace shows whether a program is subscribed, and nothing is
-   * delivered.
+   * Receives the broker's trace of a test message. The trace shows whether a program is subscribed. The broker does
+   * not deliver the test message.
    */
   probe: (id: string, index: number) => `_probe.${token(id, "probe")}.${index}`,
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
@@ -273,7 +273,7 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._(def\.\d+\.0|file\.[^.*>]+|o[ms](\.[^.*>]+){3,4})|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/** Header of an ordered index's root (the list of its pages): where the log begins that readers must read too. */
+/** Header of an ordered index's root (the list of its pages): the sequence from which to read the log. */
 export const LOG_START = "Log-Start";
 
 /** Returns the log of an ordered index, given the subject of its root. */

@@ -4,7 +4,7 @@ export interface StoredMessage {
   /** Milliseconds since the epoch. */
   readonly time: number;
   readonly data: Uint8Array;
-  /** Size of the body in bytes. For a cached message, it is faster than `data.length`. */
+  /** Size of the body in bytes. Faster than `data.length` for a cached message. */
   readonly size: number;
   header(name: string): string | undefined;
   text(): string;
@@ -87,8 +87,8 @@ export interface KvEntry {
 
 export interface KvWrite {
   /**
-   * The write fails unless the key has this revision; 0 if the key must not exist. By default, any value is
-   * overwritten.
+   * The write fails unless the key has this revision; 0 if the key must not exist. If missing, the write overwrites
+   * any value.
    */
   expect?: number;
   /** Expected last revision of the whole bucket. */
@@ -201,7 +201,9 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Thrown if another process wrote first, so that the expected sequence is outdated. Nothing was written. */
+/**
+ * Thrown if the expected sequence of a write is outdated, because another process wrote first. Nothing was written.
+ */
 export class Conflict extends Error {
   constructor() {
     super("another process wrote first");
@@ -228,7 +230,7 @@ export class SubjectFull extends Error {
 
 /** Thrown if the response to a read exceeds `maxBytes`. */
 export class TooMuch extends Error {
-  /** Approximate share of the response that would fit, from 0 to 1. */
+  /** Approximate share of the response that fits into `maxBytes`, from 0 to 1. */
   readonly fitting: number;
   constructor(fitting = 0) {
     super("the response exceeds the byte limit");

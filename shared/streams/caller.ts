@@ -18,15 +18,15 @@ export interface Caller {
   expiresAt: number;
   /** True if the caller has no session. Such callers may read only public mappings. */
   anonymous?: boolean | undefined;
-  /** Limits of the caller's API token. Undefined if the caller sent another credential. */
+  /** What the caller's API token allows. Undefined if the caller uses another credential. */
   limits?: TokenLimits | undefined;
 }
 
 export interface TokenLimits {
   scopes: readonly Scope[];
   /**
-   * Some streams belong to no application. A token can read them if its scopes name this application; `*` if the
-   * account belongs to no application.
+   * The application of the account, or `*` if it has none. A token can read streams that belong to no application if
+   * its scopes name this value.
    */
   home: string;
 }
@@ -68,7 +68,7 @@ export function listerOf(actor: Actor): Caller {
  */
 const ANONYMOUS_MS = 3_600_000;
 
-/** Returns the reader of a stream for a caller. Anonymous readers are identified by a hash of their client address. */
+/** Returns the caller of a stream request. Identifies an anonymous caller by a hash of the IP address. */
 export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<Caller> {
   if (actor.kind !== "anonymous") return callerOf(actor);
   const address = (await sha256(request.client)).slice(0, 22);
@@ -81,8 +81,8 @@ export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<
 }
 
 /**
- * Throws unless the caller may read the stream with this public name. Anonymous callers may read only public ones, and
- * get the same error for private and missing ones. API tokens may read only streams that their scopes cover.
+ * Throws unless the caller may read the stream with this public name. Anonymous callers may read only public streams,
+ * and get the same error for private and missing streams. API tokens may read only streams that their scopes cover.
  * @returns the mapping from the name to the broker's stream, if the check had to read it
  */
 export async function requireReadable(

@@ -9,7 +9,7 @@ import type { DeliveryRecord } from "./stored.ts";
 /** Maximum requested redeliveries that run at the same time. */
 const AT_ONCE = 16;
 
-/** Delivers again what an operator has requested: one extra attempt for each request. */
+/** Repeats the deliveries that an operator has requested again: one extra attempt per request. */
 export async function deliverAgain(
   deps: HandlerDeps,
   sourceOf: (orb: string, id: string) => Source | undefined,

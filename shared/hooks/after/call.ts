@@ -28,8 +28,8 @@ export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<
 
 /**
  * Calls the handler of a schedule, with the settings of the current definition.
- * @returns false if the definition no longer has the schedule, or has other times for it, so that this call must be
- * dropped
+ * @returns false if the call must be dropped because the definition no longer has the schedule, or has changed its
+ * times
  * @throws Error with the reason, which the list of deliveries shows
  */
 export async function callTick(deps: HandlerDeps, tick: TickDelivery): Promise<boolean> {

@@ -1,7 +1,8 @@
 /**
  * Keeps the broker's schedules in line with the published definitions. At each time of a cron expression, the broker
- * stores a message (a tick), even while no host runs. Only the leader (the process that delivers) writes schedules.
- * Each write expects the message that the leader has read, so a former leader cannot overwrite a newer one.
+ * stores a message (a tick), even while no host runs. Only the leader (the process that delivers) writes schedules. A
+ * write succeeds only if the stored message is still the one that the leader read. So a former leader cannot
+ * overwrite a newer message.
  */
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -13,11 +14,11 @@ import { type Append, Conflict } from "../../store/types.ts";
 import type { HookedOrb } from "./definitions.ts";
 import { DONE_SECONDS } from "./stored.ts";
 
-/** Milliseconds between two reads of the broker's schedules. Reading them again finds changes by other programs. */
+/** Milliseconds between two reads of the broker's schedules. Repeated reads find changes that other programs made. */
 const LOOK_MS = 60_000;
 const REMOVED_SECONDS = 1;
 
-/** Returns a text that changes with everything that determines when a schedule is due. */
+/** Returns a text that differs if anything differs that determines when a schedule is due. */
 function rhythmOf({ fence }: LiveOrb, { cron, timeZone }: ScheduleDefinition): string {
   return JSON.stringify({ v: 1, incarnation: fence?.incarnation ?? 0, cron, timeZone });
 }
@@ -55,7 +56,7 @@ export class Crons {
     this.#looked = Number.NEGATIVE_INFINITY;
   }
 
-  /** Reads the schedules from the broker, unless it did so less than a minute ago. */
+  /** Reads the schedules from the broker, unless the last read was less than a minute ago. */
   async look(): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();

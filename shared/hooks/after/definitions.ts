@@ -27,8 +27,8 @@ export class Definitions {
   }
 
   /**
-   * Reads the definitions that changed since the last call. The broker gives each change a higher sequence than all
-   * earlier ones.
+   * Reads the definitions that changed since the last call. Finds them by their sequences: each change has a higher
+   * sequence than all earlier changes.
    */
   async refresh(): Promise<void> {
     const { store } = this.#deps;

@@ -24,7 +24,7 @@ export interface HookFigures {
 }
 
 const AT_ONCE = 16;
-/** Maximum hooks and schedules to read for one application. An application cannot have that many. */
+/** Maximum hooks and schedules to read for one application. More than an application can have. */
 const STATES = 200;
 
 function lanesOf({ document }: LiveOrb): Set<string> {
@@ -34,7 +34,7 @@ function lanesOf({ document }: LiveOrb): Set<string> {
 
 /**
  * Reads the figures with two requests for each application that has hooks after writes or schedules.
- * @returns null, without a request, if no application has any
+ * @returns null, without a request, if no application has such hooks or schedules
  */
 export async function readHookFigures(deps: Deps, orbs: readonly LiveOrb[]): Promise<HookFigures | null> {
   const hooked = orbs.filter((live) => lanesOf(live).size > 0);

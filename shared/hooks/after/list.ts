@@ -21,7 +21,7 @@ export interface DeliveryItem {
   event: string | null;
   module: string | null;
   schema: string | null;
-  /** Null if a schedule was delivered. The module, the schema and the revision are then null too. */
+  /** Null for the delivery of a schedule. The module, the schema and the revision are then also null. */
   entry: string | null;
   revision: number | null;
   attempts: number;

@@ -17,9 +17,12 @@ const ROUND = 32;
 const ROUND_BYTES = 2 * 1024 * 1024;
 /** Maximum entries whose revisions a queue delivers at the same time. */
 const AT_ONCE = 8;
-/** A queue reads no new revisions while this many are waiting for another attempt. New revisions stay in the log. */
+/**
+ * A queue reads no new revisions while this number of revisions wait for another attempt. New revisions stay in the
+ * log.
+ */
 const WAITING_LIMIT = 100;
-/** A queue stores its progress after skipping this many revisions that its hook does not want. */
+/** A queue stores its progress after it has skipped this many revisions that its hook does not select. */
 const SKIPPED = 500;
 
 export interface QueueOptions {
@@ -141,7 +144,7 @@ export class DeliveryQueue {
     ]);
     const last = message === null || message.size === 0 ? undefined : message.json<HookState>();
     const stored = (last?.origin ?? "revisions") === origin ? last : undefined;
-    // A restore may leave the stream older than the stored progress.
+    // After a restore, the stream may end before the position in the stored progress.
     const end = info?.state.last_seq ?? 0;
     return {
       v: 1,
@@ -227,8 +230,8 @@ function firsts(waiting: readonly Waiting[]): Waiting[] {
 }
 
 /**
- * Makes an attempt.
- * @returns the error if it fails; `wanted` is false if there is no longer anything to deliver
+ * Attempts a delivery.
+ * @returns the error if the attempt fails; `wanted` is false if there is no longer anything to deliver
  */
 export function outcomeOf(
   occurrence: Occurrence,

@@ -108,7 +108,7 @@ export async function resealSecrets(deps: Deps, orb: string): Promise<{ done: st
       (secret === null ? failed : done).add(hook);
       return secret === null ? text : seal(config.encryptionKeys, secret, binding(orb, hook));
     };
-    // Drop the replaced secret once it no longer signs.
+    // Drop the replaced secret if it no longer signs webhooks.
     const previous =
       found.previous !== undefined && found.previous.until > deps.clock.now() ? found.previous : undefined;
     const body: StoredSecret = {

@@ -25,7 +25,7 @@ export interface Source {
   origin: Origin;
   stream: string;
   filter: string;
-  /** Sequence after which the messages begin. */
+  /** The queue delivers messages with sequences higher than this one. */
   since: number;
   /** Returns null if a message is not for the hook. */
   read(message: StoredMessage): Occurrence | null;
@@ -52,7 +52,10 @@ export interface TickDelivery {
   attempt: number;
 }
 
-/** If a schedule was due longer ago than this many milliseconds, and again since, the earlier time is skipped. */
+/**
+ * A due time of a schedule is skipped if it is older than this many milliseconds and the schedule has been due again
+ * since.
+ */
 export const LATE_MS = 60_000;
 
 /** Returns the revisions that a hook receives. */

@@ -36,9 +36,9 @@ export interface HookState {
   cursor: number;
   /** Ordered by sequence. */
   waiting: Waiting[];
-  /** Number of deliveries that succeeded, without those that an operator requested again. */
+  /** Number of successful deliveries. Does not count the ones that an operator requested again. */
   delivered?: number | undefined;
-  /** Deliveries that were given up after the last attempt. */
+  /** Number of deliveries that failed on their last attempt. */
   failed?: number | undefined;
 }
 

@@ -78,7 +78,7 @@ export class HookWorker {
     this.#limits = { attempts, retryMs };
   }
 
-  /** Whether this process is the one that delivers. */
+  /** Whether this process is the leader, which delivers. */
   get leads(): boolean {
     return this.#lease.valid;
   }
@@ -97,7 +97,7 @@ export class HookWorker {
     await this.#lease.release();
   }
 
-  /** Renews the lease in a loop of its own, so that a slow delivery cannot cost this process the leadership. */
+  /** Renews the lease in a loop of its own, so that this process stays the leader during a slow delivery. */
   async #keep(): Promise<void> {
     while (!this.#stopped) {
       this.#keeper.forget();
@@ -158,7 +158,7 @@ export class HookWorker {
    */
   async #wakeTicking(): Promise<void> {
     const { store } = this.#deps;
-    // A queue reads what was due earlier when it starts.
+    // Skip earlier due times: each queue reads them when it starts.
     this.#seen ??= (await store.streamInfo(streams.hooks))?.state.last_seq ?? 0;
     if (this.#crons.none) return;
     const read = (fromSeq: number) =>

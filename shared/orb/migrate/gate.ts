@@ -35,7 +35,7 @@ export interface Before {
 /** The state while writes are blocked, until the new revision is committed. */
 export interface Closed {
   fence: Fence;
-  /** Makes the commit fail if another process has unblocked writes. */
+  /** A message for the commit's batch. It makes the commit fail if another process has unblocked writes. */
   guard: Append;
 }
 
@@ -45,7 +45,8 @@ function needsNone({ severity, code }: SchemaChange): boolean {
 }
 
 /**
- * Returns the state to compare with after the check. Returns null if no concurrent write could contradict the check.
+ * Returns the state of the stream before the check, to compare with the state after it. Returns null if no concurrent
+ * write could contradict the check.
  */
 export async function beforeJudging(
   deps: Deps,

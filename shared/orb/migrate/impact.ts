@@ -136,7 +136,7 @@ export async function enforce(
 
 /**
  * Reserves the unique values of stored entries and adds their missing index keys.
- * @param since only for entries written after this sequence number
+ * @param since limits the work to entries that were written after this sequence number
  */
 export async function claimValues(
   deps: Deps,
@@ -166,7 +166,7 @@ type Place = Pick<SchemaChange, "moduleType" | "schema">;
 const placeOf = ({ moduleType, schema }: Place): Home => homeOf(moduleType, schema);
 const keyOf = (place: Place): HomeKey => homeKey(placeOf(place));
 
-/** Adds to each change of a field how many entries have a value of it. Reads each schema once. */
+/** For each change of a field, adds the number of entries that have a value for the field. Reads each schema once. */
 async function countValues(deps: Deps, orb: string, changes: readonly ImpactItem[]): Promise<void> {
   const places = Map.groupBy(changes, keyOf);
   for (const [first, ...others] of places.values()) {
@@ -222,8 +222,8 @@ async function countStored(
 }
 
 /**
- * Returns the schemas whose entries need new index keys. New schemas count too: an earlier schema of the same name may
- * have left entries.
+ * Returns the schemas whose entries need new index keys. Includes new schemas, because an earlier schema of the same
+ * name may have left entries.
  */
 function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
   return [...after.byHome.values()].filter((schema) => {

@@ -1,7 +1,7 @@
 /**
- * Brings all state that depends on an application's history in line with it. A change is committed as soon as the
- * history contains it. The steps that follow can be repeated. After an interruption, the next management request or the
- * next start of the platform completes them.
+ * Repairs all state that derives from an application's history, so that it agrees with the history. A change is
+ * committed as soon as the history contains it. The steps that follow can be repeated. After an interruption, the
+ * next management request or the next start of the platform completes them.
  */
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";

@@ -27,7 +27,7 @@ export interface OrbLine {
   status: Status;
   revision: number;
   publishedRevision: number | null;
-  /** The definition that is published, if it is not the newest one. */
+  /** The published definition. Null if the newest definition is the published one, or if none is published. */
   published: OrbDocument | null;
   /** Removed fields for which entries still have values. */
   retired?: Retired[];
@@ -49,13 +49,15 @@ export interface EndLine {
 /** One line of an export. The lines of a file come before the first entry that refers to the file. */
 export type ExportLine = OrbLine | FileLine | ContentLine | EntryLine | EndLine;
 
-/** An entry without the properties that depend on the stream that stores it. */
+/** An entry without the properties that are valid only in the stream where it is stored. */
 export type ExportedEntry = Omit<
   EntrySnapshot,
   "claims" | "liveClaims" | "publishedSeq" | "defRevision" | "updated"
 >;
 
-/** Returns the lines of an export. Errors are thrown before the first line. */
+/**
+ * Returns the lines of an export. Checks the caller's rights and other conditions before it yields the first line.
+ */
 export async function exportOrb(
   deps: Deps,
   actor: Actor,

@@ -65,8 +65,8 @@ export async function importEntries(
     size = { messages: 0, bytes: 0 };
   };
   for await (const entry of entries) {
-    // An earlier entry of the group may refer to the same file. Both entries change the record of the file, so write
-    // the earlier one first.
+    // An earlier entry of this batch may refer to the same file. Both entries change the file's record, so write the
+    // earlier entry first.
     if (hasFiles(context, entry)) await flush();
     const planned = await plan(deps, context, entry);
     const bytes = planned.messages.reduce((sum, message) => sum + message.data.length, 0);
@@ -127,7 +127,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   };
 }
 
-/** Encrypts sensitive values and computes index keys of an entry, with the keys of this platform. */
+/** Encrypts an entry's sensitive values with the keys of this platform, and computes its index keys. */
 async function restored(
   deps: Deps,
   context: OrbContext,
@@ -193,7 +193,7 @@ async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<
   await mark.write(heads);
 }
 
-/** Keeps only one message per subject, where a message replaces the earlier ones. */
+/** Keeps only one message per subject, if the messages replace each other. */
 function distinct(messages: readonly Append[]): Append[] {
   const touched = new Set<string>();
   return messages.filter(({ subject, expect, rollup }) => {

@@ -22,7 +22,10 @@ const instant = z.iso
 /** Maximum revision number in an import. Later revisions continue from it, and `If-Match` accepts at most 15 digits. */
 const REVISION_LIMIT = 2 ** 31;
 
-/** Maximum milliseconds that times in the file may be in the future: the exporting platform's clock may be ahead. */
+/**
+ * Times in the file may be this many milliseconds in the future, because the clock of the exporting platform may be
+ * ahead.
+ */
 const CLOCK_SKEW_MS = 24 * 60 * 60 * 1000;
 
 const number = z.int().min(1).max(REVISION_LIMIT);
@@ -264,7 +267,10 @@ export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T
   throw invalid(faults.list().map((fault) => ({ ...fault, path: path + fault.path })));
 }
 
-/** Validates an imported document and encrypts its secrets. Secrets in exported documents are already encrypted. */
+/**
+ * Validates an imported document, and encrypts secrets that are not encrypted yet. An export contains only encrypted
+ * ones.
+ */
 export async function soundDocument(
   config: Pick<Config, "encryptionKeys" | "publicUrl">,
   value: unknown,

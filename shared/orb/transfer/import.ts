@@ -64,7 +64,7 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   const orb = document.id;
   const begun = await beginImport(deps, actor, orb);
   const stopSigns = startHeartbeat(deps, orb, begun);
-  // The newest revision that this import has written. Other requests may write later ones.
+  // The newest revision that this import itself has written. Other requests may append later revisions.
   let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
@@ -94,7 +94,10 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   }
 }
 
-/** Brings the ordered indexes into the form that readers use. If this fails, the next readers do it. */
+/**
+ * Compacts the ordered indexes, so that readers need not replay their logs. If this fails, the next readers compact
+ * them.
+ */
 async function compactImported(deps: Deps, orb: string): Promise<void> {
   try {
     const definition = await definitionFor(deps, orb);
@@ -105,8 +108,8 @@ async function compactImported(deps: Deps, orb: string): Promise<void> {
 }
 
 /**
- * Erases a failed import. Returns false if another request has changed the application, which may be a new one with
- * the same id.
+ * Erases a failed import. Returns false if another request has changed the application, or created a new one with the
+ * same id.
  */
 async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Promise<boolean> {
   try {

@@ -70,7 +70,7 @@ function messagesOf(group: readonly Waiting[]): Append[] {
   );
 }
 
-/** Returns whether the error leaves open if the broker has stored the messages. A timeout does. */
+/** Returns whether the broker may have stored the messages despite the error, as after a timeout. */
 function isUnsure(error: unknown): boolean {
   if (!(error instanceof AppError) || error instanceof RejectedWrite) return false;
   return error.kind === "timeout" || error.kind === "unavailable";
@@ -112,8 +112,8 @@ class Queue {
   }
 
   /**
-   * Waits up to `ms` milliseconds for as many new writes as have just been answered. Clients often write again as soon
-   * as they get a response.
+   * Waits until as many new writes have arrived as have just got a response, but at most `ms` milliseconds. Clients
+   * often write again as soon as they get a response.
    */
   async gather(answered: number, ms: number): Promise<void> {
     const enough = this.waiting.length + answered;

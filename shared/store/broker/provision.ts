@@ -9,7 +9,7 @@ import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
 
-/** The broker counts attempts, to limit their rate. It keeps each counted attempt for this many seconds. */
+/** Window of the rate limits: the broker counts each attempt for this many seconds. */
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
@@ -102,7 +102,7 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     counters(streams.quotas, QUOTA_SECONDS, replicas),
     counters(streams.longQuotas, LONG_QUOTA_SECONDS, replicas),
-    // Set no max_age for this stream, because it would also delete the scheduled message that sends heartbeats.
+    // Do not set `max_age` for this stream. It would also delete the message that schedules the heartbeats.
     {
       ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),
       allow_msg_schedules: true,
@@ -182,7 +182,9 @@ async function mapStreams(store: Store): Promise<void> {
   }
 }
 
-/** Updates object stores of earlier versions, so that they can store resumable uploads. */
+/**
+ * Updates object stores that an earlier version of the platform created, so that they can store resumable uploads.
+ */
 async function bringUpFiles(store: Store): Promise<void> {
   for (const name of await store.streamNames(fileSubjects.everyStore)) {
     const orb = orbOfFiles(name);

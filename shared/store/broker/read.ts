@@ -35,9 +35,9 @@ export async function inspect(connection: Connection, stream: string): Promise<S
 const PAUSES = [5, 20, 80];
 
 /**
- * Makes a request. If no subscriber received it although the stream exists, makes it again: the stream was created
- * after the request was sent, or is starting. Repeating a write is safe here, because the broker dropped the first
- * attempt.
+ * Makes a request. If no subscriber received it although the stream exists, repeats it, because the stream may have
+ * been created after the request or may still be starting. Repeating a write is safe here, because the broker dropped
+ * the first attempt.
  * @param ask throws {@link NoResponders} if no subscriber received the request
  * @throws StreamMissing if the stream does not exist, AppError unavailable if it does not respond
  */
@@ -148,7 +148,8 @@ const WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
  * Reads the last message of each subject from any replica, and the last sequence that this replica has stored. If the
- * broker cuts the response short, requests the remaining subjects again, because they would seem to have no message.
+ * broker cuts the response short, requests the remaining subjects again. Otherwise they would seem to have no
+ * message.
  */
 export async function directLatest(
   connection: Connection,
@@ -221,7 +222,8 @@ export async function directMany(
 const FIRST_AT_ONCE = 16;
 const MOST_AT_ONCE = 256;
 /**
- * Maximum bytes of concurrent responses. The largest message so far determines how many requests may run concurrently.
+ * Maximum bytes of all concurrent responses. The size of the largest message so far determines how many requests may
+ * run at the same time.
  */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 

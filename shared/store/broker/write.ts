@@ -78,7 +78,7 @@ export async function append(connection: Connection, stream: string, message: Ap
 }
 
 /**
- * Adds to a counter and returns the new sum. Cannot expect a sequence, because the broker rejects that for counters.
+ * Adds to a counter and returns the new sum. Sets no expected sequence, because the broker rejects one for counters.
  */
 export async function count(
   connection: Connection,

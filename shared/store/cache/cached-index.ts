@@ -8,8 +8,8 @@ export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
 }
 
 /**
- * One state of a cached index. When the index changes, the state becomes invalid, and with it all cached responses that
- * were made from it.
+ * One state of a cached index. When the index changes, this state and all cached responses that depend on it become
+ * invalid.
  */
 class State implements Dependency {
   readonly #epoch: Epoch;

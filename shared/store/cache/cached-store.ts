@@ -138,7 +138,7 @@ export function cachedStore(
       try {
         return await store.purge(stream, filter, purge);
       } finally {
-        // The removed part of an ordered index's log is no longer read, so cached values stay valid.
+        // No reader needs the removed part of an ordered index's log any more, so cached values stay valid.
         if (!isOrderedLog(filter)) cache.invalidate(stream);
       }
     },

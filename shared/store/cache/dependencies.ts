@@ -5,7 +5,8 @@
 import { DEFINITIONS } from "../subjects.ts";
 
 /**
- * A period in which no message of a stream was missed. When it ends, all values cached from the stream become invalid.
+ * A period in which this process received every message of a stream. When the period ends, all values cached from the
+ * stream become invalid.
  */
 export interface Epoch {
   ended: boolean;
@@ -25,7 +26,7 @@ export interface Source {
 
 /**
  * Maximum number of recorded values per response and stream. All of them are checked before a cached response is used
- * again. With more values, that would be slower than building the response again.
+ * again. With more values, these checks would be slower than building the response again.
  */
 const MOST = 512;
 

@@ -63,8 +63,8 @@ export class Feed {
   }
 
   /**
-   * Subscribes to the stream. Returns false if the broker republishes no messages of the stream, or this user may not
-   * subscribe.
+   * Subscribes to the stream. Returns false if the broker does not republish the stream's messages, or if this NATS
+   * user may not subscribe.
    */
   async start(): Promise<boolean> {
     await this.#store.ping();
@@ -145,7 +145,7 @@ export class Feed {
 
   /**
    * Asks the broker for the stream's last sequence and creation time, and compares them with the feed. This detects
-   * that the very last message was lost, which leaves no gap.
+   * the loss of the very last message, which leaves no gap in the sequences.
    */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;

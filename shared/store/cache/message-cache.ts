@@ -39,7 +39,7 @@ class CachedSubject implements Dependency, Evictable {
   }
   removed(): void {
     this.#gone = true;
-    // Cached responses still refer to this object. Setting `last` to null frees the memory of the message.
+    // Cached responses may still refer to this object, so set `last` to null to free the memory of the message.
     this.last = null;
   }
 }

@@ -3,7 +3,8 @@ export interface Evictable {
   used: boolean;
   bytes: number;
   /**
-   * Called when the value was recently used and therefore not evicted. It may free memory that can be computed again.
+   * Called instead of an eviction if the value was used recently. The value may drop parts that can be computed
+   * again.
    */
   shrink?(): void;
   /** Called when the value is evicted, deleted or replaced. */
@@ -12,7 +13,8 @@ export interface Evictable {
 
 /**
  * A map limited in bytes, with SIEVE eviction: a hand moves over the values in insertion order. It evicts values
- * without a visited bit, and clears the bit of the others. Unlike LRU, a full scan does not evict values in use.
+ * whose visited bit is not set, and clears the bit of the others. Unlike with LRU, a full scan does not evict values
+ * in use.
  */
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();

@@ -106,7 +106,7 @@ export class StreamCache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
-    // The definitions must have a change feed first, because only they tell that another stream was deleted.
+    // Follow the stream of definitions first, because only its messages show that another stream was deleted.
     if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
@@ -129,7 +129,7 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
     this.#indexes.apply(message);
-    // A stream's own change feed does not tell that the stream was deleted and created again. A changed definition
+    // The change feed of a stream does not show that the stream was deleted and created again. A changed definition
     // does.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);
@@ -194,8 +194,8 @@ export class StreamCache implements Listener {
   }
 
   #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
-    // With several replicas, do not cache indexes: a page may come from a replica that lags, and nothing in the page
-    // shows it.
+    // With several replicas, do not cache indexes: a page may come from a replica that lags, and the page does not
+    // show this.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#followed(stream);
     if (feed === undefined) return undefined;

@@ -125,7 +125,7 @@ export class Connection {
   async #watch(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (status.type === Events.Disconnect) {
-        // Requests that were sent before the disconnect get no response. Nothing tells whether they took effect.
+        // Requests that were sent before the disconnect get no response. It is unknown whether they took effect.
         this.#away = true;
         this.#pending.failAll(() => unavailable("connection lost"));
         this.#options.onStatus?.("disconnected");
@@ -237,7 +237,7 @@ export class Connection {
     );
   }
 
-  /** Delivers messages that are published from now on, also after the connection was lost and restored. */
+  /** Delivers all messages published from now on. Continues after the connection was lost and restored. */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
     return subscribeOn(this.#connected(), this.#lost, subject, deliver, lost);
   }

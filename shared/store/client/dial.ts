@@ -9,11 +9,11 @@ export interface ConnectOptions {
   user?: string;
   pass?: string;
   token?: string;
-  /** Contents of a NATS credentials file. Each connection then computes a signature, which costs CPU time. */
+  /** Contents of a NATS credentials file. With it, each new connection computes a signature, which costs CPU time. */
   creds?: string;
   /** Name under which the broker's monitoring lists the connection. */
   name?: string;
-  /** Whether to reconnect after the connection is lost, as a long-lived process needs. Otherwise it stays closed. */
+  /** Whether to reconnect after the connection is lost. Long-lived processes need this. */
   reconnect?: boolean;
   /** Abort a connection attempt after this many milliseconds of silence. Default 1,500. */
   connectTimeoutMs?: number;

@@ -9,18 +9,18 @@ import { ApiCode } from "./codes.ts";
 const EVERY_MS = 2_000;
 const TIMEOUT_MS = 2_000;
 /**
- * Milliseconds without contact until the connection moves. Electing a leader takes up to 7 seconds, in which no broker
- * has contact with one.
+ * Milliseconds without contact until the connection moves. During an election, which takes up to 7 seconds, no broker
+ * has contact with a leader.
  */
 const PATIENCE_MS = 8_000;
 
 /**
- * This request can only be answered by the leader of the stream. A broker without contact to the leader returns an
- * error after 10 to 13 seconds. No application has the id `health`, so the response is small.
+ * Only the leader of the stream can answer this request. A broker without contact to the leader returns an error
+ * after 10 to 13 seconds. No application has the id `health`, so the response is small.
  */
 const REQUEST = `$JS.API.STREAM.MSG.GET.${streams.kv(buckets.orbs)}`;
 const QUERY = JSON.stringify({ last_by_subj: kvSubject(buckets.orbs, "health") });
-/** Error codes (or none) that show that the leader has responded. */
+/** Error codes that prove that the leader has responded. Undefined stands for a response without an error. */
 const EXPECTED: readonly (number | undefined)[] = [undefined, ApiCode.noMessage, ApiCode.streamNotFound];
 
 /**

@@ -1,11 +1,11 @@
 /**
- * Detects dead brokers by complete silence. A slow response alone proves little, because it may wait behind other
- * requests or a slow disk.
+ * Detects dead brokers by complete silence. One slow response proves little, because the broker may be busy with
+ * other requests or a slow disk.
  */
 
 /**
- * Counts the frames received from one server, and stores until when to avoid this server. All requests of a Worker
- * share these objects, so they must contain only numbers.
+ * The number of frames received from one server, and the time until which to avoid this server. All requests of a
+ * Worker share these objects, so they must contain only numbers.
  */
 export interface Liveness {
   heard: number;
@@ -71,7 +71,7 @@ export class SilenceTimer {
   }
 }
 
-/** Calls `then` as soon as a silent broker sends a frame, or the connection has moved to another broker. */
+/** Calls `then` as soon as a silent broker sends a frame, or the connection moves to another broker. */
 export function onceHeard(current: () => Liveness | undefined, then: () => void): void {
   const silent = current();
   const last = silent?.heard;

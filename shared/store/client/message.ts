@@ -53,7 +53,7 @@ export class ResponseHeaders {
     return this.#at(this.text.indexOf(`\r\n${name}:`), name);
   }
 
-  /** Returns the last value of a header. If a header appears twice, the broker wrote the last one. */
+  /** Returns the last value of a header, because the broker appends its headers after those of the sender. */
   last(name: string): string | undefined {
     return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
   }
@@ -67,7 +67,7 @@ export class ResponseHeaders {
 
 export class Message implements StoredMessage {
   readonly headers: ResponseHeaders;
-  /** The body. It is text if it arrived in a large frame, which was freed, and otherwise bytes. */
+  /** The body. Usually bytes, but text if it arrived in a large frame, because such frames are freed. */
   readonly body: string | Uint8Array;
   readonly size: number;
   readonly seq: number;

@@ -6,9 +6,7 @@ import { AppError } from "../../kernel/errors.ts";
 import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";
 
 const SILENT_MS = 3_000;
-/**
- * The broker is pinged after this fraction of the silence that is allowed. A broker that is only busy answers the ping.
- */
+/** Ping the broker after this fraction of the allowed silence. A broker that is only busy answers the ping. */
 const UNASKED = 1 / 3;
 
 export interface MonitoredConnection {

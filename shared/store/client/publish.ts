@@ -22,8 +22,8 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const blocks = new BoundedMap<string, Uint8Array>(256);
 
 /**
- * Returns whether to cache the encoded headers: other messages are likely to have the same ones, and they contain no
- * secrets.
+ * Returns whether to cache the encoded headers. True if other messages are likely to have the same headers and if
+ * they contain no secrets.
  */
 function comesAgain(values: Record<string, string>): boolean {
   const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;

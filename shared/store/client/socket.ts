@@ -36,7 +36,7 @@ export function watchedSocket(url: string): WebSocket {
     pulse.heard++;
   });
   // The client library waits until all data is sent before it closes a socket. A silent server may never accept the
-  // data. So report that none is waiting.
+  // data, so tell the library that no data is waiting.
   Object.defineProperty(socket, "bufferedAmount", { value: 0 });
   return socket;
 }

@@ -27,7 +27,7 @@ export const readyEvent = (id: string) => sent("ready", {}, id);
 
 export const endEvent = (reason: EndReason) => sent("end", { reason }, "");
 
-/** Keeps the connection open while no entry of a snapshot was found. */
+/** A comment that keeps the connection open while the platform is still searching for entries of a snapshot. */
 export const STILL_READING = encoder.encode(": reading\n\n");
 
 /** Updates the client's position without an event, and keeps an idle connection open. */

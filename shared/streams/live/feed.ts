@@ -18,8 +18,8 @@ export interface ChangeStep extends Step {
 
 const LIMIT: PageLimit = { messages: 500, bytes: 2_000_000 };
 /**
- * Clients that resume within this many milliseconds share what was read. After an interruption, many resume from almost
- * the same position.
+ * Clients that resume within this many milliseconds share the same read of changes. After an interruption, many
+ * clients resume from almost the same position.
  */
 const SHARED_MS = 1_000;
 const SHARED_PAGES = 64;
@@ -41,7 +41,9 @@ export class ChangeFeed {
     this.#filter = changesFilter(orb, home);
   }
 
-  /** Returns the object that delivers new changes to the listener. The caller must release it in the end. */
+  /**
+   * Returns an object that delivers new changes to the listener. The caller must release this object when it is done.
+   */
   tail(listener: Listener<ChangeStep>): Promise<Tail<ChangeStep>> {
     return this.#hub.tailOf("changes", this.stream, this.#filter, listener, (messages, between) =>
       this.#step(messages, between),

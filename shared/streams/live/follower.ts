@@ -27,7 +27,7 @@ export interface FollowerOptions {
   beginning: Beginning;
   /** Time at which the client's token expires, in milliseconds since the epoch. */
   expiresAt: number;
-  /** Returns whether the caller still has the rights with which the response started. */
+  /** Returns whether the caller still has the rights that it had when the response started. */
   stillAllowed: () => Promise<boolean>;
   /** Called after the snapshot of the list was sent. */
   begun: () => void;
@@ -46,13 +46,16 @@ export class Follower implements ListFollower, TimerListener {
   /** The snapshot may already contain changes up to this sequence. */
   #snapshotLast: number;
   /**
-   * The revision of each entry in the shared snapshot that the client got. Used to skip changes that the snapshot
+   * The revision of each entry that the client got from the shared snapshot. Used to skip changes that the snapshot
    * already contains. Undefined once no such change can follow.
    */
   #told: Map<string, number> | undefined;
-  /** Whether the client got entries that `#told` lacks, because it would need too much memory. */
+  /** Whether the client also got entries that `#told` omits to save memory. */
   readonly #toldMore: boolean;
-  /** Whether the client has no position yet. If the response ended now, the client would get the whole list again. */
+  /**
+   * Whether the client has not received a position yet. Without one, it would get the whole list again after a
+   * reconnection.
+   */
   #isBeginning: boolean;
   #ended = false;
   #attached = false;
@@ -143,8 +146,8 @@ export class Follower implements ListFollower, TimerListener {
       return;
     }
     const lost = step.lost.filter(({ seq }) => seq > this.#position);
-    // Ignore entries that were erased before the snapshot was read. Only a snapshot from a replica that lagged can
-    // contain one.
+    // Returns whether the client may show an erased entry. If it was erased before the snapshot was read, only a
+    // replica that lagged can have returned it.
     const mayShow = ({ seq, id }: ListStep["lost"][number]) =>
       seq > this.#snapshotLast || (this.#toldMore && this.#told?.has(id) === false);
     if (lost.some(mayShow)) {
@@ -210,10 +213,7 @@ export class Follower implements ListFollower, TimerListener {
     if (!allowed) this.#endBecause("access_changed");
   }
 
-  /**
-   * Sends the current position. Without this, the client of a list that rarely changes would keep a position until it
-   * expires.
-   */
+  /** Sends the current position, because the last position of a list that rarely changes could expire. */
   async #tellPosition(): Promise<void> {
     const { list, hub, sink } = this.#o;
     const at = this.#position;

@@ -29,7 +29,7 @@ export interface ListStep {
   to: number;
   upToDate: boolean;
   pieces: readonly Piece[];
-  /** Entries whose history was erased, each with the sequence of the message that tells so. */
+  /** Entries whose history was erased, each with the sequence of the message that reports this. */
   lost: readonly { seq: number; id: string }[];
   /** Set if the clients must start again, because the definition changed. */
   end: EndReason | undefined;
@@ -39,12 +39,12 @@ export interface ListStep {
 export interface ListSnapshot {
   /** Clients continue with the changes after this sequence. The snapshot may already contain some of them. */
   from: number;
-  /** Last sequence of the stream when the snapshot began to be read. */
+  /** Last sequence of the stream when the read of the snapshot began. */
   last: number;
   /** The revision of each entry in `pieces`. */
   revisions: ReadonlyMap<string, number>;
   pieces: readonly Uint8Array[];
-  /** Cursor of the entries that are not in `pieces`. Each follower reads these for itself. */
+  /** Cursor after the entries in `pieces`. Each client reads the remaining entries separately. */
   rest: string | undefined;
 }
 
@@ -70,7 +70,7 @@ const SHARED_MS = 1_000;
 const LAG_MS = 10_000;
 /** Size in bytes of the pieces in which a snapshot is encoded. A slow client then keeps only one piece in memory. */
 const PIECE_BYTES = 64_000;
-/** A snapshot ends after so many entries, bytes or pages. Its followers share it, so it stays in memory meanwhile. */
+/** Maximum entries, bytes and pages of a shared snapshot. It stays in memory while clients receive it. */
 const SHARED = { entries: 10_000, bytes: 16_000_000, pages: 20 };
 
 function snapshotEvent(entry: SnapshotPage["entries"][number]): Uint8Array {
@@ -118,8 +118,8 @@ export class LiveList implements Listener<ChangeStep> {
   }
 
   /**
-   * Starts to deliver new changes to a client. Returns false if the client must read another page of earlier changes
-   * first.
+   * Starts to deliver new changes to a client. Returns false if the client must first read another page of earlier
+   * changes.
    */
   attach(follower: ListFollower): boolean {
     if (!this.#followers.has(follower) || follower.position < this.#position) return false;
@@ -148,7 +148,7 @@ export class LiveList implements Listener<ChangeStep> {
         this.#position = made.to;
         for (const follower of this.#attached) follower.deliver(made);
       } catch {
-        // The clients resume from their positions, and get the error if it persists.
+        // End all responses. The clients resume from their positions, and get the error if it persists.
         this.end("broker_lost");
       }
     });
