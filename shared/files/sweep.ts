@@ -1,6 +1,6 @@
 /**
- * The sweep removes content that no file uses, and chunks of interrupted uploads. Each upload leaves a check behind: a
- * reminder that names content to examine later.
+ * The sweep removes content that no file uses, and chunks of interrupted uploads. Each upload stores a check: a
+ * message that names the content to examine later.
  */
 import { definitionFor } from "../definition/stored/live.ts";
 import type { Deps } from "../deps.ts";
@@ -33,7 +33,7 @@ interface Check {
   sha256?: string;
 }
 
-/** Examines what uploads have left behind, for all applications. Several processes may do this at the same time. */
+/** Examines the checks that are due, for all applications. Several processes may do this at the same time. */
 export async function sweepFiles(deps: Deps): Promise<void> {
   for (const stream of await deps.store.streamNames(fileSubjects.everyStore)) {
     const orb = orbOfFiles(stream);
@@ -49,7 +49,7 @@ async function isGone(deps: Deps, orb: string): Promise<boolean> {
   return (await definitionFor(deps, orb)) === null;
 }
 
-/** Examines what the uploads of one application have left behind. */
+/** Examines the checks of one application that are due. */
 export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
   const stream = streams.orb(orb);
   const read = async (fromSeq: number) =>
@@ -74,7 +74,9 @@ function isDue(deps: Deps, time: number): boolean {
   return time + CHECK_MS <= deps.clock.now();
 }
 
-/** Returns whether a file or a variant has the content. Erased messages remain for a moment, so skip them. */
+/**
+ * Returns whether a file or a variant has the content. Ignores empty messages, which mark erased ones for a moment.
+ */
 async function isUsed(deps: Deps, orb: string, sha256: string): Promise<boolean> {
   const filter = fileSubjects.contentOf(orb, sha256);
   const maxBytes = indexBytes(USES_PER_READ);
@@ -85,9 +87,9 @@ async function isUsed(deps: Deps, orb: string, sha256: string): Promise<boolean>
 }
 
 /**
- * Removes content that nothing uses. Keeps content that an upload has stored or met again within a day, because its
- * record may not be written yet.
- * @param depth how many variants lie between the image of the first check and this content
+ * Removes content that nothing uses. Keeps content that an upload has sent within the last day, because the upload
+ * may not have written its record yet.
+ * @param depth 0 for the content of an upload, 1 for its variants, 2 for their variants
  */
 export async function checkContent(
   deps: Deps,

@@ -140,7 +140,7 @@ async function longPoll(
     const from = await startOf(hub, mapping, query);
     const { page, sent } = await pageFor(hub, mapping, filter, from, caller, request.signal);
     const there = page.messages.seqs.length > 0;
-    // Nothing was found yet. While waiting for messages, let the user load another page.
+    // The page is empty. While this request waits for messages, let the user load another page.
     if (!there) sent();
     const found = there ? page : await waitFor(hub, stream, filter, page.next, until, request.signal);
     const headers = {

@@ -69,7 +69,7 @@ const refused = () =>
   );
 
 /**
- * Verifies a ticket, but not the session that it names.
+ * Verifies a ticket, but does not check whether its session still exists.
  * @param resumes whether a client reconnects, so that the one-minute limit does not apply
  */
 export async function readTicket(

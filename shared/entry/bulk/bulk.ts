@@ -113,7 +113,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     }
   }
 
-  // If the upload breaks off, still write the lines that have arrived and report their results.
+  // If the connection breaks, still write the lines that have arrived, and report their results.
   let failure: { cause: unknown } | undefined;
   try {
     for await (const text of input.lines) {

@@ -80,7 +80,7 @@ export async function entryKeys(
   return { claims, liveClaims, stale: !follows || !same };
 }
 
-/** Returns the index keys of unique values that change when they are normalized. */
+/** Returns the index keys of those unique values that differ from their normalized form. */
 export async function formsOf(
   deps: Deps,
   schema: CompiledSchema,
@@ -110,7 +110,10 @@ const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.j
 
 export interface ReservationState {
   known: Map<string, number>;
-  /** If another entry owns a unique value but no longer needs it, that entry must not change before the commit. */
+  /**
+   * Conditions of the write. If another entry owns a unique value but no longer needs it, that entry must not change
+   * before the commit.
+   */
   guards: Guard[];
   own: Set<string>;
   /** Keys of unique values that other entries own, each with the id of the owner. */
@@ -180,7 +183,8 @@ export interface KeptEntry {
 
 /**
  * Returns the current owners of the unique values that a write gives an entry.
- * @param keeping the existing entry. It may keep an old value that equals another entry's apart from spelling.
+ * @param keeping the existing entry. It may keep an old value that differs from another entry's value only in
+ * spelling.
  * @throws AppError conflict `unique_conflict` if other entries own some of them
  */
 export async function lookUpReservations(
@@ -212,8 +216,8 @@ async function sharedBefore(
 }
 
 /**
- * Finds out who owns the unique values that a write adds. The first attempt skips this step; a conflict makes it
- * necessary.
+ * Finds out which entries own the unique values that a write adds. Only needed after a conflict, so the first attempt
+ * of a write skips this.
  */
 export async function withReservations(
   deps: Deps,

@@ -16,8 +16,8 @@ export interface IndexEntry extends Home {
 
 const MAX_WINDOW = 500;
 /**
- * About one of ten messages in an application's stream belongs to the index of entries, because a new entry adds up to
- * ten messages.
+ * Usual share of the index of entries among the messages of an application's stream. A new entry adds up to ten
+ * messages, one of them to this index.
  */
 const USUAL_DENSITY = 1 / 10;
 
@@ -61,8 +61,8 @@ export interface IndexScan {
 }
 
 /**
- * Reads several indexes. Stops early, not `complete`, if they have more than `most` messages together. `reached` is the
- * highest sequence that was read.
+ * Reads several indexes. If they have more than `most` messages together, stops early, and `complete` is false.
+ * `reached` is the highest sequence that was read.
  */
 export async function readPlaces(
   store: Store,

@@ -20,7 +20,7 @@ import {
 } from "../model/snapshot.ts";
 import { publishedOf } from "./entry-keys.ts";
 
-/** Maximum milliseconds by which the broker sends a scheduled message late: its interval, plus time for a slow disk. */
+/** Maximum delay of a scheduled message in milliseconds: the broker's interval, plus time for a slow disk. */
 const LATE_MS = 600;
 /** If a schedule is due within this many milliseconds, the broker may still execute it after it was cancelled. */
 const NEAR_MS = 1_000;
@@ -29,8 +29,8 @@ const OVERDUE_MS = 15_000;
 const CANCELLED_SECONDS = 1;
 
 /**
- * Later times are not scheduled. The broker counts 64-bit nanoseconds, which end in 2262, and would execute such a
- * schedule at once.
+ * Times after this one are not scheduled. The broker counts 64-bit nanoseconds, which overflow in 2262, and would
+ * execute such a schedule at once.
  */
 const LAST_SCHEDULED = Date.UTC(2200, 0, 1);
 

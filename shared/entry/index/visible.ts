@@ -85,8 +85,8 @@ export async function readLive(
 }
 
 /**
- * Reads the logs and the published copies of entries in one request. Two requests are cheaper if the entries are cached
- * or large.
+ * Reads the logs and the published copies of entries in one request. Uses two requests if the entries are cached or
+ * large, because that is then cheaper.
  */
 async function lastOf(
   store: Store,

@@ -89,8 +89,8 @@ export async function changesIn(
 }
 
 /**
- * Returns the kind of change that a message on the subject of a published copy stands for. Returns undefined if the log
- * has the same change.
+ * Returns the kind of change that a message about a published copy reports. Returns undefined if the log reports the
+ * same change.
  */
 function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change["kind"] | undefined {
   if (message.size === 0) return undefined;
@@ -102,13 +102,14 @@ function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change
   return head?.liveFrom != null && head.publishedRevision === body.revision ? "open" : undefined;
 }
 
-/** Returns the newest earlier revision of each entry that existed before the messages. */
+/** For each entry that existed before the messages, returns its newest revision before them. */
 async function headsBefore(
   store: Store,
   read: readonly Read[],
   { orb, home, from, replicated }: ChangesOptions,
 ): Promise<Map<string, EntrySnapshot>> {
-  // For each entry, the number of its first revision in the messages. Undefined if the messages contain none.
+  // For each entry, the number of its first revision among the messages. Undefined if the messages contain no
+  // revision of it.
   const first = new Map<string, number | undefined>();
   for (const { id, role, message } of read) {
     if (first.get(id) === undefined)

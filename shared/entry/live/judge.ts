@@ -17,11 +17,11 @@ export interface ListView extends Omit<ListInput, "last"> {
 
 /** An entry of a live list. */
 export interface LiveEntry extends RuntimeEntry {
-  /** Values of the sort fields. Only in lists with a sort order. */
+  /** Values of the fields by which the list is sorted. Missing if the list has no sort order. */
   rank?: SortValue[];
 }
 
-/** An event that the followers of a list receive. */
+/** An event that clients receive when they follow a list. */
 export type ListEvent = { type: "upsert"; entry: LiveEntry } | { type: "leave"; id: string };
 
 /**
@@ -38,7 +38,7 @@ async function seenIn(
   const newest = latest === true ? newestFor(actor, orb, schema, head, now) : undefined;
   let found = newest;
   if (found === undefined) {
-    // A follower may still show the entry, so ignore whether its window has closed.
+    // A client may still show the entry, so ignore whether its validity window has closed.
     const open = when === "now" ? visible(head, now) : visible({ ...head, liveTo: null }, now);
     const live = open ? await published() : null;
     if (live === null) return undefined;
@@ -49,7 +49,7 @@ async function seenIn(
   return seen !== undefined && matches(query.conditions, seen.shown, choice) ? seen : undefined;
 }
 
-/** Returns an entry in the form that followers receive. */
+/** Returns an entry in the form that clients of a live list receive. */
 export function liveEntry({ query, choice }: ListView, seen: VisibleEntry): LiveEntry {
   const entry = presentEntry(seen, { choice, fields: query.fields }, new Set());
   return query.sort.length === 0 ? entry : { ...entry, rank: sortValues(query.sort, seen.shown, choice) };
@@ -80,7 +80,8 @@ export async function eventOf(view: ListView, change: Change, now: number): Prom
   const at = Math.max(now, change.time);
   const seen = after === undefined ? undefined : await seenIn(view, after, at, "now");
   if (seen !== undefined) {
-    // The published copy was removed before its window closes. The log contains a revision that says why.
+    // The published copy was removed before its validity window closed. A revision in the log reports the same
+    // change.
     if (kind === "close" && !drafts) return undefined;
     return { type: "upsert", entry: liveEntry(view, seen) };
   }

@@ -1,6 +1,6 @@
 /**
- * Reserves the normalized form of stored unique values. Older versions of this software compared values only as
- * written, so two spellings of one text counted as different.
+ * Reserves the normalized form of stored unique values. Older versions of this software compared values as written,
+ * so two spellings of the same text counted as different values.
  */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
@@ -16,7 +16,7 @@ export interface SharedForm {
   module: string;
   schema: string;
   field: string;
-  /** The first id is the entry that owns the normalized value. The others only share it. */
+  /** Ids of the entries. The first entry owns the normalized value. */
   ids: string[];
 }
 

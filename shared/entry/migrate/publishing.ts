@@ -47,8 +47,8 @@ export interface Claimed {
   entries: number;
   written: number;
   /**
-   * Unique values that several entries have. If there are any, nothing was written, except when they appeared only
-   * during the writing.
+   * Unique values that several entries have. If there are any, nothing was written, unless they appeared during the
+   * writing.
    */
   duplicates: Duplicate[];
 }
@@ -93,7 +93,8 @@ export async function backfillExisting(
       for (const one of missingKeys(entry, keys, options.fresh))
         (isWordKey(one.key) ? missingWords : missing).push(one);
     }
-    // Entries have many words, so do not collect those of all entries. If the definition is refused, they do no harm.
+    // Write the words of each page at once, because collecting those of all entries would take too much memory. If
+    // the definition is refused, the written words do no harm.
     if (options.dryRun !== true) words += await backfillWords(deps, context, missingWords);
   }
   const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.size > 1));
@@ -110,7 +111,7 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 
 /**
  * Moves the published copies of a schema to another subject, when a new definition changes who may read them.
- * @param fence marks the new definition; once a later one is active, the broker rejects further moves
+ * @param fence marker of the new definition: the broker rejects further moves once a later definition is active
  */
 export async function moveLive(
   deps: Deps,
@@ -156,7 +157,7 @@ export interface InvalidEntries {
 const CHECKED = 10_000;
 const EXAMPLES = 10;
 
-/** Returns for each field how many entries have a value. */
+/** For each field, returns how many entries have a value. */
 export async function valuesStored(
   deps: Deps,
   orb: string,

@@ -1,6 +1,6 @@
 /**
  * Key rotation: encrypts the newest revision of every entry with the current key, and appends it as a new revision.
- * Older keys are then needed only to read older revisions.
+ * Afterwards, older keys are needed only to read older revisions.
  */
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";

@@ -11,11 +11,11 @@ const seq = z.int().min(0);
 const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
-/** At least the maximum entries of a page. */
+/** Maximum names of entries in a cursor. Must be at least the maximum page size. */
 const MOST_NAMES = 200;
 
 const positions = z.strictObject({
-  /** Method by which the first page was read. Later pages must use the same one. */
+  /** How the first page was read. Later pages must be read in the same way. */
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
   seq,
   /**
@@ -28,9 +28,9 @@ const positions = z.strictObject({
   /** Present while several requests together read the entries of one sorted page. */
   best: z
     .strictObject({
-      /** Ids of the entries that come first in the sort order, among those that earlier requests have read. */
+      /** Of all entries that earlier requests have read, the ids of those that come first in the sort order. */
       names: z.array(z.string()).max(MOST_NAMES),
-      /** The last entry of the page before. */
+      /** The last entry of the previous page. */
       from: z.strictObject({ keys: z.array(key), id: z.string() }).optional(),
       /** The first entry after the page. */
       bound: z.strictObject({ keys: z.array(key), id: z.string() }).optional(),

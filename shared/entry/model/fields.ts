@@ -12,8 +12,8 @@ import {
 import { AppError, type Fault } from "../../kernel/errors.ts";
 
 /**
- * Views of each schema, keyed by their field names. There are few views per schema, because a view depends only on the
- * caller's role and on whether the caller created the entry.
+ * Views of each schema (the schema reduced to some of its fields), keyed by field names. A schema has few views,
+ * because they depend only on the caller's role and on whether the caller created the entry.
  */
 const views = new WeakMap<CompiledSchema, Map<string, CompiledSchema>>();
 
@@ -63,14 +63,17 @@ export function comparableBy(schema: CompiledSchema, caller: Principal): Compile
 }
 
 /**
- * Returns the schema of the entries that a reference field names. Undefined if it is in another application or was
+ * Returns the schema that a reference field points to. Undefined if that schema is in another application or was
  * removed.
  */
 export function targetSchema(orb: CompiledOrb, { target }: CompiledField): CompiledSchema | undefined {
   return target?.orb === orb.id ? orb.schemaNamed(target.module, target.schema) : undefined;
 }
 
-/** Returns a function from a reference field to the schema that it refers to, reduced by {@link comparableBy}. */
+/**
+ * Returns a function that takes a reference field and returns the schema that it points to, reduced by {@link
+ * comparableBy}.
+ */
 export function comparableTargets(orb: CompiledOrb, caller: Principal) {
   return (field: CompiledField): CompiledSchema | undefined => {
     const schema = targetSchema(orb, field);

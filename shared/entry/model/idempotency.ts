@@ -1,6 +1,7 @@
 /**
- * Idempotency keys: if a client repeats a request with the same `Idempotency-Key` header, only the first one writes,
- * and all get its response. The key is stored in the same atomic batch as the change, for 24 hours.
+ * Idempotency keys: if a client repeats a request with the same `Idempotency-Key` header, only the first request
+ * writes, and the repeated ones get its response. The key is stored in the same atomic batch as the change, for 24
+ * hours.
  */
 import { type Actor, accountOf } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
@@ -119,7 +120,8 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is shutting down may wrongly find no message. Trust it only if it knows later sequences.
+    // A broker that is shutting down may wrongly report that there is no message. Believe it only if it knows later
+    // sequences.
     const info = await deps.store.streamInfo(streams.orb(orb));
     if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
     throw new AppError(

@@ -132,7 +132,7 @@ export function mayNeedForms(
   });
 }
 
-/** Returns those index keys that are HMACs of sensitive values, and so depend on the secrets in `CLAIM_KEY`. */
+/** Returns only the index keys that are HMACs of sensitive values. They depend on the secrets in `CLAIM_KEY`. */
 export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
   const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));
@@ -167,7 +167,7 @@ export function isWordKey(key: string): boolean {
   return key.startsWith("w.");
 }
 
-/** Returns whether the key belongs to an index that has a log. */
+/** Returns whether the key belongs to an index that has a log: an ordered index or a word index. */
 export function isOrderedKey(key: string): boolean {
   return key.startsWith("o.") || isWordKey(key);
 }

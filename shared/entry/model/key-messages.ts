@@ -20,7 +20,7 @@ export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string
   };
 }
 
-/** Returns the messages that update the indexes for a write. A new unique value is taken by compare-and-set. */
+/** Returns the messages that update the indexes for a write. A new unique value is reserved by compare-and-set. */
 export function keyMessages(
   address: EntryAddress,
   change: KeyChange,

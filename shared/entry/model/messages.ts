@@ -5,11 +5,14 @@ import { isHintKey, isOrderedKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
-/** A condition of a write: it fails unless this other subject still has this last sequence. */
+/** A condition of a write: the write fails unless another subject, `subject`, still has the last sequence `seq`. */
 export interface Guard {
   subject: string;
   seq: number;
-  /** Messages to append. The first one changes the subject, and carries the condition. */
+  /**
+   * Messages to append if the write itself changes that subject. The first one changes it, so it carries the
+   * condition.
+   */
   carriers?: readonly Append[];
 }
 

@@ -23,8 +23,8 @@ export interface OrderedChange {
   id: string;
   adds: OrderedValue[];
   /**
-   * Values that the entry's next revision does not have. That revision may not have been stored, so readers and
-   * compactions check whether it was.
+   * Values that the entry's next revision no longer has. Readers and compactions check whether that revision was
+   * really stored.
    */
   drops: OrderedValue[];
 }

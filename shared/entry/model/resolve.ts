@@ -18,7 +18,7 @@ export interface OrbContext {
   revision: number;
   compiled: CompiledOrb;
   fence?: Fence | undefined;
-  /** Schemas whose entries still wait for index keys of this definition. Their indexes may be incomplete. */
+  /** Schemas whose entries do not all have the index keys of this definition yet. Their indexes may be incomplete. */
   pending?: readonly Home[] | undefined;
 }
 
@@ -33,7 +33,7 @@ export function addressOf(schema: CompiledSchema, id: string): EntryAddress {
   return { orb: schema.orb, ...schema.home, id };
 }
 
-/** Returns the entry's address that the subject of its log contains: `<orb>.<type>.owner.<schema>.<id>`. */
+/** Parses an entry's address from the subject of its log: `<orb>.<type>.owner.<schema>.<id>`. */
 export function addressIn(subject: string): EntryAddress {
   const [orb = "", type = "", , schema = "", id = ""] = subject.split(".");
   return { orb, ...parsedHome(type, schema), id };

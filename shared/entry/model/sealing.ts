@@ -47,9 +47,7 @@ export interface SealedValues {
   plain: Values;
 }
 
-/**
- * Encrypts the sensitive ones of validated values. Masked values keep their stored encrypted text.
- */
+/** Encrypts the sensitive values among validated values. Masked values keep their stored encrypted text. */
 export async function sealValues(
   config: Config,
   schema: CompiledSchema,
@@ -69,7 +67,8 @@ export async function sealValues(
       // sensitive.
       const value = sent === MASK ? old : sent;
       if (value === undefined || value === null || isSealed(value)) return value;
-      // Encrypt a value again even if it is the stored one. Otherwise a comparison of revisions would confirm a guess.
+      // Encrypt a value again even if it equals the stored one. Otherwise, unchanged encrypted text would confirm a
+      // guessed value.
       return { $sealed: await seal(config.encryptionKeys, JSON.stringify(value), binding) };
     });
     plain[field.name] = (await mapLeaves(given, before, depthOf(field), async (value, old) =>

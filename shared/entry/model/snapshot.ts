@@ -120,8 +120,8 @@ function closed(head: EntrySnapshot, now: number): boolean {
 }
 
 /**
- * Returns the newest revision as it counts at a time. Once `validTo` has passed, the entry counts as unpublished, with
- * the next revision number. The next write appends that revision to the log.
+ * Returns the newest revision, with the state that it has at a given time. Once `validTo` has passed, the entry
+ * counts as unpublished, with the next revision number. The next write appends that revision to the log.
  * @param now milliseconds since the epoch
  */
 export function effective(head: EntrySnapshot, now: number): EntrySnapshot {

@@ -1,4 +1,4 @@
-/** Terms under which the word index of a schema lists its entries: a word and the field that contains it. */
+/** The terms of a schema's word index. A term consists of a word and the field that contains it. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/values.ts";

@@ -1,6 +1,6 @@
 /**
- * Shared by the compactions of ordered indexes and word indexes. Reads the changes of an index from its log, and
- * replaces the root: the message that lists the index's pages.
+ * What the compactions of ordered indexes and word indexes share: they read the changes of an index from its log, and
+ * replace its root (the message that lists the index's pages).
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
@@ -12,7 +12,7 @@ import { changeIn } from "../model/ordered-value.ts";
 import { lost } from "./lost.ts";
 import { type OrderedField, type Pair, REMOVED } from "./pages.ts";
 
-/** The last sequence at which the log names each pair (of a value and an entry id). */
+/** For each pair (of a value and an entry id), the last sequence at which the log contains it. */
 class PairSeqs {
   readonly #byId = new Map<string, Map<Pair["value"], number>>();
 

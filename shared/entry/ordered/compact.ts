@@ -1,7 +1,8 @@
 /**
- * Compaction of an ordered index: moves changes from the log into the root, and pairs from the root into pages. Each
- * step writes new pages and a new root in one atomic batch. The batch expects the root that the step has read, so if
- * two compactions run at the same time, only one takes effect. A compaction that crashes leaves nothing behind.
+ * Compaction of an ordered index: moves changes from the log into the root (the list of pages), and pairs from the
+ * root into pages. Each step writes new pages and a new root in one atomic batch. The batch expects the root that the
+ * step has read, so if two compactions run at the same time, only one takes effect. A compaction that crashes leaves
+ * nothing behind.
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
@@ -31,7 +32,7 @@ export interface CompactionLimits {
   recent: number;
   /** Maximum pairs in a page. */
   page: number;
-  /** If the log has more than this many changes that the root already includes, the compaction shortens the log. */
+  /** The compaction shortens the log if the root already includes more than this many of its changes. */
   dead: number;
 }
 
@@ -41,10 +42,10 @@ export const LIMITS: CompactionLimits = { changes: 8_000, recent: 1_000, page: 1
 const PAGE_SIZE = 96 * 1024;
 /** Maximum pages that one step reads and replaces. */
 const PAGES_PER_STEP = 24;
-/** Estimated characters of a pair, beside its value. */
+/** Estimated characters that a pair needs in addition to its value. */
 const PAIR_SIZE = 40;
 
-/** A pair that a compaction adds, or removes because the entry has another value by now. */
+/** A pair that a compaction adds, or that it removes because the entry now has another value. */
 interface Item {
   pair: Pair;
   added: boolean;
@@ -110,9 +111,9 @@ export async function compact(compaction: Compaction, least: number): Promise<nu
 }
 
 /**
- * Moves pairs from the root into pages until the rest fits into the root. Begins with pages that many pairs belong to.
- * Updates `current`.
- * @returns the rest
+ * Moves pairs from the root into pages until the remaining pairs fit into the root. Begins with the pages to which
+ * most pairs belong. Updates `current`.
+ * @returns the remaining pairs
  */
 async function moveToPages(
   compaction: Compaction,
@@ -205,7 +206,7 @@ function merged(pairs: readonly Pair[], items: readonly Item[]): Pair[] {
   return [...all.values()].sort(comparePairs);
 }
 
-/** Splits pairs into pages of about the same size, as few as possible. */
+/** Splits pairs into as few pages as possible, all of about the same size. */
 function splitPairs(pairs: readonly Pair[], most: number): Pair[][] {
   const count = Math.max(Math.ceil(pairs.length / most), Math.ceil(sizeOf(pairs) / PAGE_SIZE));
   const parts: Pair[][] = [];
@@ -216,7 +217,10 @@ function splitPairs(pairs: readonly Pair[], most: number): Pair[][] {
   return parts.filter((part) => part.length > 0);
 }
 
-/** Writes a root and pages in one batch. Updates `current`. @throws Conflict if the root or the definition changed */
+/**
+ * Writes a root and pages in one batch. Updates `current`.
+ * @throws Conflict if the root or the definition changed
+ */
 async function replaceRoot(
   compaction: Compaction,
   current: CurrentRoot,

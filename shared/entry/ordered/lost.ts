@@ -10,7 +10,7 @@ import type { OrderedField, Pair } from "./pages.ts";
  * Returns the pairs (of a value and an entry id) that are outdated because a later revision gave the entry another
  * value. A writer adds the pair before it appends the revision that has the value. So a revision with another value
  * proves nothing if it is older than the pair.
- * @param drops pairs that a write removed; for each, the sequence up to which the pair can have been added
+ * @param drops pairs that a write removed, each with the highest sequence at which it can have been added
  */
 export async function lost(
   plain: Store,

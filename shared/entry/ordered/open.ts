@@ -32,8 +32,8 @@ export interface OpenedIndex {
 }
 
 /**
- * For each index, the sequence at which its log began when it was last read. The next read of the log starts there at
- * once, without waiting for the root.
+ * For each index, the sequence at which its log began when it was last read. The next reader starts to read the log
+ * there at once, and does not wait for the root.
  */
 const starts = new BoundedMap<string, number>(10_000);
 
@@ -72,7 +72,7 @@ export class RootParser<R extends { upTo: number }> {
     return this.#known.get(subject);
   }
 
-  /** Stores when the last change that a root includes was written. */
+  /** Stores the time at which the last change that a root includes was written. */
   confirm(subject: string, root: R, logTime: number): void {
     const known = this.#known.get(subject);
     if (known?.root === root) known.logTime = logTime;
@@ -92,7 +92,7 @@ function isRemoved(message: StoredMessage | null): boolean {
 interface ReadRoot<R> {
   root: R;
   removed: boolean;
-  /** Present only if the cached root was used without a read. */
+  /** Present only if the root comes from the cache and was not read again. */
   logTime?: number;
 }
 
@@ -118,7 +118,7 @@ async function newerRoot<R extends { upTo: number }>(
 ): Promise<ReadRoot<R>> {
   const subject = subjects.orderedRoot(index, index.field);
   const known = parser.known(subject);
-  // A store with a cache has the root in memory.
+  // Read the root if no log time is known. A store with its own cache has the root in memory anyway.
   if (known?.logTime === undefined || store.isCached === true) return readRoot(store, index, parser, "stale");
   const newer = await nullIfMissing(
     store.scan(streams.orb(index.orb), subject, { fromSeq: known.seq + 1, limit: 1, maxBytes: SMALL_BYTES }),

@@ -15,7 +15,7 @@ export function indexesOf({ ordered, searched }: Pick<CompiledSchema, "ordered" 
 /**
  * Erases an index. First replaces its root by a mark, so that readers with the earlier definition read the entries
  * instead.
- * @param erase erases a subject, unless another definition is active by now
+ * @param erase erases a subject, unless another definition has become active
  * @throws Conflict if another definition is active; nothing was changed
  */
 export async function removeIndex(

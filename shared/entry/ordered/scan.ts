@@ -19,7 +19,10 @@ import {
   sortedPairs,
 } from "./pages.ts";
 
-/** One end of a range of entries. Without an id, it lies before the first or after the last entry with the value. */
+/**
+ * The lower or upper end of a range of entries. Without an id, the end lies before the first or after the last entry
+ * that has the value.
+ */
 export interface Edge {
   value: OrderedValue;
   id?: string;
@@ -32,7 +35,7 @@ export interface Range {
   high?: Edge | undefined;
 }
 
-/** Maximum pages of the index per read. That many still count as a small read, which need not queue. */
+/** Maximum pages of the index per read. A read of so few pages counts as small and need not queue. */
 const PAGES_AT_ONCE = 4;
 const ATTEMPTS = 8;
 
@@ -123,8 +126,8 @@ function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: num
 }
 
 /**
- * Estimates the number of pairs in a range from below. Leaves out the first and the last page, which may lie mostly
- * outside of the range.
+ * Returns a low estimate of the number of pairs in a range. Does not count the first and the last page, which may lie
+ * mostly outside of the range.
  */
 export function pairsBetween({ root: { pages } }: OpenedIndex, range: Range): number {
   const { from, to } = pagesIn(pages, range);

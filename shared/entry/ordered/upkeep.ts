@@ -14,11 +14,14 @@ import { compactWords, compactWordsFully, WORD_LIMITS } from "./word-compact.ts"
 /** A reader that finds this many changes in the log of an index starts a compaction. */
 const LONG_LOG = 64;
 /**
- * A process compacts an index after it has written this many changes to it. On a broker without replicas, a compaction
- * takes as long as creating 40 entries, so creates become slower by about a sixth.
+ * A process compacts an index after it has written this many changes to it. On a broker without replicas, a
+ * compaction takes as long as creating 40 entries, so creating an entry becomes slower by about a sixth on average.
  */
 const MANY_WRITTEN = 256;
-/** The same for a word index. A larger compaction makes larger lists, so that each posting is merged less often. */
+/**
+ * A process compacts a word index after it has written this many changes. Larger compactions make larger lists, so
+ * that each posting (a word and an entry id) is merged less often.
+ */
 const MANY_WORDS_WRITTEN = 512;
 /** A compaction that runs longer than this many milliseconds is considered crashed. */
 const PATIENCE_MS = 30_000;

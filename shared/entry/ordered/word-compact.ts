@@ -1,8 +1,8 @@
 /**
- * Compaction of a word index: takes changes from the log into a new run, and merges runs.
+ * Compaction of a word index: moves changes from the log into a new run (a sorted list), and merges runs.
  *
- * Each step writes pages and the root in one atomic batch, which expects the root that the step has read. So of two
- * compactions at the same time, one has no effect, and a compaction that breaks off leaves nothing behind.
+ * Each step writes pages and the root in one atomic batch, which expects the root that the step has read. So if two
+ * compactions run at the same time, only one takes effect. A compaction that crashes leaves nothing behind.
  */
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type StoredMessage } from "../../store/types.ts";
@@ -33,11 +33,11 @@ export interface WordLimits {
   /** If the log has more than this many changes that the root already includes, the compaction shortens it. */
   dead: number;
   /**
-   * Postings of the smallest runs (sorted lists of postings). Runs of the next level have up to four times as many, and
-   * so on.
+   * Approximate number of postings in a run (a sorted list of postings) of the lowest level. Runs of each further
+   * level have up to four times as many.
    */
   level: number;
-  /** Maximum steps of merging that one compaction makes. */
+  /** Maximum merge steps that one compaction makes. */
   merges: number;
   /** Maximum pages that one step of a merge reads. It reads at least one page of each list that it merges. */
   step: number;
@@ -85,8 +85,8 @@ async function readLog({ deps, index, limits }: WordCompaction, upTo: number): P
 }
 
 /**
- * Takes changes from the log of a word index into a new sorted list of postings (a run), and merges some lists.
- * @returns the number of changes that it took, 0 if the log has fewer than `least`
+ * Moves changes from the log of a word index into a new sorted list of postings (a run), and merges some lists.
+ * @returns the number of moved changes, 0 if the log has fewer than `least`
  * @throws Conflict if another compaction or another definition came first
  */
 export async function compactWords(compaction: WordCompaction, least: number): Promise<number> {
@@ -174,7 +174,8 @@ async function mergeStep(compaction: WordCompaction, current: CurrentWords): Pro
   const bound = inputs
     .flatMap((run, number) => (run.length > each ? (lasts[number]?.at(-1) ?? []) : []))
     .sort(comparePairs)[0];
-  // A posting that says that an entry lost a word hides older ones. Nothing is older than the oldest run, so drop it.
+  // A posting which says that an entry lost a word hides older postings. No postings are older than those of the
+  // oldest run, so such a posting is not needed there.
   const isOldest = end === runs.length;
   const merged = mergedTerms(
     windows.map((run) => run.flat()),
@@ -218,7 +219,10 @@ async function readWindows(
   }
 }
 
-/** Writes a root and pages in one batch. Updates `current`. @throws Conflict if the root or the definition changed */
+/**
+ * Writes a root and pages in one batch. Updates `current`.
+ * @throws Conflict if the root or the definition changed
+ */
 async function replaceRoot(
   compaction: WordCompaction,
   current: CurrentWords,

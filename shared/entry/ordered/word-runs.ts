@@ -31,7 +31,7 @@ export interface WordRoot {
 export interface Merge {
   at: number;
   inputs: number;
-  /** The last posting in the result. Pages of the merged runs may still contain earlier ones too. */
+  /** The last posting in the result. Pages of the merged runs may still contain postings up to it. */
   done: Pair;
 }
 
@@ -43,7 +43,10 @@ interface StoredWordRoot {
   merge?: [at: number, inputs: number, term: string, id: string];
 }
 
-/** As pages store it: a word, the ids of its entries, and the ids of entries that have lost it. Spaces separate ids. */
+/**
+ * A term as pages store it: a word, the ids of its entries, and the ids of entries that have lost the word. Spaces
+ * separate ids.
+ */
 export type StoredTerm = [term: string, ids: string, gone?: string];
 
 interface StoredWordPage {

@@ -78,7 +78,7 @@ function pagesIn(run: Run, { from, to }: TermRange): Run {
   return run.slice(Math.max(0, countBefore(run, isBefore(from)) - 1), countBefore(run, isBefore(to)));
 }
 
-/** Estimates the number of postings in a range of words from below. */
+/** Returns a low estimate of the number of postings in a range of words. */
 export function postingsBetween({ root: { runs } }: OpenedWords, range: TermRange): number {
   return runs.reduce((sum, run) => {
     const inner = pagesIn(run, range).slice(1, -1);

@@ -19,7 +19,9 @@ function sortedTerms(terms: Iterable<StoredTerm | undefined>): StoredTerm[] {
   return [...terms].filter((term) => term !== undefined).sort(([a], [b]) => compareTexts(a, b));
 }
 
-/** Returns the terms of pairs that an index got and lost. A pair that it lost does not count as one that it got. */
+/**
+ * Converts the pairs that an index got and lost into terms. Ignores an added pair if it is also among the lost ones.
+ */
 export function termsOfPairs(added: readonly Pair[], gone: readonly Pair[]): StoredTerm[] {
   const byTerm = new Map<string, { ids: Set<string>; gone: Set<string> }>();
   const of = ({ value }: Pair) => {
@@ -120,7 +122,7 @@ function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: bool
   for (const [at, [, ids, gone = ""]] of parts.entries()) {
     const isFirst = (id: string) => !newer.has(id);
     const [here, lost] = [splitIds(ids).filter(isFirst), splitIds(gone).filter(isFirst)];
-    // Older ids usually come first, so this order leaves little to sort.
+    // Put older ids first. They usually sort first, so that little is left to sort.
     kept.ids = [...here, ...kept.ids];
     kept.gone = [...lost, ...kept.gone];
     if (at < parts.length - 1) for (const id of [...here, ...lost]) newer.add(id);
@@ -153,7 +155,7 @@ export function mergedTerms(
 
 type Halves = [first: StoredTerm | undefined, second: StoredTerm | undefined];
 
-/** Splits a term after so many of its postings. */
+/** Splits a term into two: the first `count` postings, and the rest. */
 function split(term: StoredTerm, count: number): Halves {
   const [, ids, gone = ""] = term;
   const all = [...splitIds(ids), ...splitIds(gone)].sort();

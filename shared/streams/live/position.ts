@@ -20,7 +20,7 @@ export class PositionSigner {
   readonly #list: string;
 
   /**
-   * @param secret key of the platform; a prefix separates this use from others
+   * @param secret key of the platform, with a prefix that separates this use of the key from others
    * @param list everything that determines which events clients get
    */
   constructor(secret: string, list: readonly unknown[]) {

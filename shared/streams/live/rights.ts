@@ -9,7 +9,7 @@ import { sha256 } from "../../kernel/ids.ts";
 
 const keys = new WeakMap<CompiledSchema, Promise<string>>();
 
-/** Returns a text that changes with everything in the definition that may affect a list of the schema. */
+/** Returns a text that changes whenever a part of the definition changes that may affect a list of the schema. */
 export function definitionKey({ compiled }: OrbContext, { home }: CompiledSchema): Promise<string> {
   const schema = compiled.byHome.get(homeKey(home));
   if (schema === undefined) return Promise.resolve("");

@@ -112,7 +112,7 @@ function notFollowed(): AppError {
   return invalidParameters([{ path: "/filter", code: "not_live", message }]);
 }
 
-/** Returns a function that checks whether the caller still has the rights with which the response started. */
+/** Returns a function that checks whether the caller still has the rights that it had when the response started. */
 function stillAllowed(deps: Deps, actor: Actor): () => Promise<boolean> {
   if (actor.kind !== "platform" && actor.kind !== "orb") return async () => true;
   const realm = actor.kind === "platform" ? PLATFORM_REALM : actor.realm;
@@ -151,7 +151,7 @@ async function beginningOf(
 
 /**
  * Sends the events of a list.
- * @throws AppError malformed if the list cannot be followed; too_many, unavailable
+ * @throws AppError malformed if clients cannot follow such a list; too_many or unavailable at a limit
  */
 export async function serveLiveList(
   lists: LiveLists,
@@ -173,7 +173,7 @@ export async function serveLiveList(
   try {
     const { last, created } = await hub.source.state(stream);
     const list = await lists.listOf(deps, view, request.params, created);
-    // Snapshots take memory until they are sent, so each user may have only a few at a time.
+    // A snapshot takes memory until it is sent, so limit how many each user may load at the same time.
     sent = await hub.pageTurn(userId, admin);
     const beginning = await beginningOf(list, hub, last, request.lastEventId);
     if (!("snapshot" in beginning)) sent();

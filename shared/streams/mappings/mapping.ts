@@ -99,9 +99,9 @@ export function filterFor(mapping: MappingInput, userId: string): string {
 }
 
 /**
- * Returns what is wrong with a public name for anonymous readers. It must stand for the stream of an application,
- * because only that can be limited to public data. Its filter cannot contain `{userID}`, because anonymous readers have
- * no id.
+ * Returns the errors of a mapping that anonymous readers may use. Its stream must belong to an application, because
+ * only such a stream can be limited to public data. Its filter cannot contain `{userID}`, because anonymous readers
+ * have no id.
  */
 function readFaults({ read: readers, stream, subjectFilter }: MappingInput): Fault[] {
   if (readers !== "public" || (orbOf(stream) !== undefined && !subjectFilter.includes(USER_ID))) return [];
@@ -140,7 +140,7 @@ export async function listMappings(store: Store): Promise<Mapping[]> {
 }
 
 /**
- * Gives a stream a public name, or changes what the name stands for. Responses that are already being sent use the old
+ * Gives a stream a public name, or moves a name to another stream. Responses that have already begun use the old
  * stream for up to a minute.
  * @returns `created` is true if the name is new
  */

@@ -20,14 +20,17 @@ export async function isServed(store: Store, stream: string): Promise<boolean> {
 }
 
 /**
- * Returns whether clients can read a stream. A published application always has its stream, so its definition is
- * enough.
+ * Returns whether clients can read a stream. Does not look up the stream of a published application, because it
+ * always exists.
  */
 async function isThere(store: Store, stream: string): Promise<boolean> {
   return orbOf(stream) === undefined ? (await store.streamInfo(stream)) !== null : isServed(store, stream);
 }
 
-/** Returns the mappings whose streams clients can read. If an application is broken, omits its mappings. */
+/**
+ * Returns the mappings whose streams clients can read. Omits the mappings of an application whose definition is
+ * damaged.
+ */
 export async function servedMappings(store: Store, mappings: readonly Mapping[]): Promise<Mapping[]> {
   const served = new Map(
     await Promise.all(

@@ -7,7 +7,9 @@ export class Batch {
   readonly to: number;
   readonly messages: Messages;
   readonly upToDate: boolean;
-  /** Value of the protocol's cursor, which separates responses in shared caches, when the batch was created. */
+  /**
+   * The protocol's cursor at the time when the batch was created. The cursor separates responses in shared caches.
+   */
   readonly cursor: number;
   readonly #encoded = new Map<Form, Uint8Array>();
 

@@ -24,8 +24,8 @@ export interface Messages {
 export const noMessages: Messages = { joined: EMPTY, seqs: [], ends: [] };
 
 /**
- * Encodes a message body: JSON stays JSON, other text becomes a string, other bytes a base64 string, an empty body
- * null.
+ * Encodes a message body as JSON. JSON stays unchanged, other text becomes a string, other bytes become a base64
+ * string, and an empty body becomes null.
  */
 function jsonOf(data: Uint8Array): Uint8Array {
   if (data.length === 0) return NULL;

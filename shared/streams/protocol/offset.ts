@@ -5,13 +5,13 @@ const DIGITS = 20;
 const OFFSET = /^\d{20}$/;
 /** Cursors of the protocol count intervals of this many milliseconds. */
 const CURSOR_INTERVAL_MS = 20_000;
-/** A client's cursor may be ahead of the time by at most this many intervals (180 × 20 s = 1 hour). */
+/** A client's cursor may be ahead of the current interval by at most this many intervals (180 × 20 s = 1 hour). */
 const CURSOR_JUMP = 180;
 
 /** Where reading begins: at the oldest stored message, at the end, or after a position. */
 export type Start = { at: "beginning" } | { at: "now" } | { at: "after"; position: number };
 
-/** Returns an offset as text. Zeros in front make offsets sort in numeric order. */
+/** Returns an offset as text. Leading zeros make offsets sort in numeric order. */
 export function formatOffset(position: number): string {
   return String(position).padStart(DIGITS, "0");
 }

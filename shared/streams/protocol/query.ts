@@ -82,7 +82,8 @@ export function parseQuery(params: URLSearchParams, lastEventId: string | undefi
     return { mode: "events", start: start ?? { at: "beginning" }, cursor, event };
   }
   const start = parseOffset(offset);
-  // An EventSource reconnects to its original address and sends its position in a header, so the header wins.
+  // An EventSource reconnects to its original URL and sends its newest position in a header, so the header takes
+  // precedence.
   if (live === "sse" && lastEventId !== undefined && lastEventId !== "")
     return { mode: "sse", start: parseOffset(lastEventId), cursor, event };
   return { mode: live ?? "catch-up", start, cursor, event };

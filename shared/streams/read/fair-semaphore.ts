@@ -70,7 +70,7 @@ export class FairSemaphore {
         this.#hold(waiting.owner, waiting.size);
         waiting.go();
       } else if (this.#taken + waiting.size > this.#most) {
-        // Grant nothing to later requests: otherwise many small ones could keep a large one waiting forever.
+        // Do not skip ahead to later requests. Otherwise, many small requests could make a large one wait forever.
         return;
       } else at++;
     }

@@ -35,7 +35,7 @@ export interface Figures {
   lag: Histogram;
 }
 
-/** The members that all kinds of tails have in common. A tail delivers the new messages of a stream. */
+/** The members that all kinds of tails have in common. A tail delivers new messages of a stream to its readers. */
 type AnyTail = Pick<Tail, "stream" | "pollAt" | "idleSince" | "wake" | "poll" | "end" | "close">;
 
 export interface HubOptions {
@@ -54,7 +54,7 @@ export interface HubOptions {
 const TICK_MS = 1000;
 /** An unused subscription stays open for this many milliseconds, because another reader may need it. */
 const LINGER_MS = 5000;
-/** Milliseconds between two checks whether the applications whose streams are read are still published. */
+/** Milliseconds between two checks that the applications are still published whose streams clients are reading. */
 const ORBS_MS = 2000;
 
 export class Hub {
@@ -143,7 +143,10 @@ export class Hub {
     return this.#admission.pageTurn(user, admin);
   }
 
-  /** Returns the object that delivers new messages of a filter. The reader must release it in the end. */
+  /**
+   * Returns the object (a tail) that delivers new messages that match a filter. The reader must release it when it is
+   * done.
+   */
   tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
     return this.tailOf("messages", stream, filter, holder, async (stored, { from, to, upToDate }) => {
       const { messages } = await this.source.present(stream, stored);
@@ -152,8 +155,8 @@ export class Hub {
   }
 
   /**
-   * Returns the object (a tail) that passes new messages of a filter to `make`, and delivers the results. The reader
-   * must release it in the end.
+   * Returns the object (a tail) that passes new messages that match a filter to `make`, and delivers the results. The
+   * reader must release it when it is done.
    * @param kind distinguishes tails of the same filter that deliver different results
    */
   async tailOf<S extends Step>(

@@ -10,7 +10,7 @@ export interface HubLimits {
   /** Maximum simultaneous readers of new messages per application. */
   perOrb: number;
   total: number;
-  /** Disconnect a slow reader with more than this many unsent bytes. */
+  /** Disconnect a slow reader for which more than this many bytes are waiting to be sent. */
   queueBytes: number;
   /** Maximum bytes of cached pages; 0 turns the cache off. */
   cacheBytes: number;

@@ -12,15 +12,15 @@ import { copyState, type HeadState, isCopy, type PublicCopy, project, publicMess
 export interface Projected {
   messages: Messages;
   /**
-   * Time at which the first of these messages expires, in milliseconds since the epoch. It must not be sent after
-   * that.
+   * Earliest time at which one of these messages expires, in milliseconds since the epoch. Do not send the messages
+   * afterwards.
    */
   until: number | undefined;
   /** Sequence of the first message that is left for the next page; undefined if no message is left. */
   rest: number | undefined;
 }
 
-/** Waits until this many bytes may be read. Returns a function that ends their use. */
+/** Waits until there is memory for this many bytes. Returns a function that releases it. */
 export type TakeBytes = (bytes: number) => Promise<() => void>;
 
 /** Maximum entries and bytes per read. A draft may be far larger than the published copy. */
@@ -31,7 +31,7 @@ const HEAD_BYTES = 4_000_000;
  * shortly after its published copy.
  */
 const LOOK_AGAIN = [0, 10, 50, 200, 500];
-/** If an entry has no stored revision after this many milliseconds, it will never get one. */
+/** If the revision of a published copy is not stored after this many milliseconds, it will never be stored. */
 const YOUNG_MS = 10_000;
 
 /** Used in place of a deleted or damaged entry, so that its messages are not delivered. */
@@ -109,7 +109,7 @@ class Heads {
     return this.#heads.get(log);
   }
 
-  /** Whether the entry was requested from the broker, which may have no such entry. */
+  /** Whether this cache has asked the broker for the entry. The broker may have no such entry. */
   has(log: string): boolean {
     return this.#requested.has(log);
   }

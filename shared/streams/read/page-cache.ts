@@ -1,7 +1,10 @@
 import type { StreamPage, StreamState } from "./page.ts";
 
 interface CachedPage {
-  /** Text that changes with the stream and with the definition. The page is valid only while it is the same. */
+  /**
+   * Text that changes when the stream or the definition changes. The page is valid only while this text stays the
+   * same.
+   */
   proof: string;
   page: StreamPage;
 }

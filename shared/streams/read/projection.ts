@@ -1,7 +1,7 @@
 /**
- * Decides which messages of an application clients get, and in which form. Rules are applied when a message is
- * delivered, with the definition that is published then. Stored messages stay the same when a definition changes,
- * because one change may affect many entries.
+ * Decides which messages of an application clients get, and in which form. Applies the rules of the published
+ * definition when it delivers a message. A change of the definition does not rewrite stored messages, because it may
+ * affect many entries.
  */
 import { may, PUBLIC } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
@@ -15,8 +15,8 @@ import { type EntryAddress, isToken, MODULE_TOKENS } from "../../store/subjects.
 import type { StoredMessage } from "../../store/types.ts";
 
 /**
- * The role that decides what clients get. All clients of a filter share the same messages, so their own roles cannot
- * add anything.
+ * The role that decides what clients get. All clients with the same filter share the same messages, so their own
+ * roles do not matter.
  */
 const READER = "public";
 
@@ -92,8 +92,8 @@ export function project(
   if (schema === undefined || !may(PUBLIC, "read", { access: schema.access, own: false })) return undefined;
   if (head === undefined || copyState(body, head) !== "live") return undefined;
   const until = head.liveTo === null ? undefined : Date.parse(head.liveTo);
-  // The broker itself publishes the message at `validFrom`. With a second check here, a slow clock would lose the
-  // message.
+  // The broker itself publishes the message at `validFrom`. A second check here would drop the message if the clock
+  // of this host were slow.
   if (until !== undefined && until <= now) return undefined;
   return { event: copyEvent(body, readableBy(schema, PUBLIC, false)), until };
 }

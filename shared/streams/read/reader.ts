@@ -29,7 +29,7 @@ export type ReaderEnd =
   | "client_gone"
   | "shutdown"
   | "failed"
-  /** Only live lists end for these reasons, and tell them to the client. */
+  /** Only live lists end for these reasons. They send the reason to the client. */
   | "definition_changed"
   | "access_changed"
   | "history_lost";
@@ -83,7 +83,7 @@ export class Reader implements Listener, TimerListener {
     const { hub, stream, filter } = this.#o;
     try {
       hub.watch(this);
-      // Subscribe before reading pages, so that no message is lost between the two.
+      // Subscribe before reading pages, so that no message between a page and the subscription is lost.
       const tail = await hub.tail(stream, filter, this);
       this.#tail = tail;
       if (this.#ended) tail.release(this);

@@ -113,14 +113,14 @@ export class Source {
     if (orb === undefined || messages.length === 0)
       return { messages: encodeMessages(stream, messages), until: undefined, rest: undefined };
     const take = (bytes: number) => this.#reading.take("", bytes, live);
-    // Read all of these: new messages are few, and a reader that waits for them must miss none.
+    // Do not limit reads of new messages: they are few, and a waiting reader must get all of them.
     const maxBytes = live ? Number.POSITIVE_INFINITY : REQUEST_BYTES;
     return projectMessages(this.#store, orb, messages, this.#now, take, maxBytes);
   }
 
   /**
-   * Returns a page of messages. The stream's state is read before the page, so the filter must have skipped any
-   * message that is missing.
+   * Returns a page of messages. Reads the stream's state before the page. So if the page lacks a message up to that
+   * state, the filter has skipped it.
    * @throws AppError gone if messages after the position were removed, or the position is past the end
    */
   async page(stream: string, filter: string, from: PageStart, limit: PageLimit): Promise<StreamPage> {
@@ -137,8 +137,8 @@ export class Source {
   }
 
   /**
-   * Returns whether pages may be cached. They may not while a replica could still return messages that the leader has
-   * removed.
+   * Returns whether pages may be cached. Returns false while a replica could still return messages that the leader
+   * has removed.
    */
   #settled(stream: string, { signature, replicas }: StreamState): boolean {
     if (replicas <= 1) return true;

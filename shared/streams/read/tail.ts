@@ -25,7 +25,7 @@ export interface Listener<S extends Step = Batch> {
   end(reason: TailEnd): void;
 }
 
-/** Returns what readers get of consecutive messages of a stream. */
+/** A function that converts consecutive messages of a stream into what readers get. */
 export type MakeStep<S extends Step> = (
   messages: readonly StoredMessage[],
   between: Pick<Step, "from" | "to" | "upToDate">,
@@ -67,7 +67,7 @@ export class Tail<S extends Step = Batch> {
   #again = false;
   /** Highest sequence number that a notification announced. */
   #wanted = 0;
-  /** Number of notifications whose message was not found yet. These notifications contain no sequence number. */
+  /** Number of notifications without a sequence number whose message has not been found yet. */
   #owed = 0;
   #kick: (() => void) | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -96,7 +96,7 @@ export class Tail<S extends Step = Batch> {
     for (const subject of wakeUps(this.filter)) {
       const subscription = store.subscribe(
         subject,
-        // Use this header only if the broker sets it. Otherwise a publisher may have copied it from another message.
+        // Use this header only if the broker sets it. A publisher may have copied it from another message.
         (notice) =>
           this.#noticed(Number((numbered ? notice.header("Nats-Sequence") : undefined) ?? Number.NaN)),
         () => this.end("broker_lost"),
@@ -178,7 +178,7 @@ export class Tail<S extends Step = Batch> {
     if (this.#again && this.#retry === undefined && !this.#closed) void this.#pump();
   }
 
-  /** Waits until the time is over, or a new notification arrives. */
+  /** Waits for `ms` milliseconds, or until a new notification arrives. */
   #pause(ms: number): Promise<void> {
     return new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -198,15 +198,15 @@ export class Tail<S extends Step = Batch> {
   }
 
   /**
-   * Finds messages whose notification was lost. Also moves the position past messages that the filter skips, because
-   * old positions expire.
+   * Finds messages whose notification was lost. Also moves the position past messages that do not match the filter,
+   * because old positions expire.
    */
   async poll(): Promise<void> {
     try {
       await this.ready;
       const state = await this.#hooks.recentState(this.stream);
       if (this.#closed || this.#pumping || state.last === this.#position) return;
-      // The stream is shorter than what was already delivered, so it was deleted and created again.
+      // The stream ends before the last delivered message, so it was deleted and created again.
       if (state.last < this.#position) return this.#endIfBehind();
       this.#pumping = true;
       try {
