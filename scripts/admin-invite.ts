@@ -1,4 +1,7 @@
-/** `npm run admin:invite` creates an invitation to register as a platform admin, or a recovery link for one. */
+/**
+ * `npm run admin:invite` creates an invitation to register as a platform admin, or a recovery link for an existing
+ * admin.
+ */
 import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { createInvitation } from "../shared/access/invitations.ts";
@@ -27,7 +30,7 @@ export async function inviteAdmin(settings: Settings): Promise<Link> {
   );
 }
 
-/** @param wanted name or id of a platform admin */
+/** @param wanted name or id of the platform admin */
 export async function recoverAdmin(settings: Settings, wanted: string): Promise<Link> {
   return withRunningPlatform(settings, "deploy", async (deps) => {
     const admins = await listAdmins(deps, system);

@@ -1,4 +1,7 @@
-/** `npm run backup -- <folder>` saves all data of a running platform, except the keys that encrypted values need. */
+/**
+ * `npm run backup -- <folder>` saves all data of a running platform. Does not save the keys that decrypt the
+ * encrypted values.
+ */
 import { createHash } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -12,12 +15,12 @@ import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
-/** Milliseconds without data after which a snapshot has failed. */
+/** A snapshot fails if no data arrives for this many milliseconds. */
 const SILENCE_MS = 30_000;
 
 /**
- * Saves a stream to a file. The broker sends the next piece after each acknowledgement, so acknowledge only after
- * writing.
+ * Saves a stream to a file. The broker sends the next piece after each acknowledgement, so acknowledge a piece only
+ * after it is written.
  */
 async function snapshot(
   store: Store,
@@ -52,7 +55,7 @@ async function snapshot(
   });
   whole.catch(() => undefined);
   try {
-    // The broker must have registered the subscription before it sends the first piece.
+    // Wait until the broker has registered the subscription. Otherwise it could send the first piece too early.
     await store.ping();
     const request = { deliver_subject: inbox, no_consumers: true };
     const answer = await api(store, `STREAM.SNAPSHOT.${stream}`, request);
@@ -83,7 +86,10 @@ function prepareFolder(folder: string): void {
   if (found.length > 0) throw new Failure(`The folder ${folder} is not empty. Choose a new or an empty one.`);
 }
 
-/** Writes a backup to an empty folder. @throws Failure if the folder is not empty or a snapshot fails */
+/**
+ * Writes a backup to an empty folder.
+ * @throws Failure if the folder is not empty or a snapshot fails
+ */
 export async function writeBackup(
   { store, config }: Deps,
   folder: string,
@@ -96,15 +102,15 @@ export async function writeBackup(
     broker: (await store.server()).version,
     streams: [],
   };
-  // `allStreams` sorts `hooks` before the streams of applications, so the progress of a hook is never ahead of its
-  // application.
+  // `allStreams` lists the stream `hooks` before the streams of applications. So the saved progress of a hook is
+  // never ahead of the saved application.
   for (const name of await allStreams(store)) {
     const file = snapshotFile(name);
     const taken = await snapshot(store, name, join(folder, file)).catch(async (error: unknown) => {
       if ((await store.streamInfo(name)) !== null) throw error;
     });
     if (taken === undefined) {
-      // The stream was deleted together with its application after the streams were listed.
+      // Since the streams were listed, this stream was deleted together with its application.
       rmSync(join(folder, file));
       continue;
     }

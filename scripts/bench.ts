@@ -1,7 +1,8 @@
 /**
- * `npm run bench` compares the platform with its lower bound: a minimal server that does only what no platform can
- * avoid. Compare only figures of one run, because they depend on the machine. Arguments select parts: `npm run bench
- * -- edge host growth orbs memory peers`, and `npm run bench -- scale 10000 1000000` orbs of these sizes.
+ * `npm run bench` compares the platform with a lower bound: a minimal server that does only what no platform can
+ * avoid. Compare only figures of the same run, because they depend on the machine. Arguments select parts, such as
+ * `npm run bench -- edge host growth orbs memory peers`, or `npm run bench -- scale 10000 1000000` for orbs
+ * (applications) with these numbers of entries.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,7 +28,7 @@ import { floorTargets, hostFloorTargets, orbTargets, type Seeded, targetsOf } fr
 import { exitWith } from "./process/failure.ts";
 
 const PARTS = ["edge", "host", "growth", "orbs", "memory", "scale", "peers", "files"] as const;
-/** Parts that take long, and run only if they are named. */
+/** Parts that take long. They run only if an argument names them. */
 const NAMED: readonly string[] = ["scale", "peers", "files"];
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];
@@ -35,9 +36,9 @@ const CONNECTIONS = 8;
 /** Number of entries that are requested repeatedly. */
 const HOT = 1_000;
 const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS, warmUpMs: 4_000 };
-/** One connection measures the cost of a single request, not load. */
+/** Use one connection, to measure the cost of a single request without load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
-/** The pause is longer than the broker keeps file blocks in memory. */
+/** A pause must be longer than the broker keeps file blocks in memory. */
 const REST = { rounds: 5, restMs: 12_000 };
 
 const asked = process.argv
@@ -48,7 +49,7 @@ const wants = (part: (typeof PARTS)[number]) =>
 const DATA = join(fileURLToPath(new URL("..", import.meta.url)), ".data");
 const report: Record<string, unknown> = { machine: machine(), connections: CONNECTIONS };
 
-/** The requests for which there is a minimal server to compare with. */
+/** The kinds of requests for which there is a minimal server to compare with. */
 const ours = ["get entry", "list 50", "create draft"];
 
 async function edge(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
@@ -81,7 +82,7 @@ async function link(stand: Stand, client: Client, seeded: Seeded, token: string)
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
-  // In these rows a few entries are requested repeatedly. The other rows request nearly every entry only once.
+  // These rows request a few entries repeatedly. The other rows request nearly every entry only once.
   const hot = { ...seeded, ids: seeded.ids.slice(0, HOT) };
   const targets = await served([
     ...hostFloorTargets(stand, seeded),
@@ -226,7 +227,7 @@ async function run(): Promise<void> {
   await using stand = await startStand();
   using client = new Client();
   const token = await adminToken(stand.deps);
-  // The first part, because the others would add to the memory that it measures.
+  // Run this part first, because the other parts would add to the memory that it measures.
   if (wants("scale")) report.scale = await scale(stand, client, token, scaleSizes());
   if (asked.join() === "scale") return writeReport(join(DATA, "bench.json"), report);
   if (wants("files")) report.files = await files(join(DATA, "peers"), stand, token);

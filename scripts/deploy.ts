@@ -1,6 +1,6 @@
 /**
  * `npm run deploy [-- wrangler arguments]` deploys to the Workers runtime with wrangler.toml. If wrangler.toml binds
- * the image worker, deploys that worker first, because Wrangler cannot bind a Worker that does not exist.
+ * the image worker, deploys the image worker first: Wrangler cannot bind a Worker that does not exist yet.
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -15,7 +15,10 @@ function deploy(args: readonly string[]): void {
   if (status !== 0) process.exit(status);
 }
 
-/** Returns the arguments for the image worker, with its own configuration and its own folder for the bundle. */
+/**
+ * Returns the arguments for the deployment of the image worker, which has its own configuration and its own folder
+ * for the bundle.
+ */
 function forImages(args: readonly string[]): string[] {
   const others = args.filter((arg, at) => !isConfig(arg) && !/^(-c|--config)$/.test(args[at - 1] ?? ""));
   const kept = others.map((arg, at) =>

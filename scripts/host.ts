@@ -1,4 +1,6 @@
-/** `npm run host` runs the platform in a long-lived Node process, next to a running platform or alone. */
+/**
+ * `npm run host` runs the platform in a long-lived Node process, with the broker of a running platform or of its own.
+ */
 import { join } from "node:path";
 import { type Running, readRunning } from "./config/data-dir.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
@@ -41,7 +43,7 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
     host,
     port,
     bindings: {
-      // Tokens contain the public URL, so both processes use the same one by default.
+      // Tokens contain the public URL, so by default this process uses the same URL as the running platform.
       ...commonBindings({ ...beside.settings, publicUrl }, beside.secrets),
       ...brokerVariables(beside.access),
       ...ownVariables(),

@@ -7,7 +7,7 @@ export const MANIFEST = "manifest.json";
 
 /** Name prefix of temporary streams that test a backup before a restore. */
 export const TRIAL = "restore-trial-";
-/** Name prefix of a temporary stream that shows which broker a restore has changed. */
+/** Name prefix of the temporary stream with which an interrupted restore recognises its broker. */
 export const MARK = "restore-mark-";
 
 export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.startsWith(MARK);
@@ -16,8 +16,8 @@ export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.star
 const STREAM_NAME = /^[^\s.*>/\\\p{C}]{1,255}$/u;
 
 /**
- * Returns the file name for a stream's snapshot. The name is computed, not read from the manifest, so that a forged
- * manifest cannot name a file outside the backup.
+ * Returns the name of the file for a stream's snapshot. The name is not read from the manifest, because a forged
+ * manifest could then name a file outside the backup.
  */
 export const snapshotFile = (stream: string) => `${encodeURIComponent(stream)}.snapshot`;
 
@@ -38,7 +38,10 @@ const streamSchema = z
     "This stream belongs to a restore and cannot be part of a backup.",
   );
 
-/** A restore without accounts would make the first visitor a platform admin, so a backup must contain them. */
+/**
+ * Streams that every backup must contain. They store the accounts, and without any account the first visitor becomes
+ * a platform admin.
+ */
 const REQUIRED = [streams.platform, streams.kv(buckets.platformAdmins), streams.kv(buckets.orbUsers)];
 
 export const manifestSchema = z.object({
@@ -62,7 +65,10 @@ interface ApiAnswer {
   [member: string]: unknown;
 }
 
-/** Calls the broker's JetStream API. Errors contain the broker's own message, because only operators see it. */
+/**
+ * Calls the broker's JetStream API. Errors contain the broker's own message. That is safe, because only operators see
+ * them.
+ */
 export async function api(store: Store, subject: string, body: unknown): Promise<ApiAnswer> {
   const reply = await store.request(`$JS.API.${subject}`, body === undefined ? "" : JSON.stringify(body), {
     timeoutMs: 30_000,

@@ -6,15 +6,15 @@ import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format.ts";
 
-/** Send snapshots to the broker in pieces of at most this many bytes, which is the broker's limit. */
+/** Maximum bytes of one piece of a snapshot that is sent to the broker. This is the limit of the broker. */
 const PIECE = 128 * 1024;
 
-/** Maximum milliseconds to wait until the broker accepts the first piece. */
+/** Maximum milliseconds until the broker must accept the first piece. */
 const LISTENING_MS = 5_000;
 
 /**
- * Sends one piece of a snapshot. Retries, because the server of the stream may be known in the cluster only a moment
- * later.
+ * Sends one piece of a snapshot. Retries, because the other servers of a cluster may not know for a moment which
+ * server receives the stream.
  */
 async function piece(store: Store, subject: string, data: Uint8Array) {
   for (const deadline = Date.now() + LISTENING_MS; ; await delay(50)) {
@@ -46,7 +46,10 @@ async function send(store: Store, path: string, subject: string): Promise<void> 
   }
 }
 
-/** Restores a snapshot as a new stream. @returns the number of messages */
+/**
+ * Restores a snapshot as a new stream.
+ * @returns the number of messages
+ */
 async function put(
   store: Store,
   folder: string,
@@ -56,7 +59,8 @@ async function put(
   const answer = await api(store, `STREAM.RESTORE.${config.name}`, { config, state });
   await send(store, join(folder, file), String(answer.deliver_subject));
   const info = await store.streamInfo(config.name);
-  // Compare only the last sequence number. Some messages may have expired, and the scheduler adds new ones at once.
+  // Compare only the last sequence number, because the number of messages can differ: some may have expired, and the
+  // scheduler adds new ones at once.
   if (info === null || info.state.last_seq < state.last_seq) throw new Failure("it came back incomplete");
   return info.state.messages;
 }
@@ -65,8 +69,8 @@ const ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
 /**
- * Restores a stream. Retries for two reasons: 2% of the attempts fail while the broker still deletes files, and a
- * concurrent write may create the stream again.
+ * Restores a stream. Retries, because 2% of the attempts fail while the broker still deletes the old files, and
+ * because a concurrent write may create the stream again.
  */
 export async function restoreStream(
   store: Store,

@@ -16,7 +16,7 @@ import { MANIFEST, type Manifest, manifestSchema, type SavedStream } from "./for
 import { SIGNATURE, verify } from "./signature.ts";
 
 const PIECE = 1024 * 1024;
-/** Maximum bytes of a manifest, which needs about a kilobyte per stream. */
+/** Maximum bytes of a manifest. A manifest needs about a kilobyte per stream. */
 const MANIFEST_LIMIT = 256 * 1024 * 1024;
 
 /** Opens a file of the backup. Rejects symbolic links, because they could point to files outside the folder. */
@@ -79,7 +79,7 @@ export function readManifest(folder: string): Read {
 
 /**
  * Checks the signature of a backup.
- * @param unsigned accepts a missing or unverifiable signature, but never a wrong one
+ * @param unsigned also accept a signature that is missing or cannot be verified, but never a wrong one
  */
 export function requireAuthentic(
   folder: string,
@@ -114,7 +114,10 @@ function openSnapshot(folder: string, { file }: SavedStream): number {
   }
 }
 
-/** Verifies a snapshot's size and checksum. @param into folder for a copy of exactly the verified bytes */
+/**
+ * Verifies the size and the checksum of a snapshot.
+ * @param into folder for a copy of exactly the bytes that were verified
+ */
 export function checkSnapshot(folder: string, stream: SavedStream, into?: string): void {
   const { file, bytes } = stream;
   const from = openSnapshot(folder, stream);

@@ -1,4 +1,4 @@
-/** Signs backups (HMAC), so an attacker who can write to the folder cannot change what a restore brings back. */
+/** Signs backups with an HMAC, so that an attacker who can write to the folder cannot change what is restored. */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 
@@ -17,7 +17,10 @@ function hmacOf({ k }: Key, manifest: Uint8Array): Buffer {
   return createHmac("sha256", Buffer.from(derived)).update(manifest).digest();
 }
 
-/** Signs a manifest with the first key of ENCRYPTION_KEYS. @returns the text of the signature file */
+/**
+ * Signs a manifest with the first key in ENCRYPTION_KEYS.
+ * @returns the text of the signature file
+ */
 export function sign(encryptionKeys: string, manifest: Uint8Array): string {
   const [key] = keysOf(encryptionKeys);
   if (key === undefined) throw new Error("no key to sign with");

@@ -1,6 +1,7 @@
 /**
- * Replaces streams by those of a backup. The broker cannot rename a stream, so each one is deleted and then restored.
- * A journal file records the replacement, so that the next start can repeat it after an interruption.
+ * Replaces streams by those of a backup. The broker cannot rename a stream, so each stream is deleted and then
+ * restored. A journal file describes the restore, so that the next start of the platform can finish it after an
+ * interruption.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -29,21 +30,26 @@ const JOURNAL = "unfinished.json";
 const journalSchema = z.object({
   v: z.literal(1),
   from: z.string(),
-  /** Folder with the verified copies of the backup's files. */
+  /** Folder with copies of the backup's files, which have been verified. */
   staged: z.string(),
-  /** Folder with the safety copy of the earlier streams. */
+  /** Folder with a safety copy of the streams as they were before the restore. */
   before: z.string(),
   keepSessions: z.boolean(),
-  /** Name of a stream that marks the broker during the restore. */
+  /** Name of a stream that exists only on the broker that is being restored. */
   mark: z.string(),
-  /** Whether a process delivered after-write hooks when the restore began. Journals of earlier versions lack it. */
+  /**
+   * Whether a process delivered after-write hooks when the restore began. Missing in journals of earlier versions.
+   */
   delivering: z.boolean().optional(),
 });
 export type Journal = z.infer<typeof journalSchema>;
 
 const journalPath = (dataDir: string) => join(dataDir, RESTORES, JOURNAL);
 
-/** Returns the journal of an interrupted restore, or undefined. @throws Failure if the journal is damaged */
+/**
+ * Returns the journal of an interrupted restore; undefined if there is none.
+ * @throws Failure if the journal is damaged
+ */
 export function unfinishedRestore(dataDir: string): Journal | undefined {
   const path = journalPath(dataDir);
   if (!existsSync(path)) return undefined;
@@ -57,7 +63,8 @@ export function unfinishedRestore(dataDir: string): Journal | undefined {
 }
 
 /**
- * Completes and writes the journal of a restore. While it exists, the next start must finish or undo the restore.
+ * Completes the journal of a restore and writes it. While the journal exists, the next start of the platform must
+ * finish or undo the restore.
  */
 export async function writeJournal(deps: Deps, dataDir: string, journal: Journal): Promise<void> {
   journal.delivering = (await workerState(deps)) === "running";
@@ -67,8 +74,8 @@ export async function writeJournal(deps: Deps, dataDir: string, journal: Journal
 export const newRestoreMark = () => MARK + crypto.randomUUID();
 
 /**
- * Creates a stream that marks the broker. A data folder may be used with several brokers, and only the marked one may
- * finish the restore.
+ * Creates a stream that marks the broker. A data folder may be used with several brokers, but only the broker with
+ * this mark may finish the restore.
  */
 export function writeMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
   return store.createStream(baseConfig(mark, [`_${mark}.>`], config.replicas));
@@ -85,8 +92,8 @@ export const recoverySteps = ({ from, before }: Journal) =>
   `Finish it with: npm run restore -- ${from} --replace. Or undo it with: npm run restore -- ${before} --replace`;
 
 /**
- * Streams that a restore must not change. Old sign-in challenges could be replayed, and old attempt counts would allow
- * more guesses.
+ * Streams that a restore must not change. With old sign-in challenges, sign-ins could be replayed; with old counts of
+ * attempts, more guesses would be possible.
  */
 const UNTOUCHED: readonly string[] = [
   streams.kv(buckets.challenges),
@@ -95,18 +102,21 @@ const UNTOUCHED: readonly string[] = [
   streams.longQuotas,
 ];
 /**
- * Streams that are restored only with --keep-sessions. Restoring them would revive sessions that ended, and API tokens
- * that were revoked, after the backup.
+ * Streams that are restored only with --keep-sessions. A restore of these would make sessions and API tokens valid
+ * again that ended or were revoked after the backup.
  */
 const SESSIONS: readonly string[] = [buckets.sessions, buckets.apiTokens].map(streams.kv);
-/** The stream with the progress of hooks and schedules. Processes that run hooks elect their leader in it. */
+/**
+ * The stream that stores the progress of hooks and schedules. Processes that run hooks also elect their leader in
+ * this stream.
+ */
 const HOOKS = streams.hooks;
 /** Streams with the accounts. Without them, every registration and sign-in fails. */
 const ACCOUNTS: readonly string[] = [buckets.platformAdmins, buckets.orbUsers].map(streams.kv);
 
 /**
- * Returns whether a stream belongs to an application that the backup lacks. Otherwise a new application of that name
- * would get its entries.
+ * Returns whether a stream belongs to an application that is not in the backup. Such a stream must be deleted,
+ * because a new application with the same id would get its entries.
  */
 async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   const orb = orbOf(stream);
@@ -115,7 +125,7 @@ async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   return head === null || head.operation === "deleted";
 }
 
-/** Replaces the streams. Can be repeated after an interruption. */
+/** Replaces the streams. Can be called again after an interruption. */
 export async function swap(
   deps: Deps,
   dataDir: string,
@@ -140,12 +150,12 @@ export async function swap(
 }
 
 /**
- * Deletes the progress of deliveries. A process that still delivers loses its leadership and forgets what it has read.
- * Otherwise it would continue after the last write that the restore undoes, and skip later writes.
+ * Deletes the progress of hook deliveries. A process that still delivers then loses its leadership and forgets what
+ * it has read. Otherwise it would continue after the last write that the restore undoes, and would skip later writes.
  * @returns the time by `performance.now()` after which the progress can be restored
  */
 async function stopDeliveries(deps: Deps, { delivering }: Journal): Promise<number> {
-  // An interrupted restore may have deleted the stream already. Its journal then tells whether there was a leader.
+  // If an interrupted restore has already deleted the stream, only its journal tells whether there was a leader.
   const isUsed = delivering !== false || (await workerState(deps)) === "running";
   await deps.store.deleteStream(HOOKS);
   return performance.now() + (isUsed ? TAKEOVER_MS : 0);
@@ -199,8 +209,8 @@ async function replaceStreams(
 }
 
 /**
- * Finishes an interrupted restore before the platform serves requests. Accounts may be missing until then, and a
- * platform without admins lets the first visitor become one.
+ * Finishes an interrupted restore before the platform serves requests. Until then, accounts may be missing, and on a
+ * platform without admins the first visitor can become one.
  * @param open connects to the broker with all permissions
  */
 export async function finishAtStart(
@@ -228,7 +238,7 @@ export async function finishAtStart(
   }
 }
 
-/** Removes the files of restores that were interrupted before they replaced anything. */
+/** Removes the files of restores that were interrupted before they replaced any stream. */
 export function removeRemains(dataDir: string): void {
   const folder = join(dataDir, RESTORES);
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {

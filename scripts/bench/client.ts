@@ -1,6 +1,6 @@
 /**
- * Generates load in a separate process, so that it does not slow down the measured server. Each connection sends its
- * next request when the last one is answered (closed loop, like wrk).
+ * Generates load in a separate process, so that the load does not slow down the measured server. Each connection
+ * sends a request as soon as the previous one is answered (a closed loop, as in wrk).
  */
 import { connect, type Socket } from "node:net";
 
@@ -17,13 +17,13 @@ export interface Job {
   durationMs: number;
   /** First value of `{n}`. */
   first: number;
-  /** Index of the first key to use. No key is used twice before all others have been used. */
+  /** Index of the first key to use. The job uses all other keys before it uses a key again. */
   firstKey: number;
 }
 
 export interface Result {
   requests: number;
-  /** Responses other than 2xx, and requests without a response. */
+  /** Number of responses other than 2xx, and of requests without a response. */
   failures: number;
   /** HTTP status of one failed response, for the report. */
   failure: number;
@@ -36,7 +36,7 @@ export interface Result {
 const HEADER_END = Buffer.from("\r\n\r\n");
 const CHUNK_END = Buffer.from("\r\n0\r\n\r\n");
 
-/** Returns the length of the first complete response in a buffer, or 0 if it is incomplete. */
+/** Returns the length of the first response in a buffer; 0 if the response is incomplete. */
 function answerLength(buffer: Buffer, method: string): number {
   const end = buffer.indexOf(HEADER_END);
   if (end < 0) return 0;

@@ -24,7 +24,7 @@ export async function startDelay(target: number, delayMs: number): Promise<Delay
       sockets.add(socket.setNoDelay(true));
       socket.once("close", () => sockets.delete(socket));
     }
-    // A real connection takes one round trip before any data, so wait that long.
+    // A real connection takes one round trip before any data can pass, so wait that long.
     client.pause();
     setTimeout(() => client.resume(), 2 * delayMs);
     forward(client, upstream, delayMs);

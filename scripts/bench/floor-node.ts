@@ -1,4 +1,4 @@
-/** The lower bound for the host: Hono on Node with one broker connection and nothing else. */
+/** The lower bound for the Node host: Hono on Node with one broker connection and nothing else. */
 import { createAdaptorServer } from "@hono/node-server";
 import { connect } from "nats.ws";
 

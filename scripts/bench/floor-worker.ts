@@ -4,7 +4,8 @@
  * - `/pong` responds at once.
  * - `/get?get=<stream>/<subject>&…` reads messages in parallel.
  * - `/list?get=…&index=<stream>/<filter>&of=<prefix>&…` reads a definition and 50 index messages, then the entries.
- * - `/write?get=…&put=<subject>&put=…` reads, and appends the body to each subject. `{n}` becomes a unique value.
+ * - `/write?get=…&put=<subject>&put=…` reads messages, and then appends the body to each subject. `{n}` becomes a
+ * unique value.
  */
 import { connect, type Msg, type NatsConnection } from "nats.ws";
 
@@ -38,7 +39,7 @@ function get(nc: NatsConnection, place: string): Promise<Msg> {
   return nc.request(`$JS.API.DIRECT.GET.${stream}.${subject}`);
 }
 
-/** Sends a request with many response messages. The last one contains a status. */
+/** Sends a request that gets many response messages. The last of them contains a status. */
 function many(nc: NatsConnection, inbox: string, stream: string, body: unknown): Promise<Msg[]> {
   const found: Msg[] = [];
   return new Promise((resolve) => {

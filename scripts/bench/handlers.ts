@@ -1,6 +1,6 @@
 /**
- * Compares a remote handler call with a bare request to the same service, and with a request for an orb that does not
- * exist.
+ * Compares a remote handler call with a bare broker request to the same service, and with a call in an orb
+ * (application) that does not exist.
  */
 import { connect } from "nats";
 import { system } from "../../shared/access/actor.ts";
@@ -11,7 +11,7 @@ import { startTemporary } from "./stand.ts";
 
 const ROUNDS = 5;
 const CALLS = 300;
-// The benchmark sends all calls from one address as fast as it can, so turn quotas off.
+// The benchmark sends all calls from one network address as fast as it can, so turn quotas off.
 const settings = { LOG_LEVEL: "error", QUOTA_ACCOUNT_CALLS: "0", QUOTA_ORB_CALLS: "0" };
 await using started = await startTemporary(settings, console.error);
 const { platform } = started;

@@ -11,7 +11,9 @@ export const DISTANT_MS = 40;
 
 export interface Links extends AsyncDisposable {
   targets: Target[];
-  /** Returns the name of the target that sends the same requests without Durable Objects, for comparison. */
+  /**
+   * For the name of a target, returns the name of the target that sends the same requests without Durable Objects.
+   */
   without: (name: string) => string;
 }
 

@@ -6,7 +6,7 @@ import type { Job, Result } from "./client.ts";
 /** Kernel clock ticks per second in /proc (always 100 on Linux). */
 const TICKS = 100;
 
-/** Processor seconds that a process has used; 0 if /proc is not available. */
+/** Returns the processor seconds that a process has used; 0 if /proc is not available. */
 export function cpuSeconds(pid: number | undefined): number {
   if (pid === undefined) return 0;
   try {
@@ -18,8 +18,8 @@ export function cpuSeconds(pid: number | undefined): number {
 }
 
 /**
- * Resident memory of a process in MiB.
- * @param of now, or the highest since it started
+ * Returns the resident memory of a process in MiB.
+ * @param of `now`, or the highest value since the process started
  */
 export function memoryMiB(pid: number | undefined, of: "now" | "peak" = "now"): number {
   if (pid === undefined) return 0;
@@ -73,7 +73,7 @@ export interface Target {
   body?: string;
   headers?: Record<string, string>;
   keys?: string[];
-  /** Requests that warm up the server, if the measured keys must not be requested before. */
+  /** Requests that warm up the server. Needed if the measurement must be the first to request its keys. */
   warmUp?: { path?: string; headers?: Record<string, string> };
   /** The measured process (workerd or the host). */
   pid: number | undefined;
@@ -83,7 +83,7 @@ export interface Target {
 /** Headers that bypass the response cache. */
 export const PAST_ANSWERS: NonNullable<Target["warmUp"]> = { headers: { range: "bytes=0-" } };
 
-/** Returns the targets that respond with 2xx, and reports the others. */
+/** Returns the targets that respond with 2xx. Reports the others. */
 export async function served(targets: readonly Target[]): Promise<Target[]> {
   const out: Target[] = [];
   for (const target of targets) {
@@ -114,7 +114,7 @@ export interface Figures {
   p99: number;
   cpuUs: number;
   brokerUs: number;
-  /** Median latency with one request at a time. */
+  /** Median latency without load: one request at a time. */
   aloneP50: number;
   /** Size of a response including its headers. */
   bytes: number;
@@ -129,7 +129,7 @@ const median = (values: number[]): number => {
 };
 
 let counter = 0;
-/** Number of keys that were already requested, per address. Later rows then use other keys. */
+/** For each server address, the number of keys that were already requested. Later rows then use other keys. */
 const asked = new Map<string, number>();
 
 async function round(client: Client, target: Target, connections: number, durationMs: number) {
@@ -211,7 +211,10 @@ export async function askForAll(
     asked += (await round(client, target, options.connections, 1_000)).requests;
 }
 
-/** Median milliseconds of the first request after a pause. The broker drops file blocks from memory after 10 s. */
+/**
+ * Returns the median milliseconds of the first request after a pause. The broker drops file blocks from memory after
+ * 10 s.
+ */
 export async function afterRest(
   client: Client,
   targets: readonly Target[],

@@ -23,7 +23,7 @@ function print(title: string, head: string[], rows: string[][]): void {
   for (const row of rows) console.log(line(row));
 }
 
-/** Ratios below 1 are better than the lower bound. */
+/** Prints the rows with their ratios to the lower bound. A ratio below 1 is better than the lower bound. */
 export function printRows(title: string, rows: readonly Row[]): void {
   print(
     title,
@@ -54,7 +54,7 @@ export function printRows(title: string, rows: readonly Row[]): void {
   );
 }
 
-/** One row per operation, one column per size. */
+/** Prints one row per operation and one column per size. */
 export function printGrowth(
   title: string,
   sizes: readonly string[],

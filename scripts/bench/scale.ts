@@ -1,4 +1,4 @@
-/** Growth with up to a million entries: latency, and the memory of the broker. */
+/** Measures latency and the memory of the broker as the number of entries grows to a million. */
 import { setTimeout as delay } from "node:timers/promises";
 import { askForAll, type Client, compare, memoryMiB, PAST_ANSWERS, served } from "./measure.ts";
 import { printGrowth } from "./report.ts";
@@ -11,10 +11,10 @@ export const SCALE_SIZES: readonly number[] = [10_000, 100_000];
 const FLOOR = "floor: ";
 const FLOORS = ["get entry", "list 50", "filter by indexed field"].map((name) => `${FLOOR}${name}`);
 const CONNECTIONS = 8;
-/** Number of entries that are drawn at random and read. */
+/** Number of entries that are chosen at random and read. */
 const READS = 20_000;
 const READ_LIMIT_MS = 120_000;
-/** One connection measures the cost of a single request, not load. */
+/** Use one connection, to measure the cost of a single request without load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
 
 /** The broker drops file blocks from memory after 10 s without a request for them. */
@@ -24,7 +24,10 @@ function drawn(ids: readonly string[], count: number): string[] {
   return Array.from({ length: count }, () => ids[Math.floor(Math.random() * ids.length)] ?? "");
 }
 
-/** Seeds orbs of growing size in one broker, and reads random entries of each before the next one is seeded. */
+/**
+ * Fills orbs (applications) of growing size in one broker. Reads random entries of each orb before it fills the next
+ * one.
+ */
 export async function scale(stand: Stand, client: Client, token: string, sizes: readonly number[]) {
   const { brokerPid, functions } = stand;
   const memory = { "broker MiB, after seeding": [] as number[], "after 20,000 random reads": [] as number[] };

@@ -13,7 +13,7 @@ import type { Append } from "../../shared/store/types.ts";
 export const CATEGORIES = 20;
 const IN_FLIGHT = 64;
 
-/** One schema with a field of each common type, one of them indexed. */
+/** Returns a document with one schema, which has a field of each common type. One of the fields is indexed. */
 export function document(orb: string): object {
   return {
     id: orb,
@@ -62,7 +62,8 @@ const COPIES = 100;
 const COPIES_IN_FLIGHT = 8;
 
 /**
- * Stores many entries quickly: plans one for each category, and appends its messages again under other ids.
+ * Stores many entries quickly: prepares the messages for one entry of each category, and appends them again under
+ * other ids.
  * @returns ids in order of creation
  */
 export async function seedCopies(deps: Deps, orb: string, count: number): Promise<string[]> {

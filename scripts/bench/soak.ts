@@ -1,6 +1,6 @@
 /**
- * `npm run soak [-- --seconds 300]` runs the platform under a steady mixed load, and compares the end with the
- * beginning.
+ * `npm run soak [-- --seconds 300]` runs the platform under a steady mixed load, and compares the end of the run with
+ * its beginning.
  */
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
@@ -74,7 +74,8 @@ async function main(): Promise<void> {
       ).catch((error: unknown) => ({ status: 0, text: String(error) }));
       latencies.push(performance.now() - before);
       if (kind === 0 && answer.status === 201) ids.push((JSON.parse(answer.text) as { id: string }).id);
-      // 409 and 412 report concurrent writes of one entry. Every other request must succeed.
+      // 409 and 412 mean that another request wrote the same entry at the same time. Every other request must
+      // succeed.
       else if (answer.status !== 200 && answer.status !== 409 && answer.status !== 412) failures++;
     }
   };

@@ -1,4 +1,7 @@
-/** Starts the servers to measure. All use one broker: the functions, the host, and a minimal server for each. */
+/**
+ * Starts the servers to measure, all with one broker: the functions, the Node host, and a minimal server to compare
+ * with each of them.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -28,7 +31,7 @@ export interface Stand extends AsyncDisposable {
   host: Served;
   hostFloor: Served;
   brokerPid: number | undefined;
-  /** Dependencies for calling the platform's operations directly, with all permissions. */
+  /** Dependencies with which the benchmark calls the platform's operations directly, with all permissions. */
   deps: HandlerDeps;
   bindings: Record<string, string>;
 }
@@ -48,7 +51,7 @@ async function answering(url: string): Promise<void> {
   }
 }
 
-/** Returns the child process that a call of `start` created. */
+/** Calls `start`, and also returns the child process that it created. */
 export async function childOf<T>(
   command: RegExp,
   start: () => Promise<T>,

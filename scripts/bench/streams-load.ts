@@ -1,4 +1,4 @@
-/** Opens stream subscribers in a separate process, and measures how long after its publication each event arrives. */
+/** Opens stream subscribers in a separate process. Measures how long after its publication each event arrives. */
 import { connect, type Socket } from "node:net";
 
 export type LoadCommand =
@@ -17,7 +17,7 @@ let received = 0;
 let closed = 0;
 const sockets: Socket[] = [];
 
-/** Milliseconds on a clock that all processes of the machine share. */
+/** Returns milliseconds on a clock that all processes of this machine share. */
 const clock = () => performance.timeOrigin + performance.now();
 
 function take(chunk: Buffer): void {

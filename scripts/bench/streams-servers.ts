@@ -21,7 +21,7 @@ export interface Server extends AsyncDisposable {
   /** Address of a stream without parameters. */
   url(stream: string): string;
   create(stream: string): Promise<void>;
-  /** Appends JSON texts in order and resolves when all are acknowledged. */
+  /** Appends JSON texts in order. Resolves when the server has acknowledged all of them. */
   append(stream: string, messages: string[]): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export async function startOurs(dir: string): Promise<Server> {
       NATS_PASS: passwords.streams,
       PUBLIC_URL: publicUrl,
       STREAMS_PORT: String(port),
-      // No session may expire during the measurement.
+      // Prevent sessions from expiring during the measurement.
       STREAMS_ROTATE_MS: "1000000",
       LOG_LEVEL: "warn",
     },

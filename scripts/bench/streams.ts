@@ -23,7 +23,7 @@ interface Delivery {
   p50: number;
   p99: number;
   max: number;
-  /** Processor seconds of the server per second. */
+  /** Processor seconds that the server uses per second. */
   cpu: number;
 }
 
@@ -117,7 +117,7 @@ async function deliver(
   };
 }
 
-/** Returns the median of several rounds, because the machine's speed varies. */
+/** Returns the medians of several rounds, because the machine's speed varies. */
 function typical(rounds: Delivery[]): Delivery {
   const middle = (of: (round: Delivery) => number) =>
     rounds.map(of).sort((a, b) => a - b)[Math.floor(rounds.length / 2)] ?? 0;
@@ -133,7 +133,7 @@ function typical(rounds: Delivery[]): Delivery {
   };
 }
 
-/** Measures servers alternately, because the machine's speed varies. */
+/** Measures the servers alternately, because the machine's speed varies. */
 async function compare(servers: Server[], subscribers: number): Promise<Delivery[]> {
   const stream = `live${subscribers}`;
   const clients = servers.map(() => load());

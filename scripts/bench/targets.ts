@@ -15,7 +15,7 @@ export interface Seeded {
 const at = (orb: string) => ({ orb, ...parsedHome("content", "product") }) as const;
 const body = () => JSON.stringify({ values: values(1) });
 
-/** The requests that users make to one orb. */
+/** Returns the requests that users make to one orb (application). */
 export function requests(
   seeded: Seeded,
   token: string,
@@ -67,7 +67,7 @@ export function orbTargets(stand: Stand, orb: string, token: string): Target[] {
   ];
 }
 
-/** Requests to a minimal server. No implementation of the functions can be faster than this server. */
+/** Returns requests to a minimal server, which no implementation of the functions can outperform. */
 export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const stream = streams.orb(orb);
   const place = (of: string, subject: string) => encodeURIComponent(`${of}/${subject}`);

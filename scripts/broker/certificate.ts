@@ -10,7 +10,7 @@ export interface CertificateReport {
   fault?: {
     says: string;
     remedy: string;
-    /** Whether the server presented the certificate. Otherwise it may still be starting. */
+    /** Whether the server presented its certificate. If not, the server may still be starting. */
     presented: boolean;
   };
 }
@@ -34,7 +34,7 @@ function handshake(url: URL): Promise<Presented> {
   socket.setTimeout(HANDSHAKE_LIMIT_MS, () => socket.destroy(new Error("no response to the TLS handshake")));
   socket.once("secureConnect", () => {
     const { authorizationError } = socket;
-    // Node types this property as an Error, but it is the code as text.
+    // Node declares this property as an Error, but it contains OpenSSL's code as text.
     const code = authorizationError ? String(authorizationError) : undefined;
     resolve({ certificate: socket.getPeerCertificate(), code });
     socket.end();

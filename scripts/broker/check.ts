@@ -3,7 +3,7 @@ import { Failure } from "../process/failure.ts";
 import { inspectCertificate } from "./certificate.ts";
 import { isRecentEnough, MINIMUM } from "./version.ts";
 
-/** Returns the hosts in NATS_URL, without credentials. */
+/** Returns the hosts in the setting NATS_URL, without credentials. */
 export function hostsOf(url: string): string {
   return url
     .split(",")
@@ -18,7 +18,7 @@ function words(error: unknown): string {
   return `${code} ${error.message} ${cause}`;
 }
 
-/** A failure that ends only when the operator changes something. Waiting for the broker does not help. */
+/** A failure that only the operator can end. It does not help to wait for the broker. */
 export class LastingFailure extends Failure {}
 
 /** Returns why a connection to the broker failed. The WebSocket error does not say that a certificate was refused. */
@@ -29,7 +29,7 @@ async function unreachable(url: string, cause: unknown): Promise<Failure> {
   const fault = faults.find(({ presented }) => presented) ?? faults[0];
   const certificate = fault === undefined ? "" : ` ${fault.says} ${fault.remedy}`;
   const message = `The broker at ${hostsOf(url)} cannot be reached.${certificate || " Check NATS_URL and that its WebSocket listener runs."}`;
-  // Servers without a usable certificate do not become usable by waiting. Any other server may still be starting.
+  // If all servers lack a usable certificate, waiting does not help. Any other server may still be starting.
   const servers = url.split(",").length;
   const lasting = faults.filter(({ presented }) => presented).length === servers;
   return lasting ? new LastingFailure(message, { cause }) : new Failure(message, { cause });

@@ -23,7 +23,10 @@ async function routePorts(file: string, count: number, reserved: readonly number
   return ports;
 }
 
-/** Starts a broker cluster on one machine, to try out the production setup. It does not make data safer. */
+/**
+ * Starts a broker cluster on one machine, to try out the production setup. On one machine, a cluster does not make
+ * data safer.
+ */
 export async function launchCluster(
   options: Omit<LaunchOptions, "port" | "wsPort" | "cluster">,
   count: number,

@@ -2,28 +2,28 @@ import type { BrokerUser } from "./permissions.ts";
 import { PERMISSIONS } from "./permissions.ts";
 
 export interface ClusterNode {
-  /** Unique name of this broker. Stored data belongs to this name. */
+  /** Unique name of this broker. The broker finds its stored data by this name. */
   name: string;
   port: number;
   routes: number[];
 }
 
 export interface BrokerConfig {
-  /** Ports for TCP and WebSocket clients; -1 takes a free one. */
+  /** Ports for TCP and WebSocket clients. With -1, the broker chooses a free port. */
   port: number;
   wsPort: number;
   storeDir: string;
-  /** Folder where the broker writes the numbers of its ports. */
+  /** Folder where the broker writes which ports it uses. */
   portsDir: string;
   /**
-   * How often the broker writes data to disk: "always", or a duration such as "10s". A power cut may lose the data of
-   * this time.
+   * How often the broker writes data to disk: "always", or a duration such as "10s". A power cut may lose the data
+   * that was written within this duration.
    */
   syncInterval: string;
-  /** Passwords by user name. Without users, the broker accepts all connections, which only tests may use. */
+  /** Passwords by user name. Without users, the broker accepts every connection. Only tests may omit the users. */
   passwords: Partial<Record<BrokerUser, string>>;
   cluster?: ClusterNode | undefined;
-  /** Maximum size of stored data, such as "8MB"; the free disk space if missing. */
+  /** Maximum size of stored data, such as "8MB". If missing, the broker may use all free disk space. */
   maxFileStore?: string | undefined;
   /** False starts a broker without JetStream, for tests of the error message. */
   jetstream?: boolean;
@@ -47,8 +47,8 @@ function user(name: BrokerUser, password: string): string {
 }
 
 /**
- * Returns the broker's configuration. It contains plain passwords: bcrypt would add tens of milliseconds to each
- * connection.
+ * Returns the broker's configuration. Its passwords are not hashed, because bcrypt would add tens of milliseconds to
+ * each connection.
  */
 export function renderConfig(config: BrokerConfig): string {
   const users = Object.entries(config.passwords).map(([name, password]) =>
@@ -67,7 +67,7 @@ export function renderConfig(config: BrokerConfig): string {
 }
 `;
   const { cluster } = config;
-  // Short ping intervals detect a hung server within seconds. Until then, a third of the reads time out.
+  // Short ping intervals detect a hung server within seconds. Until it is detected, a third of the reads time out.
   const routes =
     cluster === undefined
       ? ""

@@ -15,7 +15,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { isRecentEnough, versionOf } from "./version.ts";
 
-/** Newer releases of a Linux distribution, and the key file that verifies their packages. */
+/** Where to find newer releases of a Linux distribution, and the key file that verifies their packages. */
 interface Source {
   suites: string[];
   component: string;
@@ -61,14 +61,14 @@ function mirrors(name: string): string[] {
     .split("\n")
     .map((line) => line.split("|"))
     .filter(([origin, , uri]) => (origin === label || origin === "$(ORIGIN)") && uri !== undefined)
-    // The security archive has no newer releases.
+    // Skip the security archive, because it has no newer releases.
     .filter(([, codename = "", uri = ""]) => !/security/.test(`${codename} ${uri}`))
     .map(([, , uri = ""]) => uri);
   return [...new Set(found)];
 }
 
 /**
- * Downloads a newer nats-server of the distribution. Needs no root: apt works in a temporary folder.
+ * Downloads a newer nats-server from the distribution. Needs no root access, because apt works in a temporary folder.
  * @returns one line per failed attempt; empty on success
  */
 export function obtain(target: string): string[] {
@@ -128,7 +128,7 @@ function tryOne({ address, suite, source, target }: Attempt): string | undefined
         env: { ...process.env, LC_ALL: "C" },
       });
 
-    // With a private source list, apt can exit with 0 after a failed update, so treat a warning as a failure.
+    // With this private source list, apt may exit with 0 after a failed update, so treat a warning as a failure.
     const update = apt("update", "-q", "-o", "APT::Update::Error-Mode=any");
     if (update.status !== 0) return lastLine(update.stderr) ?? "the package list could not be read";
     const download = apt("download", "-q", "nats-server");
@@ -145,7 +145,9 @@ function tryOne({ address, suite, source, target }: Attempt): string | undefined
   }
 }
 
-/** Moves the binary into place atomically, so that a concurrent start never finds half of it. */
+/**
+ * Moves the binary into place atomically, so that a process that starts it at the same time never finds half a file.
+ */
 function install(binary: string, target: string): string | undefined {
   if (!existsSync(binary)) return "the package holds no /usr/sbin/nats-server";
   const version = versionOf(binary);

@@ -7,12 +7,12 @@ import { isRecentEnough, MINIMUM, versionOf } from "./version.ts";
 const EXECUTABLE = process.platform === "win32" ? "nats-server.exe" : "nats-server";
 
 export interface Places {
-  /** Value of NATS_SERVER_BIN. If set, only this path is used. */
+  /** Value of the setting NATS_SERVER_BIN. If it is set, no other path is tried. */
   explicit?: string | undefined;
   path?: string | undefined;
   /** Folders that may contain a downloaded nats-server. A new download goes into the first one. */
   caches: string[];
-  /** Called once before a download, which takes seconds. */
+  /** Called once before a download, because a download takes seconds. */
   say?: (line: string) => void;
 }
 
@@ -24,7 +24,10 @@ function advice(platform: NodeJS.Platform = process.platform): string {
   return `${need} docker run -d -p 127.0.0.1:9222:9222 nats:2.14 (with JetStream and a WebSocket listener configured, then NATS_URL=ws://127.0.0.1:9222), or unpack a release of github.com/nats-io/nats-server and set NATS_SERVER_BIN to its binary.`;
 }
 
-/** Returns a recent nats-server: installed, downloaded earlier, or (on Debian and Ubuntu) downloaded now. */
+/**
+ * Returns the path of a recent nats-server: an installed or earlier downloaded one. On Debian and Ubuntu, downloads
+ * it if necessary.
+ */
 export function findBroker({ explicit, path, caches, say }: Places): string {
   if (explicit !== undefined && explicit !== "") {
     const version = versionOf(explicit);

@@ -12,7 +12,7 @@ import { memorySettings } from "./memory.ts";
 
 export interface LaunchOptions {
   binary: string;
-  /** Folder for the configuration and the broker's data. Stopping does not remove it. */
+  /** Folder for the configuration and the broker's data. The folder stays when the broker stops. */
   dir: string;
   /** TCP port. The default is the port of the last start, or a free one. */
   port?: number | undefined;
@@ -24,11 +24,11 @@ export interface LaunchOptions {
   jetstream?: boolean;
   maxFileStore?: string | undefined;
   cluster?: ClusterNode;
-  /** Reports when the broker dies and when it is ready again. */
+  /** Receives a line when the broker dies and when it is ready again. */
   say?: (line: string) => void;
 }
 
-/** A running broker. If it dies, it is restarted on the same ports. */
+/** A running broker. If it dies, it starts again on the same ports. */
 export interface Broker extends AsyncDisposable {
   readonly port: number;
   readonly wsPort: number;
@@ -37,16 +37,16 @@ export interface Broker extends AsyncDisposable {
   /** Sends a signal, SIGKILL by default, and resolves when the process has ended. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   stop(): Promise<void>;
-  /** Stops the broker until {@link Broker.resume}, for tests. */
+  /** Pauses the broker until {@link Broker.resume}, for tests. */
   pause(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts a paused broker and resolves when it is ready. */
+  /** Continues a paused broker and resolves when it is ready. */
   resume(): Promise<void>;
   /** Resolves when the broker is ready, also after a restart. */
   ready(): Promise<void>;
 }
 
 /**
- * Changes a command so that the Linux kernel stops the broker when this process dies, even after SIGKILL. On other
+ * Command prefix that makes the Linux kernel stop the broker when this process dies, even after SIGKILL. On other
  * systems, `scripts/bootstrap.mjs` stops the broker.
  */
 let guard: string[] | undefined;
@@ -73,7 +73,10 @@ function reason(lines: readonly string[]): string | undefined {
   return fatal?.replace(/^.*?\[(FTL|ERR)\]\s*/, "");
 }
 
-/** Starts a broker on loopback, and restarts it when it dies. @throws Failure if it does not become ready */
+/**
+ * Starts a broker that listens on loopback, and restarts it when it dies.
+ * @throws Failure if the broker does not become ready
+ */
 export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   const { dir } = options;
   const portsDir = join(dir, "ports");
@@ -88,7 +91,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   let port = await choose(options.port, last.port);
   let wsPort = await choose(options.wsPort, last.wsPort);
 
-  /** Writes the broker's configuration before each start, because passwords and limits may have changed. */
+  /** Writes the broker's configuration. Done before each start, because passwords and limits may have changed. */
   function configured(): string {
     rmSync(portsDir, { recursive: true, force: true });
     mkdirSync(portsDir, { mode: 0o700 });
@@ -158,7 +161,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   return broker;
 }
 
-/** Reads the broker's ports from the file that it writes when it is ready. */
+/** Reads the broker's ports from the file that the broker writes when it is ready. */
 async function takenPorts(portsDir: string): Promise<{ port: number; wsPort: number }> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const file = readdirSync(portsDir).find((name) => name.endsWith(".ports"));

@@ -14,8 +14,8 @@ const LAYOUTS = {
 };
 
 /**
- * Checks whether data was stored under another setup. A single broker and a cluster use different folders, so after a
- * change the earlier data is not visible.
+ * Checks whether there is data from another setup. A single broker and a cluster use different folders, so after a
+ * change of setup the earlier data is not visible.
  * @returns a warning if the other folder has data
  */
 export function otherLayout(dataDir: string, brokers: number): string | undefined {

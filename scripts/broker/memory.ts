@@ -1,14 +1,14 @@
 import { totalmem } from "node:os";
 
 /**
- * Percentage by which the broker's memory grows between two garbage collections. Go's default, 100, holds up to twice
- * the memory in use. Most of it is the index of subjects, which lives as long as the broker.
+ * Percentage by which the broker's memory may grow before the next garbage collection. With Go's default, 100, the
+ * broker holds up to twice the memory in use. Most of that is the index of subjects, which is never garbage.
  */
 const GOGC = 50;
 
 /**
- * If the brokers use more than this share of the machine's memory, they collect garbage more often, because other
- * processes need memory too.
+ * If the brokers use more than this share of the machine's memory, they collect garbage more often. Other processes
+ * need memory too.
  */
 const SHARE = 0.5;
 

@@ -12,7 +12,7 @@ interface Subjects {
 interface Permissions {
   publish: Subjects;
   subscribe: Subjects;
-  /** Allowed connection types; all if missing. */
+  /** Allowed types of connections; all types if missing. */
   connections?: string[];
 }
 
@@ -28,7 +28,7 @@ const READ = [
 const inboxes = (...users: BrokerUser[]) => users.map((user) => `_INBOX.${user}.>`);
 const on = (command: string, names: string[]) => names.map((name) => `$JS.API.STREAM.${command}.${name}`);
 
-/** Streams that the functions must not delete, even if an attacker has their credentials. */
+/** Streams that the functions must not delete, so that an attacker with their credentials cannot either. */
 const OWN = [
   streams.platform,
   streams.limits,
@@ -41,8 +41,7 @@ const OWN = [
 ];
 
 /**
- * Streams that the Workers functions may purge. They erase accounts, sessions and the deliveries of deleted
- * applications.
+ * Streams that the functions may purge, to erase accounts, sessions and the hook deliveries of deleted applications.
  */
 const ERASABLE = [
   ...[
@@ -62,7 +61,9 @@ const ERASABLE = [
  */
 const TOLD = "_feed.$KV.>";
 
-/** Subjects that belong to the broker and the platform. A stream for clients may use any other subject. */
+/**
+ * Subjects that belong to the broker and the platform. A stream that clients can write to may use any other subject.
+ */
 const FEEDS_DENIED = [
   "$SYS.>",
   "$JS.>",
@@ -76,8 +77,8 @@ const FEEDS_DENIED = [
 ];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
-  // The functions call services with unknown names, so this user needs a deny list. It denies most of the JetStream
-  // API: a push consumer, for example, could deliver a stream to any subject.
+  // The functions call services whose names are unknown here, so this user needs a deny list. It denies most of the
+  // JetStream API: with a push consumer, for example, the user could send a stream's messages to any subject.
   fn: {
     publish: {
       allow: [">"],

@@ -31,21 +31,20 @@ function user(name: keyof typeof PERMISSIONS): string {
 const accountOf = (service: string) => `SERVICE_${service}`;
 const answers = (service: string) => `svc.${service}.>`;
 /**
- * Key-value clients ask for the bucket before they read or write a key. The broker also answers API subjects in the
- * service's own account, which has no JetStream. So the account maps the request to a subject of its own first.
+ * Key-value clients request information about the bucket before they use it. The broker answers such requests also in
+ * the service's own account, which has no JetStream. So this account first maps the request to a subject of its own.
  */
 const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
 const MAPPED = "_handlers.info";
-/** A service may store its registration and read it. */
+/** Requests with which a service stores its registration and reads it. */
 const ownRequests = (service: string) => [
   `$KV.handlers.${service}.>`,
   `$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${service}.>`,
 ];
 
 /**
- * Returns the configuration of a service's broker account. Each service has its own account, because subjects of
- * different accounts are separate. In the platform's account, a service could make the broker store its registration
- * as an entry.
+ * Returns the configuration of a service's broker account. Each service has its own account, because accounts do not
+ * share subjects. In the platform's account, a service could make the broker store its registration as an entry.
  */
 function service(name: string): string {
   return `  ${accountOf(name)} {
@@ -85,7 +84,7 @@ const importsFrom = (name: string) =>
  */
 export function renderProduction(services: readonly string[] = []): string {
   const named = services.length === 0 ? ["shipping"] : services;
-  /** Puts `#` before each line of the example if no services are given. */
+  /** Without services, puts `#` before each line of the example. */
   const shown = (indent: string, lines: string) =>
     services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
   return `# Configuration of one of three brokers. Use this file on each. Write a file variables.conf beside it, with mode 0600:

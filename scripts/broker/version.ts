@@ -7,7 +7,10 @@ export function parseVersion(output: string): string | undefined {
   return /\bv?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?)\b/.exec(output)?.[1];
 }
 
-/** Returns whether a version is at least the minimum. A pre-release such as "2.14.0-RC.1" is older than its release. */
+/**
+ * Returns whether a version is at least the minimum. A pre-release such as "2.14.0-RC.1" counts as older than its
+ * release.
+ */
 export function isRecentEnough(version: string, minimum = MINIMUM): boolean {
   const [numbers = "", preRelease] = version.split("-", 2);
   const have = numbers.split(".").map(Number);
@@ -19,7 +22,7 @@ export function isRecentEnough(version: string, minimum = MINIMUM): boolean {
   return preRelease === undefined;
 }
 
-/** Returns the version of a binary; undefined if it does not run or is not a nats-server. */
+/** Returns the version of a binary; undefined if the binary does not run or is not a nats-server. */
 export function versionOf(binary: string): string | undefined {
   const result = spawnSync(binary, ["-v"], { encoding: "utf8", timeout: 10_000 });
   if (result.status !== 0) return undefined;

@@ -8,7 +8,7 @@ import { slim } from "./slim.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Keeps imports of the runtime's own modules as imports, instead of adding these modules to the bundle. */
+/** Keeps imports of modules that the runtime provides, instead of adding these modules to the bundle. */
 const runtimeModules: Plugin = {
   name: "runtime-modules",
   setup(builder) {
@@ -19,7 +19,7 @@ const runtimeModules: Plugin = {
   },
 };
 
-/** Bundles the functions into one module. Deployments, hosts and tests run the same one. */
+/** Bundles the functions into one module. Deployments, Node hosts and tests run the same module. */
 export async function bundleFunctions(entry = join(root, "functions/worker.ts")): Promise<string> {
   const result = await build({
     entryPoints: [entry],
@@ -50,7 +50,7 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
   return small.code;
 }
 
-/** The compatibility settings from wrangler.toml, which is their only source. */
+/** Returns the compatibility settings in wrangler.toml, which is their only source. */
 export function compatibility(): { compatibilityDate: string; compatibilityFlags: string[] } {
   const text = readFileSync(join(root, "wrangler.toml"), "utf8");
   const date = /^compatibility_date\s*=\s*"([^"]+)"/m.exec(text)?.[1];

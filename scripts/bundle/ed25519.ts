@@ -1,11 +1,11 @@
 /**
- * Signs with Ed25519, for the credentials of a `.creds` file. In the functions' bundle, this module replaces the
- * package `tweetnacl`, so it exports the names that nkeys.js uses. The runtime needs 0.1 ms for a signature,
- * `tweetnacl` needs 67 ms.
+ * Signs with Ed25519, for the credentials in a `.creds` file. In the functions' bundle, this module replaces the
+ * package `tweetnacl`, so it exports the names that nkeys.js uses. A signature takes the runtime 0.1 ms, and
+ * `tweetnacl` 67 ms.
  */
 import { createPrivateKey, createPublicKey, sign as signData } from "node:crypto";
 
-/** Bytes of a seed. In nkeys.js, a secret key is the seed followed by the public key. */
+/** Bytes of a seed. nkeys.js expects a secret key that is the seed followed by the public key. */
 const SEED = 32;
 /** Start of a DER-encoded private key (RFC 8410). The seed follows it. */
 const PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -25,7 +25,7 @@ const detached = (data: Uint8Array, secretKey: Uint8Array): Uint8Array =>
   new Uint8Array(signData(null, data, keyOf(secretKey)));
 
 export const sign = { detached, keyPair: { fromSeed } };
-// nkeys.js reads properties of these objects when it is loaded. The functions never call them, because they neither
+// nkeys.js reads properties of these objects when it loads. The functions never call them, because they neither
 // encrypt nor create keys.
 export const scalarMult = {};
 export const box = {};

@@ -9,13 +9,14 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /**
  * Replaces the ASN.1 libraries of SimpleWebAuthn with a small parser for signatures. Removes the code that verifies
- * attestation certificates, because `shared/access/ceremony/verify.ts` rejects registrations with them first.
+ * attestation certificates, because `shared/access/ceremony/verify.ts` rejects a registration with certificates
+ * before that code could run.
  */
 const certificates: Plugin = {
   name: "certificates",
   setup(builder) {
     builder.onResolve({ filter: /^@peculiar\// }, () => ({ path: "asn1", namespace: "certificates" }));
-    // The replacement lacks some exports. The bundler allows that for a CommonJS module, but not for an ES module.
+    // The replacement lacks some exports. The bundler accepts that of a CommonJS module, but not of an ES module.
     builder.onLoad({ filter: /^asn1$/, namespace: "certificates" }, () => ({
       contents: 'module.exports = require("./shared/access/ceremony/der.ts");',
       resolveDir: root,

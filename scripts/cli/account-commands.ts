@@ -18,7 +18,7 @@ const ownerOf = (y: Argv<GlobalOptions>) =>
     .option("orb", { type: "string", describe: "Orb of that service account; auth for shared accounts" });
 
 /**
- * Adds login, logout, token and doctor.
+ * Adds the commands login, logout, token and doctor.
  * @param stopped aborted when the user stops the command
  */
 export function accountCommands(

@@ -11,19 +11,19 @@ import { localOrbs } from "./files.ts";
 import { compare } from "./schemas.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** The command warns about a token that expires within this many milliseconds. */
+/** The command warns if the token expires within this many milliseconds. */
 const SOON_MS = 3 * DAY_MS;
 /**
- * The command warns about a larger clock difference (in milliseconds), because sign-in codes are valid for only a
- * minute.
+ * The command warns if the clocks differ by more than this many milliseconds, because sign-in codes are valid for
+ * only a minute.
  */
 const SKEW_MS = 30_000;
 const OWN_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Facts from the first response of the platform. */
+/** What the first response of the platform shows. */
 interface Reached {
   version: string;
-  /** Milliseconds by which this computer's clock is ahead; undefined if the platform does not say its time. */
+  /** Milliseconds by which this computer's clock is ahead; undefined if the response contains no time. */
   skewMs: number | undefined;
 }
 
@@ -225,7 +225,7 @@ async function checkStreams(context: Context): Promise<Finding> {
 }
 
 /**
- * Runs all checks. Without a reachable platform or a token, skips the checks that need them.
+ * Runs all checks. If the platform cannot be reached or there is no token, skips the checks that need it.
  * @returns 1 if a check failed, otherwise 0
  */
 export async function doctor(context: Context): Promise<number> {

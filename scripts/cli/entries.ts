@@ -23,7 +23,7 @@ interface StoredEntry {
   validTo: string | null;
 }
 
-/** A line of the response to an upload: the result for one entry, or the totals in the last line. */
+/** A line in the response to an upload: the result for one entry or, in the last line, the totals. */
 interface UploadLine {
   line?: number;
   status?: number;
@@ -42,7 +42,7 @@ interface Place {
   schema: OrbView["modules"][number]["schemas"][number];
 }
 
-/** Maximum failed lines that the command prints individually. */
+/** Maximum number of failed lines that the command prints one by one. */
 const PRINTED = 20;
 const PAGE = "200";
 
@@ -155,8 +155,8 @@ async function* uploadLines(file: string, format: Format, { module, schema }: Pl
 }
 
 /**
- * Returns an idempotency key that depends only on the collection and the file's content. If an import is repeated, it
- * continues where the earlier one stopped and creates no entry twice.
+ * Returns an idempotency key that depends only on the collection and the file's content. A repeated import therefore
+ * continues where the earlier one stopped, and creates no entry twice.
  */
 async function keyOf(file: string, place: Place): Promise<string> {
   const hash = createHash("sha256").update(`${place.orb.id}/${place.module}/${place.schema.id}\n`);

@@ -1,6 +1,6 @@
 /**
- * The local files of applications: one JSON document each. The properties have a fixed order, so that diffs are
- * easy to review.
+ * The local files of applications: one JSON document for each application. The properties have a fixed order, so that
+ * diffs are easy to review.
  */
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -77,7 +77,7 @@ function told(error: unknown): string {
   return [error.message, ...error.errors.map(({ path, message }) => `  ${path} ${message}`)].join("\n");
 }
 
-/** Pushes a file as a draft each time it is saved. Updates the types each time a published application changes. */
+/** Pushes a file as a draft whenever it is saved. Updates the types whenever a published application changes. */
 export async function dev(
   context: Context,
   options: { out: string; publish: boolean; signal: AbortSignal },
@@ -105,7 +105,7 @@ export async function dev(
     timer = setTimeout(() => {
       const ids = [...saved];
       saved.clear();
-      // Push one file at a time. Otherwise an earlier save could overwrite a later one.
+      // Push one file at a time. Otherwise an earlier version could overwrite a later one.
       pushing = pushing.then(() => pushAll(ids));
     }, SETTLED_MS);
   });

@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<FieldView["type"], string>> = {
   datetime: "string",
   json: "unknown",
   reference: "string",
-  // Writes need only the id. Responses have all members.
+  // A client that writes a file field needs only the id. Responses have all members.
   file: "{ file: string; url?: string; type?: string; size?: number; name?: string; sha256?: string; width?: number; height?: number; color?: string }",
 };
 
@@ -55,7 +55,10 @@ function fieldType(field: FieldView, filterFields: FilterFields): string {
   return `{ ${members.join("; ")} }`;
 }
 
-/** Returns a doc comment with the description, or an empty string. A description cannot end the comment early. */
+/**
+ * Returns a doc comment with the description; an empty string without one. A description cannot end the comment
+ * early.
+ */
 function comment(text: string | undefined, indent: string): string {
   if (text === undefined || text === "") return "";
   return `${indent}/** ${text.replaceAll("*/", "*\\/").replaceAll(/\s+/g, " ")} */\n`;

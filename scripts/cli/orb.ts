@@ -14,10 +14,10 @@ import { downloadFile, linkFile, uploadFile } from "./stored-files.ts";
 
 const FAILED = 1;
 
-/** Aborted on Ctrl+C, so that commands that run until interrupted can finish their output. */
+/** Aborted on Ctrl+C, so that a command that runs until then can finish its output. */
 const stopped = new AbortController();
 
-/** Returns what to do about a request that the platform refused for its token. */
+/** Returns what the user can do if the platform rejected the token of a request. */
 function tokenAdvice({ credential, loginCommand }: Context): string {
   if (credential.from === "environment") return "Set ORB_TOKEN to a token of an account that may do this.";
   if (credential.from === "file") return `Run: ${loginCommand}`;
@@ -26,7 +26,7 @@ function tokenAdvice({ credential, loginCommand }: Context): string {
 
 /**
  * Returns an error message for the user: what is wrong and how to fix it.
- * @param context undefined if the command failed before it had one
+ * @param context undefined if the command failed before it had a context
  */
 function explain(error: unknown, url: string, context: Context | undefined): string {
   if (error instanceof CommandError) return error.message;

@@ -10,7 +10,10 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns how many keys follow the field's name in a column name: one for the market, one for the language. */
+/**
+ * Returns how many keys follow the field's name in a column name: one for the market and one for the language, if the
+ * field has them.
+ */
 function depthOf(field: FieldView): number {
   return (field.marketSpecific ? 1 : 0) + (field.translatable ? 1 : 0);
 }

@@ -8,7 +8,7 @@ const DIFFERENT = 2;
 
 type Answer = Record<string, unknown> & { id: string; revision: number; publishedRevision: number | null };
 
-/** The effects of a change on stored entries. The platform returns them for a dry run. */
+/** The effects that a change has on stored entries. The platform returns them for a dry run. */
 interface Effects {
   refused: boolean;
   summary: string[];
@@ -115,7 +115,7 @@ export async function compare(context: Context, id: string): Promise<Difference>
     query: { dryRun: "true" },
     body: local,
   });
-  // The platform may add defaults to a document. The text then differs although the meaning is the same.
+  // If the platform adds defaults to a document, the text differs although the meaning is the same.
   if (effects.summary.length === 0) return { orb: id, state: "same" };
   return { orb: id, state: "different", ...effects };
 }
@@ -159,7 +159,7 @@ export async function diff(context: Context, given: readonly string[]): Promise<
 }
 
 /**
- * Uploads local files as drafts. Creates no new revision of an application whose document has not changed.
+ * Uploads local files as drafts. If the document of an application has not changed, creates no new revision.
  * @param options.publish also publishes the applications
  * @param options.force allows changes that the platform otherwise rejects, such as removing a field that has values
  */
@@ -182,7 +182,7 @@ export async function push(
       const { force: _, ...flags } = query;
       after = await manage<Answer>(context, "POST", "/api/admin/orbs", { query: flags, body: document });
     } else {
-      // Send If-Match with the compared revision, so that the push cannot overwrite another person's newer change.
+      // Send If-Match with the revision that was compared, so that the push cannot overwrite a newer change.
       const headers = { "if-match": `"${before.revision}"` };
       if (!same) after = await manage<Answer>(context, "PUT", pathOf(id), { query, body: document, headers });
       else if (options.publish && !live)

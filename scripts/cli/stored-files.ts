@@ -29,7 +29,7 @@ export async function uploadFile(
   }
 }
 
-/** Downloads a file. Creates the file under its final name only when the content is complete. */
+/** Downloads a file. The file gets its final name only when its content is complete. */
 export async function downloadFile(
   context: Context,
   { orb, id, out, signal }: { orb: string; id: string; out: string | undefined; signal: AbortSignal },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Failure, systemCode } from "../process/failure.ts";
 import { makeFolder } from "./folders.ts";
 
-/** Minimum free bytes on the disk, for the broker's new streams. */
+/** Minimum number of free bytes on the disk. The broker needs them for new streams. */
 const LEAST_ROOM = 32 * 1024 * 1024;
 
 /** Creates the data folder for its owner only, and checks that it is writable. */
@@ -31,27 +31,33 @@ export function prepareDataDir(dataDir: string): void {
   }
 }
 
-/** Writes a file atomically that only its owner may read. */
+/** Writes a file atomically. Only its owner may read it. */
 export function writePrivate(path: string, text: string): void {
   const draft = `${path}.${process.pid}.tmp`;
   writeFileSync(draft, text, { mode: 0o600, flush: true });
   renameSync(draft, path);
 }
 
-/** `<data folder>/running.json`: the lock file of a running platform, and how to connect to it. */
+/**
+ * Content of `<data folder>/running.json`: the lock file of a running platform, which also says how to connect to its
+ * broker.
+ */
 export interface Running {
   pid: number;
-  /** Identifies the process together with its id, because process ids are reused. */
+  /** Start time of the process. Together with the process id, it identifies the process, because ids are reused. */
   mark: string;
-  /** URL of the broker with the operator's credentials, if the platform started the broker. */
+  /** URL of the broker, with the operator's credentials. Missing if the platform did not start the broker. */
   natsUrl?: string;
-  /** WebSocket URL of the broker without credentials, if the platform started the broker. */
+  /** WebSocket URL of the broker, without credentials. Missing if the platform did not start the broker. */
   natsWsUrl?: string;
   replicas?: number;
   url?: string;
 }
 
-/** Returns the start time of a process, because process ids are reused; undefined if it is not running. */
+/**
+ * Returns the start time of a process; undefined if the process is not running. The start time matters because
+ * process ids are reused.
+ */
 function processMark(pid: number): string | undefined {
   if (process.platform === "linux") {
     try {
@@ -72,7 +78,7 @@ function processMark(pid: number): string | undefined {
   return started.status === 0 ? started.stdout.trim() : "running";
 }
 
-/** Returns the content of a lock file, if the process that wrote it is alive. */
+/** Returns the content of a lock file; undefined if the process that wrote it has ended. */
 function living(text: string): Running | undefined {
   try {
     const found = JSON.parse(text) as Partial<Running> | null;
@@ -90,7 +96,7 @@ export function readRunning(dataDir: string): Running | undefined {
 
 interface FileState {
   text: string;
-  /** Identifies the file, even if another one has the same content. */
+  /** Identifies this file, even if another file has the same content. */
   identity: string;
   ageMs: number;
 }
@@ -117,12 +123,15 @@ function create(path: string, text: string): boolean {
 
 const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** If a lock file is empty for this many milliseconds, its process died before writing to it. */
+/**
+ * If a lock file stays empty for this many milliseconds, the process that created it died before it wrote to the
+ * file.
+ */
 const WRITTEN_MS = 1_000;
 
 /**
- * Creates a lock file, or replaces one whose process is dead.
- * @returns the living owner, or undefined if this process is the owner now
+ * Creates a lock file. Replaces an existing one if its process has ended.
+ * @returns the process that owns the lock file; undefined if this process owns it now
  */
 function hold(path: string, text: string): Running | undefined {
   for (;;) {
@@ -152,7 +161,7 @@ function hold(path: string, text: string): Running | undefined {
 
 /**
  * Locks the data folder for a restore.
- * @throws Failure if another process restores in the same data folder
+ * @throws Failure if another process is restoring into the same data folder
  */
 export function claimRestore(dataDir: string): { release(): void } {
   const path = join(dataDir, "restoring.json");
@@ -171,7 +180,7 @@ export interface Claim {
 
 /**
  * Locks the data folder, because two brokers would destroy each other's files.
- * @throws Failure if another running platform uses the folder
+ * @throws Failure if another platform that is running uses the folder
  */
 export function claimDataDir(dataDir: string): Claim {
   const path = join(dataDir, "running.json");

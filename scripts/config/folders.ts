@@ -5,7 +5,7 @@ import { systemCode } from "../process/failure.ts";
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /**
- * Creates a folder and its parents, which only their owner can open. Node's recursive `mkdir` would loop forever below
+ * Creates a folder and its parents. Only the owner can open them. Node's recursive `mkdir` would loop forever below
  * /proc.
  */
 export function makeFolder(path: string): void {

@@ -2,7 +2,7 @@ import { BlockList, isIP } from "node:net";
 
 /**
  * Parses networks such as `10.0.0.0/8`.
- * @throws Error whose message is the first part that is not a network
+ * @throws Error whose message is the first part that is not a valid network
  */
 export function networks(parts: readonly string[]): BlockList {
   const list = new BlockList();

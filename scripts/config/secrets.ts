@@ -7,7 +7,10 @@ import { writePrivate } from "./data-dir.ts";
 
 export type BrokerPasswords = Record<"fn" | "streams" | "deploy" | "operator", string>;
 
-/** The platform's secrets. They are generated once, in `<data folder>/secrets.json`, which only its owner can read. */
+/**
+ * The platform's secrets. The first start generates them in `<data folder>/secrets.json`, which only its owner can
+ * read.
+ */
 export interface Secrets {
   broker: BrokerPasswords;
   /** Ed25519 private keys (JSON array of JWKs). The first key signs. All keys verify. */

@@ -34,7 +34,7 @@ export interface Settings {
   passedOn: Record<string, string>;
 }
 
-/** Environment variables that the functions get unchanged. */
+/** Environment variables that are passed to the functions unchanged. */
 const PASSED_ON = [
   "ALLOWED_ORIGINS",
   "TRUST_PROXY",
@@ -86,7 +86,10 @@ function port(env: Environment, name: string): number | undefined {
   return value;
 }
 
-/** Rejects equal port numbers before any process starts. Otherwise the error would depend on which process is first. */
+/**
+ * Rejects equal port numbers before any process starts. Otherwise the error would depend on which process takes the
+ * port first.
+ */
 function requireDifferent(ports: Record<string, number | undefined>): void {
   const names = new Map<number, string>();
   for (const [name, value] of Object.entries(ports)) {
@@ -194,7 +197,7 @@ export function readSettings(env: Environment): Settings {
 const OF_THE_PLATFORM =
   /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|FILE_MIB|IMAGE_MEGAPIXELS|GOGC|GOMEMLIMIT|(NATS|STREAMS|HOOKS|QUOTA|HOST_CACHE|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
-/** Removes the platform's settings from the environment of tests, because tests choose their own. */
+/** Removes the platform's settings from the environment of the tests, because each test chooses its own. */
 export function testEnvironment(env: Environment): Environment {
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !OF_THE_PLATFORM.test(name)));
   const taken = {

@@ -1,4 +1,7 @@
-/** Checks each broker: reachable, recent, same version as the others, correct clock, and sufficient permissions. */
+/**
+ * Checks of each broker: whether it is reachable, recent, of the same version as the others, and has a correct clock
+ * and sufficient permissions.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import { newId } from "../../shared/kernel/ids.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
@@ -9,16 +12,16 @@ import { checkBroker } from "../broker/check.ts";
 import { withStore } from "../platform/prepare-broker.ts";
 import { type Finding, fail, messageOf, ok, sizeOf, warn } from "./finding.ts";
 
-/** Clock differences in milliseconds that lead to a warning or a failure. Hosts and brokers both check times. */
+/** Clock difference in milliseconds that leads to a warning or a failure. Hosts and brokers both check times. */
 const CLOCK_WARN_MS = 500;
 const CLOCK_FAIL_MS = 5_000;
-/** Share of the broker's storage limit at which the check warns and fails. */
+/** Share of the broker's storage limit from which the check warns or fails. */
 const DISK_WARN = 0.8;
 const DISK_FAIL = 0.95;
-/** Milliseconds to collect the replies of all brokers. */
+/** Milliseconds to wait for the replies of all brokers. */
 const COLLECT_MS = 1_000;
 
-/** Checks each address of NATS_URL separately, to find a single broken broker of a cluster. */
+/** Checks each URL in NATS_URL separately, to find a single broken broker in a cluster. */
 export async function checkAddresses(access: ConnectOptions, replicas: number): Promise<Finding[]> {
   const versions = new Set<string>();
   const findings = await Promise.all(

@@ -1,4 +1,4 @@
-/** `npm run doctor`: checks the machine, the brokers and the public address, and says how to repair what is wrong. */
+/** `npm run doctor` checks the machine, the brokers and the public URL, and says how to repair what is wrong. */
 import { prepareDataDir, readRunning } from "../config/data-dir.ts";
 import { readSettings } from "../config/settings.ts";
 import { withStore } from "../platform/prepare-broker.ts";
@@ -45,7 +45,7 @@ try {
   await check("settings", () => checkSettings({ ...settings, publicUrl }));
   await check("keys", () => checkKeys(dataDir));
   await check("disk", () => checkDisk(dataDir));
-  // Another check reports damaged keys. Without keys, this script cannot connect to a broker that the platform
+  // Another check reports damaged keys. Without the keys, this script cannot connect to a broker that the platform
   // started.
   const platform = await runningPlatformOf(settings, running, "fn").catch(() => undefined);
   if (platform === undefined) {

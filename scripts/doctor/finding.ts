@@ -6,7 +6,7 @@ export interface Finding {
   level: Level;
   /** Name of the check, such as `clock`. */
   about: string;
-  /** The result in one sentence. Contains no secret. */
+  /** The result in one sentence, which contains no secret. */
   says: string;
   /** Advice for the operator. Omitted if there is nothing to do. */
   remedy?: string;

@@ -1,4 +1,4 @@
-/** Checks this machine (keys, settings, disk) and the public address (certificate, version). */
+/** Checks this machine (keys, settings, disk) and the public URL (certificate, version). */
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { VERSION } from "../../shared/kernel/version.ts";
@@ -70,7 +70,7 @@ export function checkDisk(dataDir: string): Finding[] {
 /** Warn if a certificate expires within this many days. */
 const RENEW_DAYS = 21;
 
-/** Checks the certificate of an `https:` or `wss:` address. */
+/** Checks the certificate of an `https:` or `wss:` URL. */
 export async function checkCertificate(address: string): Promise<Finding> {
   const { host } = new URL(address);
   const { days, fault } = await inspectCertificate(address);
@@ -80,7 +80,7 @@ export async function checkCertificate(address: string): Promise<Finding> {
   return ok("tls", `The certificate of ${host} is trusted, and valid for ${days} days.`);
 }
 
-/** Checks that the server at the public address has the same version as this script. */
+/** Checks that the server at the public URL has the same version as this script. */
 export async function checkHost(publicUrl: string): Promise<Finding> {
   const url = `${publicUrl}/api/health`;
   const away = (why: string) =>

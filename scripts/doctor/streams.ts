@@ -1,10 +1,13 @@
-/** Checks every stream: its configuration as provisioned, the number of its replicas, and whether they keep up. */
+/**
+ * Checks every stream: whether its configuration is as provisioned, and whether its replicas are complete and up to
+ * date.
+ */
 import { platformStreams } from "../../shared/store/broker/provision.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { allStreams, api } from "../backup/format.ts";
 import { type Finding, fail, ok, sizeOf, warn } from "./finding.ts";
 
-/** Maximum messages that a replica may lack, because it always lags a little during writes. */
+/** Maximum number of messages that a replica may lack. A replica always lags a little during writes. */
 const LAG_LIMIT = 1_000;
 /** Maximum parallel requests to the broker. */
 const AT_ONCE = 32;
@@ -27,7 +30,7 @@ async function infos(store: Store, names: string[]): Promise<Map<string, Stream>
   for (let at = 0; at < names.length; at += AT_ONCE) {
     await Promise.all(
       names.slice(at, at + AT_ONCE).map(async (name) => {
-        // The stream may just have been deleted together with its application.
+        // The stream may have just been deleted together with its application.
         const info = await api(store, `STREAM.INFO.${name}`, {}).catch(() => undefined);
         if (info !== undefined) found.set(name, info as unknown as Stream);
       }),
@@ -36,7 +39,7 @@ async function infos(store: Store, names: string[]): Promise<Map<string, Stream>
   return found;
 }
 
-/** Formats up to five names, and the number of the others. */
+/** Formats up to five names, and the number of further names. */
 function some(names: string[]): string {
   const shown = names.slice(0, 5).join(", ");
   return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;

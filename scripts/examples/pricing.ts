@@ -1,5 +1,5 @@
 /**
- * A service in TypeScript that prices a cart. Start it more than once, and the instances share the load.
+ * A service in TypeScript that prices a cart. You can start several instances, which share the load.
  *
  * NATS_URL=$(npm run --silent nats:url) node_modules/.bin/node scripts/examples/pricing.ts
  */

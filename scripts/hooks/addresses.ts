@@ -1,7 +1,7 @@
 import { type BlockList, isIP } from "node:net";
 import { networks } from "../config/networks.ts";
 
-/** Special-purpose IPv4 networks, which webhooks must not reach (IANA registry, RFC 6890). */
+/** Special-purpose IPv4 networks (IANA registry, RFC 6890). Webhooks must not reach them. */
 const PRIVATE_4 = [
   "0.0.0.0/8",
   "10.0.0.0/8",

@@ -1,6 +1,6 @@
 /**
- * The hooks process: runs after-write hooks and schedules until it receives SIGTERM. If several are running, another
- * takes over when one fails.
+ * The hooks process: runs after-write hooks and schedules until it receives SIGTERM. If several of these processes
+ * run, only one works, and another takes over when it fails.
  */
 import { randomUUID } from "node:crypto";
 import { readSettings } from "../../functions/env.ts";
@@ -15,10 +15,10 @@ import { outliveRejections } from "../process/rejections.ts";
 import type { Word } from "../process/supervise.ts";
 import { poster } from "./post.ts";
 
-/** Milliseconds between two searches for content that belongs to no file. */
+/** Milliseconds between two searches for stored content that no file uses. */
 const SWEEP_MS = 3_600_000;
 
-/** Reports a fatal error to the parent process. Without a parent, prints it to the terminal. Then exits. */
+/** Reports a fatal error to the parent process, or prints it to the terminal if there is no parent. Then exits. */
 function fail(error: unknown): never {
   const failure = oneLine(error);
   if (failure === undefined || process.send === undefined) exitWith(error);

@@ -1,6 +1,6 @@
 /**
- * Sends webhooks, but only to public addresses. Each name is resolved once, all its addresses are checked, and the
- * connection uses a checked address. A second lookup could return a different address.
+ * Sends webhooks, but only to public IP addresses. Resolves each host name once, checks all its addresses, and
+ * connects to an address that was checked. A second lookup could return a different address.
  */
 import { type LookupAddress, lookup as lookupName } from "node:dns";
 import { request } from "node:https";
@@ -8,7 +8,7 @@ import { type BlockList, isIP, type LookupFunction } from "node:net";
 import type { Post } from "../../shared/hooks/after/webhook.ts";
 import { isReachable } from "./addresses.ts";
 
-/** Maximum milliseconds for sending a webhook, from the DNS lookup to the status of the response. */
+/** Maximum milliseconds for a webhook, from the DNS lookup until the status of the response arrives. */
 const LIMIT_MS = 10_000;
 
 export interface PostOptions {
@@ -17,7 +17,7 @@ export interface PostOptions {
   /** Certificate authorities to trust instead of the default ones, in PEM format. */
   ca?: string;
   limitMs?: number;
-  /** Resolves a host name to all its addresses. Default: the system's resolver. */
+  /** Resolves a host name to all its IP addresses. Default: the system's resolver. */
   resolve?: (name: string, done: (error: Error | null, addresses: LookupAddress[]) => void) => void;
 }
 

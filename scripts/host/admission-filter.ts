@@ -4,12 +4,12 @@ import { hashOf } from "./hash.ts";
 export class AdmissionFilter {
   readonly #places: Int32Array;
 
-  /** @param places approximate number of keys to remember, a power of two; each takes four bytes */
+  /** @param places approximate number of keys that the filter remembers, a power of two; each takes four bytes */
   constructor(places: number) {
     this.#places = new Int32Array(places);
   }
 
-  /** Returns whether the key was requested before. False positives are very rare. */
+  /** Returns whether the key was requested before. Very rarely returns true for a key that was not. */
   admits(key: string): boolean {
     const hash = hashOf(key);
     const place = hash & (this.#places.length - 1);

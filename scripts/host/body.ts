@@ -1,14 +1,14 @@
-/** Reads request bodies directly from the Node socket, because converting to a web stream would double the cost. */
+/** Reads request bodies directly from the Node socket. A conversion to a web stream would double the cost. */
 import type { IncomingMessage } from "node:http";
 import { waitForBody } from "../../functions/middleware/body.ts";
 import { bodyAborted, tooLarge, tooSlow } from "../../functions/middleware/body-errors.ts";
 import type { AppError } from "../../shared/kernel/errors.ts";
 import { ByteCollector } from "../../shared/kernel/ids.ts";
 
-/** Rejects a body of `limit` or more bytes as soon as its size is known. */
+/** Rejects a body that has `limit` or more bytes, as soon as that is known. */
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   if (Number(incoming.headers["content-length"] ?? 0) >= limit) return Promise.reject(tooLarge(limit));
-  // If the client disconnected earlier, no event reports it.
+  // If the client disconnected before this call, no event reports it.
   if (incoming.destroyed) return Promise.reject(bodyAborted(undefined));
   return new Promise((resolve, reject) => {
     const collected = new ByteCollector();
@@ -33,7 +33,8 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
       resolve(collected.bytes());
     });
     incoming.on("error", (cause) => refuse(bodyAborted(cause)));
-    // "close" also follows a complete body, so create the error (and its stack) only if the body is incomplete.
+    // The event "close" also follows a complete body. Create the error (and its stack) only if the body is
+    // incomplete.
     incoming.on("close", () => {
       if (!settled) refuse(bodyAborted(undefined));
     });

@@ -22,9 +22,9 @@ export interface ConsoleFile {
 }
 
 export interface ConsoleBuild {
-  /** Files by their name among the assets, such as `console/main-ABCDEFGH.js`. */
+  /** Files by name, such as `console/main-ABCDEFGH.js`. */
   files: ReadonlyMap<string, ConsoleFile>;
-  /** Compressed bytes of the first page and of all files. */
+  /** Compressed bytes of the files that the console loads first, and of all its files. */
   sizes: { first: number; all: number };
 }
 

@@ -33,7 +33,7 @@ export interface Functions extends AsyncDisposable {
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** Removes miniflare's signal handlers, which would end the process before the broker has stopped. */
+/** Removes the signal handlers of miniflare, because they would end the process before the broker has stopped. */
 function withoutSignals<T>(create: () => T): T {
   const before = SIGNALS.map((signal) => new Set(process.listeners(signal)));
   const created = create();
@@ -78,7 +78,10 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
   let wanted = true;
   let reviving: Promise<void> | undefined;
   let running: Miniflare | undefined;
-  /** Keeps the first lines of output, because an error about a used port is reported without its stack. */
+  /**
+   * Hold back the first lines of output. If they report that a port is in use, the error is reported without its
+   * stack.
+   */
   let held: string[] | undefined = [];
 
   function hear(line: string): void {
@@ -102,7 +105,9 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
     }
   }
 
-  /** Called when the output of workerd ends, which means that workerd has ended. Restarts it unless it was stopped. */
+  /**
+   * Called when the output of workerd ends, which happens when workerd exits. Restarts workerd unless it was stopped.
+   */
   function died(): void {
     if (!wanted || running === undefined || reviving !== undefined) return;
     log(JSON.stringify({ level: "warn", message: "the functions stopped; starting them again" }));

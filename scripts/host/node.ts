@@ -29,7 +29,10 @@ import { ResponseFile } from "./response-file.ts";
 import { drainMs, Shutdown } from "./shutdown.ts";
 import { openSocket } from "./socket.ts";
 
-/** Maximum bytes of large reads at the same time. The broker closes a slow connection at four times this size. */
+/**
+ * Maximum bytes that all large reads in progress may take. The broker closes a slow connection at four times this
+ * size.
+ */
 const READING_BYTES = 16 * 1024 * 1024;
 
 /** Default of the setting HOST_CACHE_MIB: MiB of memory for caches. */
@@ -38,7 +41,7 @@ const CACHE_MIB = 8;
 /** Default of the setting HOST_CACHE_FILE_MIB: MiB of the file that caches responses. */
 const FILE_MIB = 128;
 
-/** Default of the setting HOST_CONTENT_MIB: MiB of the file that keeps the content of files. */
+/** Default of the setting HOST_CONTENT_MIB: MiB of the file that caches the content of uploaded files. */
 const CONTENT_MIB = 256;
 
 function bytesOf(name: string, setting: string | undefined, otherwise: number, least: number): number {
@@ -93,10 +96,11 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 }
 
 /**
- * Gives each request the shared broker connection. If the response may be cached, also records the data it depends on.
+ * Gives the shared broker connection to each request. If the response may be cached, also records which data it
+ * depends on.
  */
 function lender(store: CachedStore, answers: ResponseCache): Host["lend"] {
-  // Releasing does nothing, because all requests share the connection.
+  // Closing does nothing, because all requests share the connection.
   const shared = { ...store, close: async () => undefined };
   const release = async () => undefined;
   return (c) => {
@@ -162,7 +166,7 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     images: images.make,
     body: (c, limit) => readBody(incomingOf(c.env), limit),
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
-    // If reading a body fails, the server adapter would print the error's stack. Close the connection instead.
+    // If a body cannot be read, the server adapter would print the error's stack. Close the connection instead.
     cut: (c) => outgoingOf(c.env).destroy(),
     sendContent: (c, parts, stopped) => {
       outgoingOf(c.env).content = { parts, stopped };
@@ -171,8 +175,8 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   };
   const listener = appListener(host);
   const server = createServer(
-    // Limit the time for headers, so that slow clients cannot block connections. Bodies have another limit, because
-    // long uploads are allowed.
+    // Limit the time for the headers, so that slow clients cannot block connections. Bodies have another limit,
+    // because long uploads are allowed.
     {
       ServerResponse: RecordedResponse,
       requestTimeout: 0,

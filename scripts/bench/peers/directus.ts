@@ -48,7 +48,7 @@ const settings = (at: PeerDirectory, port: number): Record<string, string> => ({
   LOG_LEVEL: "error",
   TELEMETRY: "false",
   SERVE_APP: "false",
-  // The pressure limiter would reject requests under load, which is what the benchmark measures.
+  // Turn off the pressure limiter, because it would reject requests under the load that the benchmark needs.
   PRESSURE_LIMITER_ENABLED: "false",
 });
 

@@ -1,4 +1,4 @@
-/** Compares uploads and downloads of the host and of PocketBase. Uses the same client for both, in turns. */
+/** Compares uploads and downloads of the Node host and of PocketBase, in turns and with the same client. */
 import { randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
@@ -56,7 +56,7 @@ class Http implements Disposable {
 
 interface Place {
   name: string;
-  /** Uploads the content. Returns the address for downloads. */
+  /** Uploads the content. Returns the URL for downloads. */
   upload(http: Http, content: Buffer): Promise<string>;
   pids: Record<string, number | undefined>;
 }
@@ -109,7 +109,10 @@ function pocketbasePlace({ url, pid, version }: Awaited<ReturnType<typeof startF
   };
 }
 
-/** Runs requests on all connections. @returns requests a second */
+/**
+ * Runs requests on all connections.
+ * @returns requests per second
+ */
 async function load(roundMs: number, act: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
   let count = 0;
@@ -126,7 +129,7 @@ async function load(roundMs: number, act: () => Promise<unknown>): Promise<numbe
 
 const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
 
-/** Measures downloads, and uploads including the entry that refers to the file. */
+/** Measures downloads and uploads. An upload includes the write of the entry that refers to the file. */
 export async function files(dir: string, stand: Stand, token: string): Promise<Record<string, string>> {
   const peer = await startFiles(join(dir, "pocketbase"));
   const rows: Record<string, string> = {};
@@ -148,7 +151,7 @@ export async function files(dir: string, stand: Stand, token: string): Promise<R
           using http = new Http();
           const upload = async () => {
             const content = bytes < 50_000_000 ? Buffer.from(base) : base;
-            // Change the content for each upload. Otherwise the platform would already have it.
+            // Change the content for each upload. Otherwise the platform would find that it already stores it.
             randomBytes(16).copy(content);
             addresses.set(place, await place.upload(http, content));
           };

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- peers` compares the host with other products on the same rows. The first run installs them into
- * `.data/peers`.
+ * `npm run bench -- peers` compares the Node host with other products on the same rows. The first run installs those
+ * products into `.data/peers`.
  */
 import {
   askForAll,
@@ -71,8 +71,8 @@ function asks({ paths, body, authorization }: Requests, keys: string[], token: s
 }
 
 /**
- * Rows of the report: a label, the request to this platform, and the request to the other products. `+` selects the
- * table with indexes that a user would add by hand.
+ * Rows of the report: a label, the request to this platform, and the request to the other products. A `+` selects the
+ * table that has the indexes a user would add by hand.
  */
 const ROWS: readonly [what: string, ours: string, theirs: string][] = [
   ["get one, any of all", "any", "any"],
@@ -105,7 +105,7 @@ async function startAll(root: string, count: number): Promise<Running[]> {
 
 /**
  * Measures all products.
- * @param root folder that keeps the products between runs
+ * @param root folder in which the products stay installed between runs
  * @returns lines for the report
  */
 export async function peers(
@@ -139,7 +139,7 @@ export async function peers(
       const targets = await served([...names].flatMap(targetsFor));
       for (const [name, of] of await compare(client, targets, LOAD)) figures.set(name, of);
     }
-    // Let the caches of all servers fill.
+    // Fill the caches of all servers first.
     const again = await served(
       all.flatMap(([who, at, { any }]) =>
         any === undefined ? [] : [{ ...at, ...any, name: `${who}: again` }],

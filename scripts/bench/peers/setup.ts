@@ -18,7 +18,7 @@ import { Failure } from "../../process/failure.ts";
 import { freePort } from "../../process/ports.ts";
 import { values } from "../seed.ts";
 
-/** Names of two equal tables. Only the second has the indexes that a user would add by hand. */
+/** Names of two tables with the same content. Only the second has the indexes that a user would add by hand. */
 export const TABLES = ["products", "indexed"] as const;
 
 /** The requests that the benchmark sends to one of the compared products. Paths contain `{table}` for the table's name. */
@@ -43,11 +43,11 @@ export const LIST_SIZE = 50;
 export const DEAR = 9_000;
 export const CATEGORY = "category-7";
 
-/** A product that can run on this machine with one SQLite file as its database. */
+/** A product that can run on this machine and uses one SQLite file as its database. */
 export interface Peer extends Requests {
   name: string;
   version: string;
-  /** When the product has written a new row safely to disk, for the report. */
+  /** For the report: when the product has written a new row safely to disk. */
   durability: string;
   /** @throws Failure if the product cannot be installed here */
   install(dir: string): Promise<void>;
@@ -77,7 +77,10 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Runs a program and writes its output to a log file. @throws Failure with the end of the output */
+/**
+ * Runs a program and writes its output to a log file.
+ * @throws Failure that contains the end of the output
+ */
 export async function run(
   dir: string,
   name: string,
@@ -103,7 +106,7 @@ export async function run(
   );
 }
 
-/** Runs only the install scripts that the product needs. */
+/** Installs npm packages. Runs only the install scripts that the product needs. */
 export async function installPackages(
   dir: string,
   manifest: object,
@@ -209,7 +212,10 @@ export function createdAt(n: number): Date {
   return new Date(Date.UTC(2025, 0, 1) + n * 1000);
 }
 
-/** Starts a product from a copy of its filled database. @throws Failure if the product cannot be installed */
+/**
+ * Starts a product with a copy of its filled database.
+ * @throws Failure if the product cannot be installed
+ */
 export async function startPeer(root: string, peer: Peer, count: number): Promise<Running> {
   const dir = join(root, peer.name.toLowerCase());
   const data = join(dir, "data");

@@ -45,7 +45,9 @@ function contentType(table: (typeof TABLES)[number]): object {
   };
 }
 
-/** The project's files. They make reading public, like ticking "find" and "findOne" for the public role. */
+/**
+ * Returns the project's files. They make reading public, like the checkboxes "find" and "findOne" of the public role.
+ */
 function files(): Record<string, string> {
   const config = (value: string) => `module.exports = ({ env }) => (${value});\n`;
   const out: Record<string, string> = {
@@ -134,7 +136,7 @@ export const strapi: Peer = {
 
   async token(at) {
     const path = join(at.data, "token");
-    // Strapi creates the role right after it starts to listen.
+    // Strapi creates this role only after it has begun to listen, so try again for a while.
     for (const deadline = Date.now() + 10_000; !existsSync(path) && Date.now() < deadline; ) await delay(50);
     return readFileSync(path, "utf8");
   },

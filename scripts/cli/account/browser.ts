@@ -16,8 +16,8 @@ function commandOf(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): readonly 
 }
 
 /**
- * Opens an address in the browser. Uses no shell, so that no part of the address can run as a command. Ignores errors,
- * because the command has printed the address for the user.
+ * Opens a URL in the browser. Does not use a shell, so that no part of the URL can run as a command. Ignores errors,
+ * because the command has printed the URL for the user.
  */
 export function openBrowser(url: string, env: NodeJS.ProcessEnv, platform = process.platform): void {
   const [command, ...args] = commandOf(env, platform);

@@ -12,7 +12,7 @@ import { type Answer, listen } from "./loopback.ts";
 import { baseFor } from "./realm.ts";
 import { parseScopes, requireDays, type Scope, scopesInWords, scopesText } from "./scopes.ts";
 
-/** Time for the user to sign in and to allow the command. */
+/** Milliseconds for the user to sign in and to approve the command. */
 const WAIT_MS = 10 * 60_000;
 
 export interface LoginOptions {
@@ -42,8 +42,8 @@ function hostName(): string {
 }
 
 /**
- * Returns the rights that a login asks for. `orb push` needs the right `manage`. A token for a user's own account does
- * not get that right, because a thief could use it to add a passkey to the account.
+ * Returns the rights that a login requests. `orb push` needs the right `manage`. A login to a user's own account does
+ * not request it, because a thief of the token could use it to add a passkey to the account.
  */
 function scopesFor(base: string, text: string | undefined): Scope[] {
   const orb = base === PLATFORM_BASE || base === "/api/auth" ? "*" : base.slice("/api/".length);
@@ -53,7 +53,7 @@ function scopesFor(base: string, text: string | undefined): Scope[] {
   );
 }
 
-/** Prints to standard error even with `--json`, because the user must act on the message. */
+/** Print to standard error even with `--json`, because the user must act on the message. */
 const tell = (line: string) => process.stderr.write(`${line}\n`);
 
 /** Rejects when the user stops the command, or after {@link WAIT_MS}. */
@@ -97,7 +97,7 @@ async function signInElsewhere(
   return exchange(await within(pastedCode, stopped));
 }
 
-/** Signs in with a browser on this computer, which returns the code to a loopback address. */
+/** Signs in with a browser on this computer, which passes the code to a loopback URL. */
 async function signInHere(
   context: Context,
   page: (more: Record<string, string>) => string,
@@ -200,7 +200,10 @@ export async function login(context: Context, options: LoginOptions): Promise<nu
   return keep(context, base, created);
 }
 
-/** Stores the token, and revokes the one that it replaces. If the token cannot be stored, revokes it. */
+/**
+ * Stores the new token, and revokes the one that it replaces. If the new token cannot be stored, revokes the new
+ * token.
+ */
 async function keep(context: Context, base: string, created: Created): Promise<number> {
   const { url, env, credential } = context;
   const transport = createTransport({ url, token: created.token });
@@ -246,7 +249,7 @@ export async function logout(context: Context): Promise<number> {
     try {
       await revoke(createTransport({ url, token: stored.token }), base);
     } catch (error) {
-      // An expired token needs no revocation, and neither does a token of a deleted application.
+      // An expired token needs no revocation, and neither does a token for a deleted application.
       const ended = isProblem(error) && (error.status === 401 || error.status === 404);
       if (!ended) {
         context.note(

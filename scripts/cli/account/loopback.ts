@@ -1,4 +1,4 @@
-/** Receives the response of the sign-in page on a loopback address (RFC 8252). */
+/** Receives the response of the sign-in page at a loopback URL (RFC 8252). */
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,18 +8,18 @@ import { CommandError } from "../command/context.ts";
 export interface Answer {
   /** Null if the user refused. */
   code: string | null;
-  /** Redirects the browser to an address. Resolves once the redirect has been sent. */
+  /** Redirects the browser to a URL. Resolves once the redirect has been sent. */
   leadTo(url: string): Promise<void>;
 }
 
 export interface Listener extends AsyncDisposable {
   /** Address that receives the response. */
   redirect: string;
-  /** One-time local address that redirects to the sign-in page. */
+  /** Local URL that redirects to the sign-in page. It works once. */
   start: string;
   /** Resolves when the browser returns from the sign-in page. Ignores requests with another sign-in's `state`. */
   answer: Promise<Answer>;
-  /** Sets the address of the platform's sign-in page. */
+  /** Sets the URL of the platform's sign-in page. */
   leadsTo(url: string): void;
 }
 
@@ -47,7 +47,7 @@ function redirectTo(response: ServerResponse, url: string): void {
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Returns whether two addresses name the same platform. All loopback names are equal. */
+/** Returns whether two URLs name the same platform. All loopback names are equal. */
 export function isSameOrigin(a: string, b: string): boolean {
   if (!URL.canParse(a) || !URL.canParse(b)) return false;
   const [left, right] = [new URL(a), new URL(b)];
@@ -58,9 +58,9 @@ export function isSameOrigin(a: string, b: string): boolean {
 
 /**
  * Listens on a free port of 127.0.0.1.
- * @param expected.state secret that the response must contain, so that no other page or program can forge one
- * @param expected.url address of the platform. A response from another platform is an error: its code must not be sent
- * to this one.
+ * @param expected.state secret that the response must contain, so that no other page or program can forge a response
+ * @param expected.url URL of the platform. A response from another platform is an error: this platform must not
+ * receive its code.
  */
 export async function listen(expected: { state: string; url: string }): Promise<Listener> {
   let target: string | undefined;
@@ -75,7 +75,7 @@ export async function listen(expected: { state: string; url: string }): Promise<
   let host = "";
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    // Another host name means that a web page sent the request through DNS rebinding.
+    // If the host name is different, a web page sent the request through DNS rebinding.
     if (request.headers.host !== host || request.method !== "GET") {
       reply(response, 400, "This address is only for the sign-in of orb.");
       return;
@@ -87,8 +87,8 @@ export async function listen(expected: { state: string; url: string }): Promise<
   }
 
   /**
-   * Opens the browser at a local address, which redirects to the sign-in page. Other users of this computer can see the
-   * arguments of its processes, and the address of the sign-in page contains the secret state.
+   * Opens the browser at a local URL, which redirects to the sign-in page. The URL of the sign-in page contains the
+   * secret state, and other users of this computer can see the arguments of a process.
    */
   function start(response: ServerResponse): void {
     if (target === undefined) {

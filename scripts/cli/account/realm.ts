@@ -1,5 +1,5 @@
 /**
- * Finds the accounts that a command works with: those of the platform, of one application, or the ones that
+ * Finds the set of accounts that a command works with: that of the platform, that of one application, or the one that
  * applications share.
  */
 import { CommandError, type Context } from "../command/context.ts";
@@ -24,6 +24,6 @@ export async function baseFor({ transport }: Context, orb: string | undefined): 
       throw error;
     });
   await response.body?.cancel();
-  // The sign-in page of an application without accounts of its own leads to that of the shared accounts.
+  // If an application has no accounts of its own, its sign-in page redirects to that of the shared accounts.
   return new URL(response.url).pathname.startsWith(`${SHARED_BASE}/`) ? SHARED_BASE : path;
 }

@@ -9,9 +9,9 @@ const DAY_MS = 24 * 3_600_000;
 
 /** Selects the account whose tokens a command works with. */
 export interface OwnerOptions {
-  /** The application to which the service account belongs; by default, the application of the caller's own token. */
+  /** The application that the service account belongs to. Default: the application of the caller's own token. */
   orb?: string | undefined;
-  /** Id of a service account; by default, the caller's own account. */
+  /** Id of a service account. Default: the caller's own account. */
   account?: string | undefined;
 }
 
@@ -39,7 +39,7 @@ async function baseOf(context: Context, orb: string | undefined): Promise<string
 const queryOf = ({ account }: OwnerOptions): Record<string, string> =>
   account === undefined ? {} : { account };
 
-/** Adds a hint to a 403: only tokens with `manage` can manage tokens. */
+/** If the platform responds with 403, adds a hint: only tokens with the right `manage` can manage tokens. */
 async function advised<T>(context: Context, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -82,13 +82,13 @@ export interface NewTokenOptions extends OwnerOptions {
   never: boolean;
 }
 
-/** Days until a new token expires, by default. */
+/** Default number of days until a new token expires. */
 const DAYS = 90;
 
 /**
- * Returns the expiry of a new token. The platform rejects a new token that expires later than the caller's own. Without
- * `days`, the new token therefore expires after the default time, or together with the caller's token if that is
- * sooner.
+ * Returns the expiry of a new token. The platform rejects a token that expires later than the caller's own. So
+ * without `days`, the new token expires after the default time or together with the caller's token, whichever comes
+ * first.
  */
 async function endFor(context: Context, days: number | undefined): Promise<string> {
   if (days !== undefined) requireDays(days);
@@ -105,7 +105,7 @@ async function endFor(context: Context, days: number | undefined): Promise<strin
   return new Date(Math.floor(Date.parse(own.expiresAt) / 1_000) * 1_000).toISOString();
 }
 
-/** Creates a token, and prints it alone to standard output, so that scripts can store it. */
+/** Creates a token. Prints only the token to standard output, so that scripts can store it. */
 export async function createToken(context: Context, name: string, options: NewTokenOptions): Promise<number> {
   const base = await baseOf(context, options.orb);
   const shared = base === PLATFORM_BASE || base === "/api/auth";

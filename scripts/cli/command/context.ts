@@ -1,4 +1,4 @@
-/** The context that every command receives: the platform's address, a token, and functions that print. */
+/** The context that every command receives: the platform's URL, a token, and functions that print. */
 import { styleText } from "node:util";
 import { createTransport, type Transport } from "../../../shared/client/transport.ts";
 
@@ -18,7 +18,7 @@ export interface GlobalOptions {
   dir: string;
 }
 
-/** The token of the requests, and where it comes from. */
+/** The token that requests send, and where the command found it. */
 export type Credential =
   | { from: "environment"; token: string }
   | { from: "file"; token: string; stored: StoredToken }
@@ -27,7 +27,7 @@ export type Credential =
 export interface Context extends GlobalOptions {
   env: NodeJS.ProcessEnv;
   credential: Credential;
-  /** The command that signs the user in again, for messages. */
+  /** The command with which the user can sign in again, for messages. */
   loginCommand: string;
   transport: Transport;
   /** Prints a result to standard output: as JSON with `--json`, otherwise as lines of text. */
@@ -46,7 +46,7 @@ function credentialFor(url: string, env: NodeJS.ProcessEnv): Credential {
     : { from: "file", token: stored.token, stored };
 }
 
-/** Returns the address of the platform that commands use without `--url`. */
+/** Returns the platform's URL for commands without `--url`. */
 export function usualUrl(env: NodeJS.ProcessEnv): string {
   return env.ORB_URL || (lastPlatform(env) ?? DEFAULT_URL);
 }
@@ -81,7 +81,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Conte
     note(line) {
       if (!json) process.stderr.write(`${line}\n`);
     },
-    // Honors NO_COLOR and FORCE_COLOR, and omits colors if the output is not a terminal.
+    // Honours NO_COLOR and FORCE_COLOR, and uses no colours if the output is not a terminal.
     color: (style, text) => styleText(style, text, { stream: process.stdout }),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The tokens that `orb login` stores: one file for each platform, which only the user can read. Each file is replaced as
- * a whole, so commands that run at the same time cannot damage it.
+ * The tokens that `orb login` stores: one file for each platform, which only the user can read. A write replaces the
+ * whole file, so commands that run at the same time cannot damage it.
  */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -22,16 +22,18 @@ export interface StoredToken {
   savedAt: string;
 }
 
-/** Returns the address of a platform in a normalized form, so that each platform has one file. */
+/** Returns the URL of a platform in a normalized form, so that each platform has only one file. */
 export function platformKey(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname.replace(/\/+$/, "")}`;
 }
 
-/** Returns the user's folder for tokens, by the XDG Base Directory Specification or the convention of Windows. */
+/**
+ * Returns the user's folder for tokens, as the XDG Base Directory Specification or the convention of Windows says.
+ */
 function folderOf(env: NodeJS.ProcessEnv): string {
   const { XDG_CONFIG_HOME: xdg = "", APPDATA: windows = "" } = env;
-  // The specification says to ignore relative paths.
+  // The XDG specification says to ignore relative paths.
   if (isAbsolute(xdg)) return join(xdg, "orb");
   if (process.platform === "win32" && windows !== "") return join(windows, "orb");
   return join(env.HOME || homedir(), ".config", "orb");
@@ -63,7 +65,7 @@ function readAt(path: string): StoredToken | null {
     const value: unknown = JSON.parse(text);
     if (isStored(value)) return value;
   } catch {
-    // Not JSON. The error below says so.
+    // The file is not JSON. The error below says so.
   }
   throw new CommandError(`${path} is damaged. Delete it, and run: orb login`);
 }
@@ -76,20 +78,23 @@ export function readStored(url: string, env: NodeJS.ProcessEnv): StoredToken | n
   return readAt(storedPath(url, env));
 }
 
-/** Stores a token. @returns the path of the file */
+/**
+ * Stores a token.
+ * @returns the path of the file
+ */
 export function writeStored(stored: StoredToken, env: NodeJS.ProcessEnv): string {
   const path = storedPath(stored.url, env);
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     mkdirSync(folderOf(env), { recursive: true, mode: 0o700 });
     rmSync(temporary, { force: true });
-    // `wx` rejects a file or link that another program created meanwhile.
+    // `wx` fails if another program has created a file or link at this path in the meantime.
     writeFileSync(temporary, `${JSON.stringify(stored, null, 2)}\n`, {
       mode: 0o600,
       flag: "wx",
       flush: true,
     });
-    // The umask may have removed permissions of the owner. Restore them.
+    // The umask may have removed the owner's permissions. Restore them.
     chmodSync(temporary, 0o600);
     renameSync(temporary, path);
   } catch (error) {
@@ -104,7 +109,7 @@ export function removeStored(url: string, env: NodeJS.ProcessEnv): void {
   rmSync(storedPath(url, env), { force: true });
 }
 
-/** Returns the address of the platform to which the user signed in last; undefined if there is none. */
+/** Returns the URL of the platform that the user signed in to last; undefined if there is none. */
 export function lastPlatform(env: NodeJS.ProcessEnv): string | undefined {
   const folder = folderOf(env);
   let names: string[];
@@ -117,7 +122,7 @@ export function lastPlatform(env: NodeJS.ProcessEnv): string | undefined {
     try {
       return readAt(join(folder, name)) ?? [];
     } catch {
-      // A damaged file matters only to commands that use its platform.
+      // Skip damaged files. They matter only to commands that use their platforms.
       return [];
     }
   });

@@ -1,9 +1,9 @@
 /**
- * Keeps the content of files in a file of this host, so that repeated downloads do not read from the broker. The
- * operating system's page cache makes reads fast, and can shrink at any time.
+ * Stores the content of uploaded files in one file on this host, so that repeated downloads do not read from the
+ * broker. The operating system's page cache makes reads fast, and can shrink at any time.
  *
- * The file consists of blocks. Each block holds consecutive chunks of one object. The least recently read block is
- * replaced. The file has no name, so it disappears with the process.
+ * The file consists of blocks. Each block contains consecutive chunks of one uploaded file. A new block replaces the
+ * one that was not read for the longest time. The file has no name, so it disappears when the process ends.
  */
 import { randomUUID } from "node:crypto";
 import { close, openSync, read, unlinkSync, write } from "node:fs";
@@ -12,9 +12,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ContentCache } from "../../../shared/deps.ts";
 
-/** Chunks in a block. The bits of a number say which of them are stored. */
+/** Chunks in a block. In `begun` and `stored`, each bit stands for one of them. */
 const BLOCK_CHUNKS = 8;
-/** Maximum bytes that wait to be written. Further chunks are not stored. */
+/** Maximum bytes that may wait to be written. Chunks beyond this are not stored. */
 const MOST_WAITING = 4 * 1024 * 1024;
 
 const readAt = promisify(read);
@@ -25,7 +25,7 @@ interface Block {
   stored: number;
   /** Chunks that are stored or being written. */
   begun: number;
-  /** Reads and writes in progress. A block in use is not replaced. */
+  /** Number of reads and writes in progress. A block in use is not replaced. */
   uses: number;
 }
 
@@ -51,7 +51,8 @@ export class ContentFile implements ContentCache {
   constructor(bytes: number, chunk: number, onFailure: (error: unknown) => void, dir = tmpdir()) {
     this.#chunk = chunk;
     this.#most = Math.max(2, Math.floor(bytes / (chunk * BLOCK_CHUNKS)));
-    // A larger object would replace most others, and its first blocks before they are read again.
+    // Do not store larger objects. Such an object would replace most others, and its own first blocks before they are
+    // read again.
     this.largest = (this.#most * chunk * BLOCK_CHUNKS) / 2;
     this.#onFailure = onFailure;
     try {
@@ -107,7 +108,8 @@ export class ContentFile implements ContentCache {
     const file = this.#file;
     this.#file = undefined;
     this.#blocks.clear();
-    // Its number may be given to another file at once, so close it only after the last read and write.
+    // The system may give the same file number to another file at once, so close this file only after the last read
+    // and write.
     if (file === undefined) return;
     if (this.#uses === 0) close(file, () => undefined);
     else this.#closing = file;

@@ -1,7 +1,7 @@
 /** Writes the content of a file to a connection, without the copies and promises of web streams. */
 import type { ServerResponse } from "node:http";
 
-/** Milliseconds in which a client must receive some bytes. */
+/** A client is disconnected if it receives no bytes for this many milliseconds. */
 const STALLED_MS = 120_000;
 
 export interface Content {
@@ -23,8 +23,8 @@ function written(response: ServerResponse, part: Uint8Array): Promise<void> {
 }
 
 /**
- * Sends the parts. Reads the next one only after the client has taken the previous one, so memory stays constant.
- * If a part cannot be read, closes the connection, so that the client learns that the content is incomplete.
+ * Sends the parts. Reads a part only after the client has received the previous one, so memory use stays constant. If
+ * a part cannot be read, closes the connection, so that the client knows that the content is incomplete.
  */
 export async function sendContent(
   response: ServerResponse,
@@ -39,7 +39,7 @@ export async function sendContent(
   response.setTimeout(stalledMs, () => stop(new Error("the client receives nothing")));
   try {
     for await (const part of parts) {
-      // A write to a closed response would raise an error that ends the process.
+      // A write to a closed response would raise an error and end the process.
       if (response.destroyed) return;
       await written(response, part);
     }
