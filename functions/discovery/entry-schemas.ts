@@ -1,4 +1,7 @@
-/** The OpenAPI schemas of the entries of one schema of an application: entries, lists, and the bodies of writes. */
+/**
+ * Creates the OpenAPI schemas for one schema of an application: for its entries, for lists, and for the bodies of
+ * writes.
+ */
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
 import { isLocalizedSchema, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
@@ -89,7 +92,10 @@ export const bodySchemas = (orb: string, schema: CompiledSchema) => ({
   patch: ref(`${baseOf(orb, schema)}.Patch`),
 });
 
-/** Describes the entry that a reference leads to, or null. */
+/**
+ * Describes the entry that a reference points to. If that schema is not in the document, uses the general entry
+ * schema.
+ */
 function targetSchema(live: LiveOrb, { target }: CompiledField, locales: Locales): JsonSchema {
   const here = target?.orb === live.orb ? live.compiled.schemaNamed(target.module, target.schema) : undefined;
   const isDescribed = here !== undefined && live.compiled.modules.get(here.module)?.routed === true;

@@ -229,7 +229,7 @@ export async function readJson(c: Context<AppEnv>, required: boolean): Promise<u
   if (bytes.length === 0 && !(required && isJson)) {
     if (required) throw type === undefined ? noBody() : notJson();
     keepJson(c, {});
-    // Keep the raw body empty, so that later code can tell that the client sent none.
+    // Keep the raw body empty, so that later code can detect that the client sent no body.
     c.req.bodyCache.arrayBuffer = new ArrayBuffer(0);
     callJson(c);
     return {};

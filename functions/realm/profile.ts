@@ -11,8 +11,8 @@ function nameOf(claim: unknown): string | null {
 }
 
 /**
- * Returns the name and email address in an ID token that are suitable for an account. Ignores an email address that the
- * provider has not verified.
+ * Returns the name and email address from an ID token, if they are valid for an account. Ignores an email address
+ * that the provider has not verified.
  */
 export function profileOf(claims: Readonly<Record<string, unknown>>): Profile {
   const email = z.email().max(254).safeParse(claims.email);

@@ -1,4 +1,6 @@
-/** Parses the query of a list. The streams process uses this too, for live lists. */
+/**
+ * Parses the query of a list request. The streams process uses this too, for live lists (lists that send changes).
+ */
 import type { Actor } from "../../shared/access/actor.ts";
 import { principalIn } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
@@ -19,7 +21,7 @@ export interface Reader {
   actor: Actor;
 }
 
-/** Returns whether a request asks for a live list. */
+/** Returns whether a request asks for a live list, which sends changes until the client disconnects. */
 export const isLive = (params: URLSearchParams) => params.has("live");
 
 /** Returns the list that a request asks for. */

@@ -1,4 +1,4 @@
-/** The OpenAPI description of live lists. */
+/** The OpenAPI description of live lists, which send changes until the client disconnects. */
 import { z } from "@hono/zod-openapi";
 
 export const Live = {

@@ -35,7 +35,7 @@ export interface Page<T> {
   read?: { entries: number };
 }
 
-/** Effects of an update or a publication, from a dry run. */
+/** The result of a dry run: the effects that an update or a publication would have. */
 export interface DryRun {
   dryRun: true;
   refused: boolean;

@@ -11,7 +11,7 @@ import { SelectField } from "../ui/form.tsx";
 import { Page } from "../ui/page.tsx";
 import { ProblemBox } from "../ui/problem.tsx";
 
-/** Maximum number of messages on the page. When new ones arrive, the oldest disappear. */
+/** Maximum number of messages on the page. When new messages arrive, the oldest disappear. */
 const MOST = 200;
 
 interface Line {

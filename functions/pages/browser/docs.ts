@@ -158,7 +158,9 @@ const pageLayout = ({ React }: { React: React }) => ({
   },
 });
 
-/** Shows the example of an error response only after a click, because one operation has up to nine similar ones. */
+/**
+ * Shows the example of an error response only after a click, because one operation has up to nine similar examples.
+ */
 const collapseErrors = ({ React }: { React: React }) => ({
   wrapComponents: {
     response: (Original: unknown) =>

@@ -38,7 +38,7 @@ export interface Saving {
   /** Saves the result of a resolved conflict. */
   saveChosen: (content: Content, meeting: Meeting) => Promise<void>;
   leaveMeeting: () => void;
-  /** Creates a new entry from the form after another user deleted this one. */
+  /** Creates a new entry from the form, if another user has deleted the entry in the form. */
   saveAsNew: () => Promise<void>;
   move: (move: EntryMove) => Promise<void>;
   remove: () => Promise<void>;

@@ -37,7 +37,7 @@ function keyed(value: Json | undefined): ReadonlyMap<string, Json> | undefined {
   return found;
 }
 
-/** Returns the parts of a value by name, and whether they are items of a list. */
+/** Returns the properties of an object by name, or the items of a list by key. `list` is true for a list. */
 function partsOf(value: Json | undefined): { parts: ReadonlyMap<string, Json>; list: boolean } | undefined {
   if (isObject(value)) return { parts: new Map(Object.entries(value)), list: false };
   const items = keyed(value);

@@ -37,7 +37,7 @@ class Follower {
   /** The entries of the live list; undefined until all entries are loaded. */
   #items: ReadonlyMap<string, EntryItem> | undefined;
   readonly #seen = new Set<string>();
-  /** Highest id in the live list: its newest entry, because ids begin with the creation time. */
+  /** Highest id in the live list. It belongs to the newest entry, because ids begin with the creation time. */
   #newest = "";
   /** Highest id that the first row of the table has had. The row itself may have been evicted or deleted. */
   #top = "";

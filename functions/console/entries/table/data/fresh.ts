@@ -1,4 +1,4 @@
-/** Detects changes by other users in lists whose changes cannot be received live, without constant polling. */
+/** Detects changes by other users with occasional requests, for lists that cannot receive changes live. */
 import { useEffect, useState } from "preact/hooks";
 import type { Rows } from "./rows.ts";
 

@@ -56,7 +56,7 @@ export class Rows {
   error: unknown;
   /** Whether the user stopped a search before its end. */
   stopped = false;
-  /** The pages that are known so far. The last one may not have been read yet. */
+  /** The pages that are known so far. The last page may not have been read yet. */
   #parts: Part[] = [part(null)];
   readonly #read: ReadPage;
   #abort = new AbortController();

@@ -9,7 +9,7 @@ import { conditionsOf, type View } from "./view.ts";
 export interface Kept {
   key: string;
   rows: Rows;
-  /** Reads up to 100 entries by id, with the values that the table shows. Returns them in any order. */
+  /** Reads up to 100 entries by id, with the values that the table shows. The order of the result is undefined. */
   readOnes: (ids: readonly string[], signal: AbortSignal) => Promise<Row[]>;
   /** Scroll position in pixels. */
   top: number;
