@@ -60,7 +60,7 @@ export interface Files {
 const PART_BYTES = 4 * 1024 * 1024;
 const PART_TYPE = "application/offset+octet-stream";
 const TUS = { "tus-resumable": "1.0.0" };
-/** Maximum failures in a row before an upload is aborted. */
+/** An upload is aborted after this many consecutive failures. */
 const FAILURES = 8;
 
 const idOf = (file: FileRef) => (typeof file === "string" ? file : file.file);

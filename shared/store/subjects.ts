@@ -139,7 +139,7 @@ export const subjects = {
   schemaIndex: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._ix.${a.type}.${token(a.schema, "schema")}.*`,
   orbIndex: (orb: string) => `${token(orb, "orb")}._ix.>`,
-  /** Equality index. The message tells that the entry has this value, or had it earlier. */
+  /** Equality index. The message says that the entry has this value, or had it earlier. */
   equality: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
@@ -163,7 +163,7 @@ export const subjects = {
     `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}`,
   uniqueOf: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
-  /** Reference index. The message tells that a field of the entry `source` refers to the entry `target`. */
+  /** Reference index. The message says that a field of the entry `source` refers to the entry `target`. */
   reference: (target: string, source: EntryAddress, field: string) =>
     `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.${token(source.id, "entry")}`,
   referencesBy: (target: string, source: Omit<EntryAddress, "id">, field: string) =>
@@ -205,7 +205,7 @@ export const subjects = {
   /** Ids of the entries that belong to one user account, in order of creation, including deleted ones. */
   ownOrder: (a: Omit<EntryAddress, "id">, owner: string) =>
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
-  /** Name of the process that runs the after-write hooks at present. */
+  /** Name of the process that currently runs the after-write hooks. */
   hooksLeader: "_hooks.leader",
   /** Progress of a hook: which revisions in the application's stream it has already delivered. */
   hookState: (orb: string, hook: string) => `_hooks.state.${token(orb, "orb")}.${token(hook, "hook")}`,

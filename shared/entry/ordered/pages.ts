@@ -4,10 +4,10 @@
  *
  * - the log: a write that changes the value of an entry appends a change here
  * - pages: sorted pairs of a value and an entry id, about a thousand at most. A page never changes.
- * - the root: the list of pages, the pairs that are not yet in a page, and the last position in the log that the index
- *   includes
+ * - the root: the list of pages, the pairs that are not yet in a page, and the last position in the log that the
+ *   index includes
  *
- * A pair is a hint: the entry may have another value by now, so readers compare each pair with the entry. But the pair
+ * A pair is a hint: the entry may now have another value, so readers compare each pair with the entry. But the pair
  * with an entry's current value is always in a page, in the root or in the log.
  */
 import type { Home } from "../../store/subjects.ts";

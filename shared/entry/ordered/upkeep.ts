@@ -25,7 +25,7 @@ const MANY_WRITTEN = 256;
 const MANY_WORDS_WRITTEN = 512;
 /** A compaction that runs longer than this many milliseconds is considered crashed. */
 const PATIENCE_MS = 30_000;
-/** Maximum compactions of a word index in a row. */
+/** Maximum number of consecutive compactions of a word index. */
 const WORD_ROUNDS = 1_000;
 
 /** Start times of the compactions that this process runs, by index. */

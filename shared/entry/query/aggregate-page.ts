@@ -13,7 +13,7 @@ import type { ListQuery } from "./query.ts";
 
 /** Number of index entries per read. */
 const WINDOW = 500;
-/** A later request fails if it finds more than this many times the candidates of the first request. */
+/** A later request fails if its number of candidates exceeds that of the first request by more than this factor. */
 const GROWTH = 4;
 
 async function stepsOf<T>(
@@ -33,7 +33,7 @@ async function stepsOf<T>(
     }
   }
   if (after !== undefined && after.kind !== "index") throw refusedCursor();
-  // Use the index, which lists each entry once. The list of created entries can contain an entry twice.
+  // Read the index, which lists each entry once. The list of created entries could contain an entry twice.
   return scanAll(deps, list, { ...query, limit: WINDOW - 1 }, after, "index");
 }
 

@@ -51,7 +51,10 @@ export function aggregateName(parameter: string): string | undefined {
 const isNumber = ({ type }: Subject) => type.name === "number" || type.name === "integer";
 const isSortable = (subject: Subject) => subject.kind === "property" || subject.field.sortable;
 
-/** Returns whether entries can be grouped by a field. The field must have few values, and an index must list them. */
+/**
+ * Returns whether entries can be grouped by a field. The field must have few possible values, and an index must list
+ * them.
+ */
 export function isGroupable(subject: Subject): boolean {
   if (subject.kind === "property") return subject.name === "createdBy" || subject.name === "updatedBy";
   const kind = indexKind(subject.field);

@@ -29,7 +29,10 @@ export interface Found {
   fields: string[];
 }
 
-/** If a search finds at most this many entries, the plan is to read them, whatever the filters are. */
+/**
+ * If a search finds at most this many entries, the plan is to read all of them and to ignore the indexes of the
+ * filters.
+ */
 const FEW = 500;
 
 export function bySearch({ fields }: Search): Found {
@@ -69,7 +72,10 @@ function placeOf(schema: CompiledSchema, id: string, seq: number): IndexEntry {
   return { ...schema.home, id, seq };
 }
 
-/** Returns whether ids contain the time of creation. Ids of settings and transaction records do not. */
+/**
+ * Returns whether the ids of a schema's entries contain their time of creation. Ids of settings and transaction
+ * records do not.
+ */
 export function idsTellTime({ subjectType }: CompiledSchema): boolean {
   return subjectType !== "settings" && subjectType !== "transactions";
 }
@@ -188,7 +194,7 @@ interface CandidateOptions {
 
 /**
  * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
- * @param walking whether the plan may be to read the entries of one value in order of creation
+ * @param walking whether the plan may be to read the entries that have one value, in order of creation
  * @param most maximum number of candidates; if there are more, the plan is to read all entries
  * @param context the definition, if ordered indexes may be used
  */

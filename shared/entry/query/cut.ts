@@ -143,6 +143,6 @@ export async function positionIn(
     string,
     ...Position["keys"],
   ];
-  // For an aggregation, the keys of a position are the intermediate results. They are no values of an entry.
+  // For an aggregation, the keys of a position are the intermediate results, not values of an entry. So keep them.
   return { ...position, id, keys: keys.length > 0 ? keys : position.keys };
 }

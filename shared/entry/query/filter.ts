@@ -42,8 +42,8 @@ function equal({ equality }: Comparison, a: Json, b: Json): boolean {
 }
 
 /**
- * Compares two values. Returns NaN if the stored one does not fit the field's current type, so that every comparison is
- * false.
+ * Compares two values. Returns NaN if the stored value does not fit the field's current type, so that every
+ * comparison is false.
  */
 function compared(type: FieldType, value: Json, wanted: Json): number {
   return type.token(value) === null ? Number.NaN : type.compare(value, wanted);

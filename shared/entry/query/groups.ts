@@ -1,6 +1,6 @@
 /**
  * Parses the names of filters into a tree of conditions. `filter[or][0][a]=1&filter[or][1][b][gte]=2` means a = 1 or
- * b >= 2. Conditions with the same number must all hold.
+ * b >= 2. All conditions with the same number must hold.
  */
 import { type ParameterReader, PROPERTY_TYPES, readCondition, type Where } from "./parameters.ts";
 import { readRelated } from "./related.ts";
@@ -73,8 +73,8 @@ interface Place {
 }
 
 /**
- * Returns the group at the beginning of a path. Fields may be called `or`, `and` or `not`, so a path that is only a
- * name, or a name and an operator, is a condition and not a group.
+ * Returns the group that the first part of a path names. Fields may be called `or`, `and` or `not`, so a path that is
+ * only a name, or a name and an operator, is a condition and not a group.
  */
 function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undefined {
   const [first, second = "", ...rest] = path;

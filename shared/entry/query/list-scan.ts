@@ -92,7 +92,7 @@ export async function* scanAll<T>(
 
 /**
  * Yields the entries that have a certain value, in order of creation. The index lists them in the order in which they
- * got the value. So entries that got the value after their creation are read first and merged in by id.
+ * got the value. So this reads the entries that got the value after their creation first, and merges them in by id.
  * @returns undefined if more than `most` entries got the value after their creation
  */
 export async function scanByValue<T>(

@@ -21,7 +21,7 @@ export interface Collection<T> {
   index: string;
   /**
    * Finds entries in order of creation, if the list does not use an index.
-   * @param after sequence of the last place that was read before
+   * @param after sequence of the last place that was already read
    */
   places?: (after: number, most: number) => Promise<Places>;
   /** Undefined if the list has several schemas. */
@@ -36,9 +36,9 @@ export interface Collection<T> {
   judged(item: T): FilterInput;
   bytes(item: T): number;
   choice: Choice;
-  /** Whether filters compare only values in the response's language and market, and not in all. */
+  /** Whether filters compare only values in the response's language and market, instead of all values. */
   localized: boolean;
-  /** Whether the list omits some entries of its index, so that they must be counted one by one. */
+  /** Whether the list omits some entries of its index, so that its entries must be counted one by one. */
   narrowed: boolean;
   /** Returns the total number of entries if there are no filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
@@ -134,13 +134,13 @@ export interface Wanted extends Places {
   kind: "set" | "index";
 }
 
-/** For a later request, an index may list at most this many times as many candidates as for the first one. */
+/** A later request may have at most this many times as many candidates as the first request. */
 const GROWTH = 4;
 
 /**
  * Returns the entries to read for a query, as many as the budget allows.
- * @param options.from position at which an earlier request stopped; if the index is now another one, all entries are
- * read again
+ * @param options.from position at which an earlier request stopped; if the query now uses another index, all entries
+ * are read again
  * @param options.places entries that an index has already found
  */
 export async function placesFor<T>(

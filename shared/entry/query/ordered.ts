@@ -56,7 +56,8 @@ function cursorRange(after: Position | undefined, descending: boolean): Range {
 }
 
 /**
- * @param least minimum entries per step; pages may have only a few entries in the range, and each step causes a read
+ * @param least minimum entries per step: each step causes a read, and an index page may have only a few entries in
+ * the range
  */
 async function* stepsOf(
   scan: ReturnType<typeof scanOrdered>,

@@ -96,8 +96,8 @@ async function pageByRank<T>(
 }
 
 /**
- * Returns the total number of entries. Without filters, the index has this number. Otherwise, counts entries one by one
- * until the read budget is used up.
+ * Returns the total number of entries. Without filters, takes this number from the index. Otherwise, counts entries
+ * one by one until the read budget is used up.
  */
 async function countOf<T>(
   deps: Deps,
@@ -116,7 +116,7 @@ async function countOf<T>(
   return complete ? { total } : { total, totalExact: false };
 }
 
-/** A cursor becomes invalid when its index finds more than this many times as many candidates as for the first page. */
+/** A cursor becomes invalid if its index lists more than this many times as many candidates as for the first page. */
 const GROWTH = 4;
 
 /**

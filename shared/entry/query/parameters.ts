@@ -54,7 +54,8 @@ export interface Search {
 }
 
 /**
- * A condition on fields of referenced entries. It holds if at least one entry that the reference field names meets it.
+ * A condition on fields of referenced entries. It holds if at least one of the entries that the reference field
+ * points to meets it.
  */
 export interface Related {
   via: CompiledField;
@@ -270,7 +271,7 @@ function splitValues(text: string): string[] {
   return text.split(",");
 }
 
-/** Returns an error message that explains the text format of a type, such as dates. Undefined for other types. */
+/** Returns an error message that explains the text format of a type such as a date. Undefined for other types. */
 function formOf({ type }: Subject, text: string): string | undefined {
   const said: string[] = [];
   if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));
@@ -283,7 +284,7 @@ function parseValue(subject: Subject, operator: FilterOperator, text: string): J
   return subject.type.fromText(text);
 }
 
-/** Operators that compare whole values. For a field with an `enum`, the values must be in the enum. */
+/** Operators that compare whole values. If the field has an `enum`, it must contain the values of the filter. */
 const NAMING: ReadonlySet<FilterOperator> = new Set(["eq", "ne", "in"]);
 
 /**

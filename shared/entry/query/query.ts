@@ -28,7 +28,7 @@ export interface ListQuery {
   /** Whether to describe how the list was read. */
   explain: boolean;
   aggregation: Aggregation | undefined;
-  /** Other query parameters that the route allows, not parsed. */
+  /** Other query parameters that the route allows, as unparsed text. */
   extra: Record<string, string>;
 }
 

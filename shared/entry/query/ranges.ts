@@ -16,7 +16,7 @@ import type { ListQuery } from "./query.ts";
 /** The parts of a definition that reads of ordered indexes need. */
 export type OrderedContext = Pick<OrbContext, "orb" | "fence" | "pending">;
 
-/** Returns whether a backfill of the schema's indexes is still running, so that they may lack entries. */
+/** Returns whether the schema's indexes may lack entries, because a backfill is still running. */
 export function isWaiting({ home }: CompiledSchema, { pending }: OrderedContext): boolean {
   return pending?.some((one) => homeKey(one) === homeKey(home)) === true;
 }
@@ -75,7 +75,10 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
   }
 }
 
-/** Returns the edge that makes the range smaller. @param sign 1 for lower ends, -1 for upper ends */
+/**
+ * Returns the edge that makes the range smaller.
+ * @param sign 1 for lower ends, -1 for upper ends
+ */
 function tighter(a: Edge | undefined, b: Edge | undefined, sign: 1 | -1): Edge | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   const order = compareValues(a.value, b.value) * sign;
@@ -89,7 +92,10 @@ export function joinedRange(a: Range, b: Range): Range {
   return { low: tighter(a.low, b.low, 1), high: tighter(a.high, b.high, -1) };
 }
 
-/** Returns the range that all conditions on a field select together, and the conditions that this range ensures. */
+/**
+ * Returns the range of values that meet all conditions on a field, and the conditions that need no further check in
+ * this range.
+ */
 export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
   const covered = new Set<Where>();
   let range: Range = {};
@@ -126,8 +132,8 @@ export async function openTended(
 }
 
 /**
- * Returns the entries that may meet the conditions on one field with an ordered index. Returns undefined if there is no
- * such field, or if there are more than `most` entries.
+ * Chooses a field with an ordered index, and returns the entries that may meet the conditions on this field. Returns
+ * undefined if there is no such field, or if there are more than `most` entries.
  */
 export async function placesInRange(
   deps: Deps,

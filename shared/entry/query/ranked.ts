@@ -31,14 +31,14 @@ export function isRankedPosition(position: Position | undefined): boolean {
 }
 
 export interface RankedPlan<T> {
-  /** The list. Each entry occurs only at the place of its real points. */
+  /** The list. Each entry occurs only once, at the position that its real points give it. */
   list: Collection<T>;
   /** The query without the search. */
   query: ListQuery;
   steps: AsyncGenerator<ListStep[]>;
 }
 
-/** Returns how to read a list in the order of a search. Undefined if the index cannot answer. */
+/** Returns how to read a list in the order of a search. Undefined if the word index cannot be used. */
 export async function rankedPlan<T>(
   deps: Deps,
   list: Collection<T>,
@@ -84,8 +84,8 @@ async function narrowed<T>(
 
 /**
  * Yields the candidates for each number of points, from high to low. An entry may have fewer points than the index
- * says, for example because only a draft contains a word. So entries for which the index says more points are yielded
- * again, unless their real points are known.
+ * says, for example because only a draft contains a word. So the entries for which the index promised more points are
+ * yielded again at lower points, unless their real points are known.
  */
 async function* stepsOf(
   scores: ReadonlyMap<string, number>,
@@ -115,7 +115,7 @@ async function* stepsOf(
   }
 }
 
-/** Returns the list without the entries whose real points differ from those of the current place. */
+/** Returns the list without the entries whose real points differ from the points for which they were yielded. */
 function onlyRanked<T>(list: Collection<T>, search: Search, known: KnownPoints): Collection<T> {
   const choice = list.localized ? list.choice : undefined;
   return {

@@ -22,7 +22,7 @@ const FEW = 200;
 /** Maximum words to look up in the index. The entries themselves show whether they contain the other words. */
 const MOST_WORDS = 10;
 
-/** Sorts after every character of a word, and after the space before the name of a field. */
+/** A character that sorts after every character of a word, and after the space between a word and a field name. */
 const LAST = "\uffff";
 
 function rangesOf({ words }: Search): TermRange[] {
@@ -33,8 +33,8 @@ function rangesOf({ words }: Search): TermRange[] {
 }
 
 /**
- * Returns the entries that may match a search, and the maximum points of each. Returns undefined if the index cannot be
- * used: it is being built, its log is too long, or all words occur in too many entries.
+ * Returns the entries that may match a search, and the maximum points of each. Returns undefined if the index cannot
+ * be used because it is still being built, its log is too long, or every word occurs in too many entries.
  */
 export async function searchIndex(
   deps: Deps,

@@ -29,7 +29,7 @@ export function readSearch(reader: ParameterReader, text: string): Search[] {
 }
 
 /**
- * Points for a word, by the type of the field that contains it. A word that only begins with the searched one gets
+ * Points for a word, by the type of the field that contains it. A word that only begins with the searched word gets
  * fewer points.
  */
 const POINTS = { string: { whole: 4, beginning: 2 }, text: { whole: 3, beginning: 1 } } as const;

@@ -39,8 +39,8 @@ class Best<T> {
   /** The page contains only entries after this position. */
   readonly #from: SortPosition | undefined;
   /**
-   * Position of the first entry that did not fit. The page contains only entries before it. Otherwise, if an entry of
-   * the page changes between requests, an entry after this position could replace it.
+   * Position of the first entry that did not fit. The page contains only entries before this position, even if an
+   * entry of the page changes between requests. Otherwise, an entry after this position could take its place.
    */
   #bound: SortPosition | undefined;
   #items: Ranked<T>[] = [];
@@ -81,7 +81,7 @@ class Best<T> {
     const items = this.#items.map(({ item }) => item);
     if (this.#bound === undefined) return { items, nextCursor: null };
     const last = this.#items.at(-1)?.rank ?? this.#from;
-    // If no entry is left, all best entries have changed. Read the list again from the start.
+    // If no entry is left, all of the best entries have changed. Then read the list again from the start.
     const next = last === undefined ? positionAt("set", { best: { names: [] } }) : positionAt("sorted", last);
     return { items, nextCursor: writeCursor(next, signed) };
   }
@@ -108,7 +108,10 @@ function tooLong(): AppError {
   return new AppError("invalid", "too_broad", detail, { data: { limit: LONGEST_CURSOR } });
 }
 
-/** Reads a page in a sort order for which no index exists. @param places the entries to read, if an index found them */
+/**
+ * Reads a page in a sort order for which no index exists.
+ * @param places the entries to read, if an index found them
+ */
 export async function pageOfSorted<T>(
   deps: Deps,
   list: Collection<T>,
@@ -130,7 +133,7 @@ export async function pageOfSorted<T>(
     total += found.length;
     best.add(found);
   });
-  // Read the entries of the cursor last. So a request makes progress even if they are large.
+  // Read the entries that the cursor names after all others, so that a request makes progress even if they are large.
   const named = (before?.names ?? []).map((name) => placeOf(list, name));
   for (let at = 0; at < named.length; ) {
     const next = await readMatching(list, query, named.slice(at));

@@ -14,7 +14,7 @@ import type { Places } from "../query/matching.ts";
 const REVISIONS_PER_READ = 500;
 /** Revisions per read of the log of one entry. Most of them are not needed. */
 const REVISIONS_OF_ENTRY = 20;
-/** A list reads at most this many bytes to find its entries, so that it can read some of them too. */
+/** Maximum bytes that a list reads to find its entries. The rest of its limit is for reading them. */
 const FIND_BYTES = REQUEST_BYTES / 2;
 /**
  * The search reads this many milliseconds beyond the requested time. The broker stores a revision slightly after its
@@ -36,14 +36,14 @@ export interface PastEntry {
   snapshot: EntrySnapshot;
 }
 
-/** Returns whether a revision was written after a time. */
+/** Returns whether a revision was written after the time `at`. */
 function isAfter(message: StoredMessage, at: number): boolean {
   if (message.time > at + SLACK_MS) return true;
   const snapshot = snapshotOf(message);
   return snapshot !== null && Date.parse(snapshot.updatedAt) > at;
 }
 
-/** Returns the newest revision of a log at a time. */
+/** Returns the revision of a log that was the newest at a given time. */
 async function newestAt(
   store: Store,
   orb: string,
@@ -74,7 +74,7 @@ function pastEntry(message: StoredMessage | undefined, at: number): PastEntry | 
   return snapshot.status === "DELETED" ? undefined : { size: message.size, snapshot };
 }
 
-/** Returns an entry as it was at a time, or null if it did not exist then or was purged. */
+/** Returns an entry as it was at a given time, or null if it did not exist then or was purged. */
 export async function entryAt(
   deps: Pick<Deps, "store">,
   address: EntryAddress,
@@ -84,7 +84,7 @@ export async function entryAt(
   return pastEntry(message, at) ?? null;
 }
 
-/** The entries of an orb or schema as they were at a time. */
+/** The entries of an application or schema as they were at a given time. */
 export class PastEntries {
   readonly #store: Store;
   readonly #budget: ReadBudget;

@@ -1,4 +1,4 @@
-/** For the query parameter `expand`: adds referenced entries to a response, if the caller may read them. */
+/** Implements the query parameter `expand`: adds referenced entries to a response, if the caller may read them. */
 import type { Actor } from "../../access/actor.ts";
 import { mayWith, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
@@ -65,7 +65,7 @@ class TooBroad extends AppError {
 }
 
 /**
- * Returns how many entries to list instead, so that their references probably fit into a response.
+ * Returns the number of entries for a smaller page, whose referenced entries probably fit into a response.
  * @param error thrown by {@link expandAll}
  * @param items number of entries of the page that failed
  * @throws the error, if it has another cause or if there is only one entry
@@ -148,7 +148,7 @@ async function targetsIn(
   return targets;
 }
 
-/** Reads the entries that a page of entries refers to. Also returns what their ETags depend on. */
+/** Reads the entries to which the entries of a page refer. Also returns what the ETags of the responses depend on. */
 export async function expandAll(
   deps: Deps,
   page: readonly Expandable[],

@@ -54,7 +54,7 @@ function consistencyFor(actor: Actor): Consistency {
   return actor.kind === "anonymous" ? "stale" : "cached";
 }
 
-/** Throws if the caller can never read entries of the schema: 401 if signing in could help, otherwise 403. */
+/** Throws if the caller can read no entry of the schema: 401 if signing in could help, otherwise 403. */
 export function requireReader(
   actor: Actor,
   { compiled }: OrbContext,
@@ -66,8 +66,8 @@ export function requireReader(
 }
 
 /**
- * Returns whether the parameter `revision` asks for the newest revision, not the published one. Throws if the caller can
- * never read that revision of the schema's entries.
+ * Returns whether the parameter `revision` asks for the newest revision, not the published one. Throws if the caller
+ * may read this revision of no entry of the schema.
  */
 export function latestOf(
   actor: Actor,

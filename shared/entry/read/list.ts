@@ -124,7 +124,8 @@ function collectionOf(
     choice: input.choice,
     localized: true,
     narrowed: false,
-    // Up to the read limit, count entries one by one. For more, use the broker's number of published copies.
+    // If the list is within the read limit, count its entries one by one. For longer lists, use the broker's number
+    // of published copies.
     async total(indexed) {
       if (indexed <= READ_LIMIT || !everybody || input.latest === true) return undefined;
       const filter = subjects.schemaLive(address, schema.liveRole);
@@ -149,7 +150,7 @@ export async function listVisible(
 
 export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {
   const { orb, schema, query, choice } = input;
-  // The explanation counts entries that only callers who may read every draft can see.
+  // Only callers who may read all drafts get the explanation, because it also counts entries that others cannot see.
   if (query.explain)
     requireMay(principalIn(actor, orb.orb, orb.compiled), "readDraft", { access: schema.access, own: false });
   const page = await listVisible(deps, actor, input);

@@ -130,8 +130,8 @@ function collectionOf(
     choice: choose(context.compiled, {}),
     localized: false,
     narrowed: status !== undefined || (schemas !== undefined && one === undefined),
-    // The index keeps a deleted entry for one second. In short lists this would make the total wrong, so count these
-    // one by one.
+    // The index keeps a deleted entry for one second. This would make the total of a short list wrong, so count the
+    // entries of short lists one by one.
     async total(indexed) {
       if (indexed > 1000) return indexed;
       const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
@@ -209,8 +209,8 @@ async function present(
 }
 
 /**
- * Reads a page without its referenced entries. When it returns, the memory of a list at a time in the past can be
- * freed.
+ * Reads a page without its referenced entries. This is a function of its own, so that the memory for a list of past
+ * revisions can be freed when it returns.
  */
 async function readManagedPage(
   deps: Deps,

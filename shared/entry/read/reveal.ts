@@ -41,9 +41,9 @@ export async function revealValues(
 }
 
 /**
- * Returns a visible entry with its sensitive values decrypted, limited to fields that the caller may read. The rules of
- * {@link revealValues} apply.
- * @param at the time as of which the entry was read
+ * Returns a visible entry with its sensitive values decrypted, limited to fields that the caller may read. The rules
+ * of {@link revealValues} apply.
+ * @param at the past time for which the entry was read, if any
  */
 export async function revealEntry(
   deps: Deps,

@@ -1,4 +1,7 @@
-/** Checks which fields a request sets. Keeps the stored values of fields that the caller may not read or not set. */
+/**
+ * Checks which fields a request sets. Keeps the stored value of each field that the caller may not read or may not
+ * set.
+ */
 import { isOwn, mayField, type Principal } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/mask.ts";
@@ -98,8 +101,8 @@ function holdsMask(value: unknown): boolean {
 }
 
 /**
- * Returns the values that a JSON Merge Patch makes of the stored ones. Replaces the whole value of a field that the
- * caller may not read, and the whole value in one language or market.
+ * Applies a JSON Merge Patch to the stored values and returns the result. Does not merge, but replaces the whole
+ * value of a field that the caller may not read, and the whole value in one language or market.
  * @param patch values by field name; null clears a field
  */
 export function merged(
@@ -129,8 +132,8 @@ export function merged(
 }
 
 /**
- * Returns the given values, except for fields that the caller may not read or not set. Those fields keep their stored
- * values.
+ * Returns the given values, except for fields that the caller may not read or may not set. Those fields keep their
+ * stored values.
  */
 export function keepingHidden(
   schema: CompiledSchema,

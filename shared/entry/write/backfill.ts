@@ -1,4 +1,6 @@
-/** Backfill: adds stored entries to the indexes that a new definition needs, while other processes go on writing. */
+/**
+ * Backfill: adds stored entries to the indexes that a new definition needs, while other processes continue to write.
+ */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
@@ -15,7 +17,7 @@ import { retryOnConflict } from "./retry.ts";
 
 /** Maximum index keys in one atomic batch. Each key needs at most three messages, and a batch holds 1,000. */
 const GROUP = 300;
-/** Characters of the words that one batch writes. */
+/** Maximum characters of all words that one batch writes. */
 const WORDS_SIZE = 1024 * 1024;
 
 /** An index key that an entry needs but that its index does not have yet. */
@@ -50,7 +52,10 @@ export function missingKeys(
 
 export interface BackfillResult {
   written: number;
-  /** For each value that should be unique and is not: the ids of the entries that have it. The first one owns it. */
+  /**
+   * For each value that should be unique but is not, the ids of the entries that have it. The first entry owns the
+   * value.
+   */
   shared: Map<string, Set<string>>;
 }
 
@@ -168,7 +173,10 @@ async function readMissing(
   return missingNow;
 }
 
-/** Keeps only one message of each subject that a message replaces or reserves. A batch may do that only once. */
+/**
+ * Keeps only one message per subject if the messages replace or reserve the subject, because a batch may do that only
+ * once.
+ */
 function distinct(messages: readonly Append[]): Append[] {
   const appended = ({ rollup, expect }: Append) => rollup !== true && expect === undefined;
   const once = new Map(messages.filter((m) => !appended(m)).map((message) => [message.subject, message]));
@@ -176,7 +184,8 @@ function distinct(messages: readonly Append[]): Append[] {
 }
 
 /**
- * Writes a group of index keys. Returns those to try again, because another entry seems to have the same unique value.
+ * Writes a group of index keys. Returns the keys to try again, because another entry seems to have the same unique
+ * value.
  * @throws Conflict if one of the entries changed; nothing was written
  */
 async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<MissingKey[]> {
@@ -202,7 +211,7 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
     if (holder === undefined || holder === id) {
       free.push(one);
     } else if (doubts.get(`${id} ${key}`) === seq) {
-      // The entry has not changed since another owner of the value was found. So both entries have the value.
+      // The entry has not changed since the other owner of the value was found, so both entries have the value.
       result.shared.set(key, (result.shared.get(key) ?? new Set()).add(holder).add(id));
     } else {
       doubts.set(`${id} ${key}`, seq);

@@ -21,7 +21,7 @@ export interface State {
   /** The entry's schema, or undefined if the definition no longer has it. */
   schema: CompiledSchema | undefined;
   entry: LoadedEntry;
-  /** The newest revision. If `validTo` has passed, a revision that is unpublished. */
+  /** The newest revision. If its `validTo` has passed, the unpublished revision that counts in its place. */
   base: EntrySnapshot;
   held: EntryKeys;
   /** Milliseconds since the epoch. */
@@ -154,7 +154,7 @@ export async function writeOf(
   const { address, head } = entry;
   const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
   const guards: Guard[] = [...(decision.guards ?? [])];
-  // After `validTo`, the published revision loses its unique values. Another entry may have taken them.
+  // Once `validTo` has passed, other entries may take the unique values of the published revision.
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();

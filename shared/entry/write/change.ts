@@ -56,7 +56,7 @@ export interface Target {
   idempotency?: Idempotency | undefined;
   /** Reads the application's definition again after a conflict. */
   renew?: (() => Promise<OrbContext>) | undefined;
-  /** Whether to decide the write without making it. Neither calls hooks nor reserves unique values. */
+  /** Whether to return the result of the write without writing. Neither calls hooks nor reserves unique values. */
   dryRun?: boolean | undefined;
 }
 
@@ -65,7 +65,7 @@ export interface Written {
   seq: number;
   /** Whether this is the stored response to an earlier request with the same Idempotency-Key. */
   replayed: boolean;
-  /** Whether nothing was written, because the newest revision already is as the request wants it. */
+  /** Whether nothing was written, because the newest revision already has what the request asks for. */
   unchanged?: boolean;
 }
 
@@ -142,8 +142,8 @@ export async function changeEntry(
 }
 
 /**
- * Returns whether the request sends a value of a field whose stored value the caller cannot see. The answer that such a
- * write changes nothing would confirm a guessed value.
+ * Returns whether the request sends a value for a field whose stored value the caller cannot see. Such a write must
+ * not report that it changes nothing, because this would confirm a guessed value.
  */
 function sendsHidden(actor: Actor, { schema, base, context }: State, { sent = [] }: Change): boolean {
   if (schema === undefined) return false;

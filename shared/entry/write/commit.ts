@@ -37,14 +37,16 @@ async function send(
   const stream = streams.orb(write.address.orb);
   const fence = fenceGuard(by.orb, by.fence);
   const separate = options.atomic !== true && deps.config.replicas === 1;
-  // Readers of ordered indexes check every change, so the changes may precede the revision without being atomic.
+  // Readers of ordered indexes check every change against the entry, so these changes may be sent before the revision
+  // without an atomic batch.
   if (isOneMessage(write) || (separate && onlyOrdered(write)))
     return appendFenced(deps, by, write, messagesOf(write));
   // With replicas, an atomic batch costs little more than separate messages, and leaves no messages behind if it fails.
   if (separate && onlyHints(write)) {
     const messages = messagesOf(write);
     const revision = messages.pop();
-    // The entry is new, so no other process writes to its log. Expect an unchanged definition instead of an empty log.
+    // The entry is new, so no other process writes to its log. So check that the definition is unchanged, instead of
+    // checking that the log is empty.
     if (revision !== undefined) messages.push({ ...revision, expect: fence });
     return (await deps.store.pipeline(stream, messages)).at(-1) ?? 0;
   }

@@ -23,7 +23,8 @@ import type { EntrySnapshot } from "../model/snapshot.ts";
 const PLATFORM = "system";
 
 /**
- * Appends messages, and checks that the definition was still active. Returns the sequence of the new revision.
+ * Appends messages, and checks that the definition was still active at that moment. Returns the sequence of the new
+ * revision.
  * @throws Conflict if another definition was active; the write has then been undone
  */
 export async function appendFenced(
@@ -42,7 +43,7 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host with a cache knows from the cache whether the definition has changed, which saves the extra message.
+  // A host with a cache learns from the cache whether the definition has changed, so it needs no extra message.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])
@@ -81,7 +82,7 @@ async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, 
     defRevision: before.defRevision,
   };
   const message = { subject: subjects.entryLog(address), data: JSON.stringify(restored), expect: { seq } };
-  // A compaction may have dropped the previous values from the ordered indexes already, so add them again.
+  // A compaction may already have removed the previous values from the ordered indexes, so add them again.
   const adds = before.claims.filter((key) => isOrderedKey(key) && !made.claims.includes(key));
   const messages = [...keyMessages(address, { adds, frees: [] }), message];
   await nullOnConflict(deps.store.pipeline(streams.orb(address.orb), messages));

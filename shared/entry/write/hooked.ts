@@ -24,7 +24,7 @@ export interface Proposal<T extends Changeable> {
   decided: T;
   /** The newest stored revision, or null for a new entry. */
   previous: EntrySnapshot | null;
-  /** Index keys that the entry already has. */
+  /** Index keys that are already stored for the entry. */
   held: readonly string[];
   publish: boolean;
   /** Returns the revision that the write would append. */

@@ -15,7 +15,7 @@ import type { OrbContext } from "../model/resolve.ts";
 import { sealValues } from "../model/sealing.ts";
 import type { StoredValue } from "../model/snapshot.ts";
 
-/** Maximum bytes of an entry's values as JSON, exclusive. */
+/** An entry's values must have fewer bytes than this, as JSON. */
 export const ENTRY_LIMIT = 512 * 1024;
 
 const encoder = new TextEncoder();

@@ -28,9 +28,9 @@ export async function renewDefinition(
 }
 
 /**
- * Optimistic concurrency: repeats a write until no other process writes first. Each attempt reads the current state
+ * Optimistic concurrency: repeats a write until it succeeds without a conflict. Each attempt reads the current state
  * again.
- * @param findReplay returns the response if the same request, sent twice, caused the conflict
+ * @param findReplay returns the stored response if an earlier attempt of the same request caused the conflict
  * @throws AppError conflict `write_conflict` after too many attempts
  */
 export async function retryOnConflict<T>(
@@ -57,7 +57,7 @@ export async function retryOnConflict<T>(
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
-      // The publication of a definition may have stopped after it blocked writes. Unblock them.
+      // A publication of a definition may have crashed after it blocked writes, so unblock them.
       if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
       // Retry immediately the first time, because most conflicts end quickly. Later retries wait for a random time
       // that grows with each attempt.

@@ -15,7 +15,7 @@ import { readWindow, windowFaults } from "./input.ts";
 import { prepare } from "./prepare.ts";
 
 export interface UpdateInput extends Target {
-  /** Values of the entry. With `locale` or `market`, only those to change; otherwise all of them. */
+  /** Values of the entry: only the values to change if `locale` or `market` is set, otherwise all values. */
   values?: unknown;
   /** Whether to write nothing if the newest revision already has the values and the window. */
   skipsUnchanged?: boolean | undefined;
@@ -27,7 +27,10 @@ export interface UpdateInput extends Target {
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
-  /** Properties that say which entry this is. They must match the path, because an entry cannot be moved. */
+  /**
+   * Properties that identify the entry, such as its schema. They must match the URL path, because an entry cannot be
+   * moved.
+   */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
 

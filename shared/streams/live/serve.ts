@@ -36,7 +36,7 @@ export class LiveLists {
     this.hub = hub;
   }
 
-  /** Number of different lists whose changes clients receive at present. */
+  /** Number of different lists that clients are currently following. */
   get size(): number {
     return this.#lists.size;
   }
