@@ -1,4 +1,7 @@
-/** `npm run nats:url` prints the URL of the started broker with credentials, for other clients and services. */
+/**
+ * `npm run nats:url` prints the URL, with credentials, of the broker that the platform started. Other clients and
+ * services can use it.
+ */
 import { readRunning } from "./config/data-dir.ts";
 import { readSettings } from "./config/settings.ts";
 import { readArguments } from "./process/arguments.ts";

@@ -1,6 +1,6 @@
 /**
- * `npm run rekey` encrypts every entry and every stored secret with the new keys, after a change of ENCRYPTION_KEYS or
- * CLAIM_KEY.
+ * `npm run rekey` encrypts every entry and every stored secret with the new keys. Run it after a change of
+ * ENCRYPTION_KEYS or CLAIM_KEY.
  */
 import { system } from "../shared/access/actor.ts";
 import { resealInvitations } from "../shared/access/invitations.ts";
@@ -17,13 +17,13 @@ import { exitWith } from "./process/failure.ts";
 const ORBS_PER_PAGE = 200;
 
 export interface RekeyResult extends RekeyProgress {
-  /** Number of client secrets, webhooks' secrets and invitations that were encrypted again. */
+  /** Number of client secrets, webhook secrets and invitations that were encrypted again. */
   secrets: number;
 }
 
 /**
  * Encrypts all entries and secrets again.
- * @param tell called with the progress after each page
+ * @param tell receives the progress after each page of entries
  */
 export async function rekey(
   settings: Settings,

@@ -27,7 +27,9 @@ import { withRunningPlatform } from "./platform/running-platform.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
-/** Streams that contain data even before the first sign-in. A restore may replace them without asking. */
+/**
+ * Streams that contain data even before the first sign-in. A restore may replace them without the flag `--replace`.
+ */
 const FILLED_BY_ITSELF: readonly string[] = [
   streams.platform,
   streams.limits,
@@ -38,17 +40,15 @@ const FILLED_BY_ITSELF: readonly string[] = [
 ];
 
 export interface RestoreOptions {
-  /** Allows replacing streams that contain messages. */
+  /** Allows the restore to replace streams that contain messages. */
   replace?: boolean;
-  /** Also restores sessions and open invitations, including those that ended after the backup. */
+  /** Also restores sessions and open invitations, even those that have ended since the backup. */
   keepSessions?: boolean;
-  /** Accepts a backup that is not signed, or is signed with an unknown key. */
+  /** Accepts a backup that has no signature, or whose signature was made with an unknown key. */
   unsigned?: boolean;
 }
 
-/**
- * Throws an error if a stream contains messages that the restore would replace. The flag `--replace` skips this check.
- */
+/** Throws if the restore would replace a stream that contains messages. The flag `--replace` skips this check. */
 async function requireReplaceable({ store }: Deps, { streams: saved }: Manifest): Promise<void> {
   const kept = new Set(saved.map(({ name }) => name));
   const left = (await allStreams(store)).filter((name) => orbOf(name) !== undefined && !kept.has(name));
@@ -64,7 +64,7 @@ async function requireReplaceable({ store }: Deps, { streams: saved }: Manifest)
   );
 }
 
-/** Copies and verifies the backup's files, and tests each at the broker. Changes no stream. */
+/** Copies and verifies the backup's files, and tests each file at the broker. Changes no stream. */
 async function stage(
   { store }: Deps,
   folder: string,
@@ -80,14 +80,15 @@ async function stage(
   writeFileSync(join(staged, MANIFEST), JSON.stringify(manifest), { mode: 0o600, flush: true });
 }
 
-/** Restores a backup, finishes an interrupted restore, or undoes a restore from its safety copy. */
+/** Restores a backup. Can also finish an interrupted restore, or undo a restore with its safety copy. */
 export async function restore(
   settings: Settings,
   folder: string,
   options: RestoreOptions,
   say: (line: string) => void,
 ): Promise<Manifest> {
-  // Check the folder first, before connecting to the broker. An interrupted restore has copies of the files.
+  // Check the folder before connecting to the broker. An interrupted restore does not need the folder, because it has
+  // copies of the files.
   const read = unfinishedRestore(settings.dataDir)?.from === folder ? undefined : readManifest(folder);
   return withRunningPlatform(settings, "operator", async (deps) => {
     const claim = claimRestore(settings.dataDir);

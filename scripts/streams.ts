@@ -1,4 +1,7 @@
-/** The streams process: reads its settings from the environment, serves until SIGTERM, then ends every response. */
+/**
+ * The streams process: reads its settings from the environment, serves streams until it receives SIGTERM, and then
+ * ends every response.
+ */
 import { readSettings } from "../functions/env.ts";
 import { consoleLog } from "../functions/request/log.ts";
 import { openStore } from "../shared/store/broker/store.ts";
@@ -14,7 +17,7 @@ const CACHE_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 2_500;
 const RECONNECT_MS = 500;
 
-/** Reports why the process ends to its parent, or to the terminal if there is none. */
+/** Reports a fatal error to the parent process, or to the terminal if there is no parent. */
 function fail(error: unknown): never {
   const failure = oneLine(error);
   if (failure === undefined || process.send === undefined) exitWith(error);
@@ -54,8 +57,8 @@ const hub = new Hub(store, {
   times: { longPollMs: config.longPollMs, rotateMs: own.STREAMS_ROTATE_MS },
   onFailure: (error) => log.warn("the broker did not answer", { error: String(error) }),
 });
-// Keep trying to connect to the broker. After the first connection, the client reconnects alone; if it gives up,
-// connect again.
+// Keep trying to connect to the broker. Once connected, the client reconnects by itself. If it gives up, connect
+// again.
 let stopped = false;
 async function stayConnected(): Promise<void> {
   while (!stopped) {

@@ -1,4 +1,4 @@
-/** `npm test [-- vitest arguments]` installs what the tests need, then runs them. */
+/** `npm test [-- vitest arguments]` installs what the tests need, then runs the tests. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

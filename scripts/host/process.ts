@@ -10,9 +10,9 @@ import type { Functions, FunctionsOptions } from "./functions.ts";
 import { drainMs } from "./shutdown.ts";
 
 /**
- * Node options that save memory. Most objects live only during a request, so a small memory area for new objects
- * suffices. Without the middle compiler (Maglev), 15 MiB less memory is fragmented. The last option then starts the
- * optimizing compiler earlier; otherwise the first five seconds would be half as fast.
+ * Node options that save memory. Most objects live only during one request, so a small memory area for new objects is
+ * enough. Without the middle compiler (Maglev), 15 MiB less memory is fragmented. Then the last option must start the
+ * optimizing compiler earlier; otherwise the host would have half its speed in the first five seconds.
  */
 const FLAGS = [
   "--max-semi-space-size=4",
@@ -22,7 +22,8 @@ const FLAGS = [
 ];
 
 /**
- * Bundles the host into one file. A process that loads this file needs a third less memory than one that strips types.
+ * Bundles the Node host into one file. A process that loads this file needs a third less memory than one that strips
+ * types.
  */
 async function bundleHost(outfile: string): Promise<void> {
   await build({
@@ -34,12 +35,12 @@ async function bundleHost(outfile: string): Promise<void> {
     platform: "node",
     target: "node24",
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
-    // Define `require` for CommonJS packages in the bundle, because ES modules lack it. It finds modules relative to
-    // this file.
+    // CommonJS packages in the bundle need `require`, which ES modules lack. This one finds modules relative to this
+    // file.
     banner: {
       js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(import.meta.url)});`,
     },
-    // Modules locate files relative to their own source file, which is not the bundle.
+    // Modules find files relative to their own source file, so give them its URL instead of that of the bundle.
     define: { "import.meta.url": JSON.stringify(import.meta.url) },
     logLevel: "silent",
   });
@@ -56,7 +57,7 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
     spawn: () =>
       spawn(process.execPath, [...FLAGS, file], {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
-        // With one memory arena of the C library, all threads can reuse memory that another thread has freed.
+        // With only one memory arena in the C library, all threads can use memory that another thread has freed.
         env: { ...systemVariables(), MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
       }),
     readyLimitMs: 20_000,

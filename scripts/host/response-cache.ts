@@ -1,6 +1,6 @@
 /**
- * Caches responses to anonymous reads, until something that they depend on changes. Responses made from one entry go to
- * a file; others go to memory on the second request.
+ * Caches responses to anonymous reads until the data that they depend on changes. A response that contains one entry
+ * goes to a file. Any other goes to memory when it is requested a second time.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
@@ -30,21 +30,24 @@ interface CachedAnswer extends Answer, Evictable {
 }
 
 /**
- * A generation is a set of cached responses with the same headers and the same definition. A new definition makes all
- * of them invalid at once.
+ * A set of cached responses that have the same headers and were made with the same definition. A new definition
+ * invalidates all of them at once.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
-  /** Sequence number in the stream of the application. */
+  /** Ends when the subscription to changes is interrupted. The responses are invalid from then on. */
   epoch: EntryDependencies["message"]["epoch"];
 }
 
-/** Number of URLs for which the cache remembers that they were requested once. */
+/** Number of URLs of which the cache knows that they were requested once. */
 const ASKED = 16_384;
-/** Estimated bytes per dependency and per response, in addition to their text. */
+/** Estimated bytes of memory for each dependency and for each response, in addition to their text. */
 const DEPENDENCY_BYTES = 72;
 const ANSWER_BYTES = 500;
-/** Maximum sets of headers, and maximum generations. An application needs about one for each language and origin. */
+/**
+ * Maximum number of different sets of headers, and maximum number of generations. An application needs about one for
+ * each language and origin.
+ */
 const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
 const CACHEABLE = "public, no-cache";
@@ -55,17 +58,17 @@ export class ResponseCache {
   readonly #file: ResponseFile | undefined;
   readonly #cached: SieveCache<CachedAnswer>;
   readonly #heads = new BoundedMap<string, Head>(MOST_HEADS);
-  /** Generations by number, oldest first. The file contains these numbers. */
+  /** Generations by number, oldest first. The file stores these numbers with the responses. */
   readonly #generations = new Map<number, Generation>();
-  /** For each set of response headers, the number of the newest generation (responses that share these headers). */
+  /** For each set of response headers, the number of the newest generation. */
   readonly #newest = new Map<string, number>();
   #numbers = 0;
-  /** Responses that are being created and will be cached. Other requests for the same response wait. */
+  /** Responses that are being created and may be cached. Other requests for the same response wait for them. */
   readonly #inFlight = new Map<string, Promise<void>>();
   readonly #admission = new AdmissionFilter(ASKED);
   #hits = 0;
 
-  /** @param file stores responses made from one entry */
+  /** @param file stores the responses that contain one entry */
   constructor(host: () => Host, maxBytes: number, file?: ResponseFile) {
     this.#host = host;
     this.#maxBytes = maxBytes;
@@ -74,8 +77,8 @@ export class ResponseCache {
   }
 
   /**
-   * Returns the number and bytes of responses in memory, their number in the file (including invalid ones), and the
-   * number of requests answered from the cache.
+   * Returns the number and bytes of responses in memory, the number of responses in the file (including invalid
+   * ones), and the number of requests that were answered from the cache.
    */
   get stats(): { answers: number; bytes: number; filed: number; given: number } {
     const filed = this.#file?.answers ?? 0;
@@ -86,7 +89,10 @@ export class ResponseCache {
     this.#file?.forget(subject);
   }
 
-  /** Responds from the cache, or calls `make`. Concurrent requests for the same response wait for the first one. */
+  /**
+   * Responds from the cache. If the response is not in the cache, calls `make`, and concurrent requests for the same
+   * response wait for it.
+   */
   serve(request: IncomingMessage, response: RecordedResponse, make: () => void): void {
     const keys = keysOf(request);
     if (keys === undefined) {
@@ -184,7 +190,7 @@ export class ResponseCache {
       if (this.#inFlight.get(spoken) === promise) this.#inFlight.delete(spoken);
       resolve();
     };
-    // "close" follows every response, also a failed one.
+    // The event "close" follows every response, even a failed one.
     response.once("close", over);
   }
 
@@ -202,7 +208,7 @@ export class ResponseCache {
     headers: OutgoingHttpHeaders,
     body: string | Buffer,
   ): void {
-    // Do not cache the response if its data has changed during the request.
+    // Do not cache the response if the data that it depends on changed during the request.
     if (context === undefined || tracker.size === 0 || !tracker.valid(Date.now())) return;
     const key = /accept-language/i.test(String(headers.vary)) ? spoken : plain;
     const etag = headers.etag === undefined ? undefined : String(headers.etag);
@@ -221,7 +227,7 @@ export class ResponseCache {
     this.#cached.set(key, { head, etag, body: held, dependencies: tracker, bytes, used: false });
   }
 
-  /** Returns one shared object for equal headers, to save memory. */
+  /** Returns the same object for equal headers, to save memory. */
   #sameHead(head: Head): Head {
     const same = this.#heads.get(head.key);
     if (same !== undefined) return same;
@@ -229,7 +235,9 @@ export class ResponseCache {
     return head;
   }
 
-  /** Returns the number of the newest generation with these headers, or of a new one if that is invalid. */
+  /**
+   * Returns the number of the newest generation with these headers. If that generation is invalid, creates a new one.
+   */
   #generationOf(head: Head, { definition, message, sources }: EntryDependencies): number {
     const generation: Generation = { head, definition, epoch: message.epoch, sources };
     const last = this.#newest.get(head.key);
@@ -259,7 +267,10 @@ function isValid({ definition, epoch, sources }: Generation, now: number): boole
   return true;
 }
 
-/** Returns whether two versions of a response depend on the same data. Reading the definition again changes nothing. */
+/**
+ * Returns whether two versions of a response depend on the same data. A definition counts as the same if it was only
+ * read again.
+ */
 function sameDependencies(a: Generation, b: Generation): boolean {
   const [one, other] = [a.definition.message, b.definition.message];
   return (

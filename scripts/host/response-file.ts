@@ -1,9 +1,9 @@
 /**
- * Stores responses in a file, with an index of about 40 bytes per response in memory. The operating system's page cache
- * makes reads fast, and can shrink at any time.
+ * Stores responses in a file. Its index takes about 40 bytes of memory per response. The operating system's page
+ * cache makes reads fast, and can shrink at any time.
  *
- * The file is a ring buffer of blocks: writing a block replaces its old responses. The file has no name, so it
- * disappears with the process.
+ * The file is a ring buffer of blocks: a new block replaces the responses in the oldest one. The file has no name, so
+ * it disappears when the process ends.
  */
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { hashOf } from "./hash.ts";
 
 export interface StoredResponse {
-  /** Number that the caller uses to recognise outdated responses, up to 2³² - 1. */
+  /** Number with which the caller recognises outdated responses, up to 2³² - 1. */
   generation: number;
   etag: string | undefined;
   body: Buffer;
@@ -20,21 +20,24 @@ export interface StoredResponse {
 
 /** The file is written in blocks of this many bytes. Longer responses are not stored. */
 const BLOCK = 65_535;
-/** Bytes of the file per slot of the index. If responses are smaller on average, the index is full before the file. */
+/**
+ * Bytes of the file for each slot of the index. If responses are smaller than this on average, the index is full
+ * before the file is.
+ */
 const BYTES_EACH = 768;
-/** Bytes that store the lengths of the key and the ETag. */
+/** Bytes for the lengths of the key and of the ETag. */
 const HEAD = 4;
 const NO_TAG = 0xffff;
 
 /**
- * Maximum stored responses that depend on the same broker subject. They differ in language, origin or parameters.
- * Another one replaces the oldest.
+ * Maximum number of stored responses that depend on the same broker subject. They differ in language, origin or
+ * parameters. One more replaces the oldest.
  */
 const MOST_VARIANTS = 32;
 
 /** A hash table. Each bucket is a linked list of index slots, newest first. */
 class Chains {
-  // Values are slot numbers plus one, so that 0 ends a list.
+  // Each value is the number of a slot plus one, so that 0 can end a list.
   readonly #first: Uint32Array;
   readonly #next: Uint32Array;
   readonly #previous: Uint32Array;
@@ -69,7 +72,7 @@ class Chains {
     else this.#first[this.#bucket(this.#hash[place] ?? 0)] = next;
   }
 
-  /** The caller may remove a slot while it iterates. */
+  /** The calling code may remove a slot while it iterates. */
   *find(hash: number): Generator<number> {
     for (let at = this.#first[this.#bucket(hash)] ?? 0; at > 0; ) {
       const place = at - 1;
@@ -87,11 +90,11 @@ export class ResponseFile {
   readonly #onFailure: (error: unknown) => void;
   #file: number | undefined;
   readonly #blocks: number;
-  /** The block that is being filled and not yet written to the file. */
+  /** The block that is being filled. It is not in the file yet. */
   readonly #open = Buffer.alloc(BLOCK);
   #openBlock = 0;
   #openBytes = 0;
-  // The index is a ring buffer, in the order of writing. The system allocates its memory when it is first used.
+  // The index is a ring buffer in the order of the writes. The system allocates its memory only when it is used.
   readonly #block: Uint16Array;
   readonly #offset: Uint16Array;
   /** 0 marks a removed response. */
@@ -136,7 +139,7 @@ export class ResponseFile {
 
   /**
    * Stores a response.
-   * @param subject broker subject that the response depends on
+   * @param subject broker subject whose message the response depends on
    */
   put(
     key: string,
@@ -176,7 +179,7 @@ export class ResponseFile {
 
   /**
    * Returns a stored response.
-   * @param wanted returns whether responses of a generation may be used; others are not read
+   * @param wanted returns whether responses of a generation may be used; only such responses are read
    */
   get(key: string, wanted: (generation: number) => boolean): StoredResponse | undefined {
     for (const place of this.#keys.find(hashOf(key))) {
@@ -194,7 +197,10 @@ export class ResponseFile {
     return undefined;
   }
 
-  /** Removes a response. Also removes others whose key has the same 32-bit hash, which only costs time. */
+  /**
+   * Removes a response. May remove other responses whose key has the same 32-bit hash; they are then only created
+   * again.
+   */
   drop(key: string): void {
     this.#removeAll(this.#keys, hashOf(key));
   }
@@ -231,7 +237,7 @@ export class ResponseFile {
     try {
       this.close();
     } catch {
-      // Ignore this error: closing may fail for a reason that was already reported.
+      // Ignore this error, because the reason was already reported.
     }
     this.#onFailure(error);
   }
@@ -255,7 +261,7 @@ export class ResponseFile {
     }
   }
 
-  /** Writes the current block and starts the next one, which replaces the oldest responses. */
+  /** Writes the current block to the file and starts the next one, which replaces the oldest responses. */
   #turn(): boolean {
     try {
       const { length } = this.#open;

@@ -2,7 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 
 /** Maximum characters of a URL whose response is cached. */
 const MOST_KEY = 1_000;
-/** Headers that are different for each request or each body. */
+/** Headers that differ from request to request, or depend on the body. */
 const PER_REQUEST: ReadonlySet<string> = new Set([
   "x-request-id",
   "traceparent",
@@ -12,7 +12,10 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
   "etag",
 ]);
 
-/** Cache keys of a request: the URL alone, and the URL with the request's languages. */
+/**
+ * Keys of a request in the cache: one that contains only the URL, and one that also contains the languages of the
+ * request.
+ */
 export interface Keys {
   plain: string;
   spoken: string;
@@ -22,7 +25,7 @@ export interface Keys {
 export interface Head {
   /** All headers as one text, for comparison. */
   key: string;
-  /** Alternating header names and values. Excludes headers that vary with the request or the body. */
+  /** Header names and values in turns, without headers that depend on the request or the body. */
   headers: readonly string[];
   type: string;
   route: string;
@@ -40,9 +43,9 @@ export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | un
 export function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;
-  // Do not cache unusual spellings of a URL, because they would only take space.
+  // Do not cache a URL in an unusual spelling, because it would only take space.
   if (headers.range !== undefined || !url.startsWith("/") || url.includes("#")) return undefined;
-  // Distinguish an empty header from a missing one: a response to an empty origin has a different `Vary`.
+  // An empty header is not the same as a missing one: for an empty origin, the response has a different `Vary`.
   const plain = `${url}\n${headers.origin ?? "\0"}`;
   const spoken = `${plain}\n${headers["accept-language"] ?? "\0"}`;
   return spoken.length > MOST_KEY ? undefined : { plain, spoken };

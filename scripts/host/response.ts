@@ -4,7 +4,7 @@ import type { AppEnv } from "../../functions/request/context.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 import type { Content } from "./content/send.ts";
 
-/** Receives a complete response with status 200, or a call that there is none. */
+/** Receives a complete response with status 200, or learns that there is none. */
 export interface Recorder {
   /** The data that the response depends on. The request's context is set later. */
   tracker: DependencyTracker;
@@ -15,12 +15,13 @@ export interface Recorder {
 }
 
 /**
- * An HTTP response that keeps a copy of the written bytes. This is faster than copying and reading the finished response.
+ * An HTTP response that keeps a copy of the bytes as they are written. That is faster than reading the finished
+ * response.
  */
 export class RecordedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
-  /** Removed after the last byte. Otherwise finished responses would keep each other in memory. */
+  /** Set to undefined after the last byte. Otherwise finished responses would keep each other in memory. */
   recorder: Recorder | undefined;
-  /** The body, if it is the content of a file. It is sent after the head. */
+  /** The body, if it is the content of an uploaded file. It is sent after the headers. */
   content: Content | undefined;
   #head: OutgoingHttpHeaders | undefined;
   #parts: Buffer[] | undefined;
@@ -56,7 +57,7 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
   }
 }
 
-/** Returns the whole body, unless it is incomplete or longer than announced. */
+/** Returns the whole body; undefined if it is incomplete or longer than announced. */
 function wholeBody(
   head: OutgoingHttpHeaders,
   parts: readonly Buffer[] | undefined,

@@ -1,4 +1,4 @@
-/** Starts the host process. It ends when it is stopped, or when its parent process has ended. */
+/** Starts the host process. It exits when it is stopped or when its parent process has ended. */
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/request/log.ts";
 import { outliveRejections } from "../process/rejections.ts";
@@ -24,7 +24,7 @@ try {
   process.on("disconnect", stop);
   process.send?.({ ready: true } satisfies Word);
 } catch (error) {
-  // Exit even if some work is unfinished, because the process no longer answers requests.
+  // Exit even if some work is unfinished, because this process no longer answers requests.
   const end = () => process.exit(1);
   if (process.send === undefined) end();
   else process.send({ failure: error instanceof Error ? error.message : String(error) } satisfies Word, end);

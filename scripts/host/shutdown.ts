@@ -3,7 +3,7 @@ import { Server as NetServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { Failure } from "../process/failure.ts";
 
-/** Milliseconds for requests in progress to finish after the server accepts no new ones. */
+/** After the server stops accepting requests, the requests in progress have this many milliseconds to finish. */
 const GRACE_MS = 3_000;
 
 const MAX_DRAIN_SECONDS = 60;
@@ -19,16 +19,16 @@ export function drainMs(setting: string | undefined): number {
 }
 
 /**
- * Returns whether a URL is the health check with which a proxy chooses among hosts. `?probe=live` is another check,
- * which always reports that the process works.
+ * Returns whether a URL is the health check that tells a proxy which hosts it can use. `?probe=live` is another
+ * check: it reports success whenever the process answers at all.
  */
 const isReadyProbe = (url = "") => /^\/api\/health(\?(?!.*probe=live)|$)/.test(url);
 
 /**
  * Stops a server without failing any request.
  *
- * First the server reports to the proxy's health check that it is not ready. It still answers every request, and
- * closes each connection after a response, so the proxy uses other hosts. Finally it refuses new connections and
+ * At first, the server reports to the proxy's health check that it is not ready. It still answers every request, but
+ * closes the connection after each response, so that the proxy uses other hosts. Then it refuses new connections and
  * waits for the requests in progress.
  */
 export class Shutdown {
@@ -37,15 +37,18 @@ export class Shutdown {
   #stopping: Promise<void> | undefined;
 
   /**
-   * @param drainMs milliseconds between both phases, longer than the proxy's interval of health checks and its limit
-   *   of idle connections; 0 stops at once
+   * @param drainMs milliseconds of the first phase. It must be longer than the proxy's interval of health checks and
+   * the time for which the proxy keeps idle connections. 0 skips the first phase.
    */
   constructor(server: Server, drainMs: number) {
     this.#server = server;
     this.#drainMs = drainMs;
   }
 
-  /** Call this first for each request. @returns whether the request must be refused with 503 */
+  /**
+   * Call this first for each request.
+   * @returns whether the request must be refused with 503
+   */
   refuses(request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#stopping === undefined) return false;
     response.shouldKeepAlive = false;
@@ -61,10 +64,10 @@ export class Shutdown {
     const server = this.#server;
     if (this.#drainMs > 0) await delay(this.#drainMs);
     const closed = new Promise<void>((resolve) => server.once("close", resolve));
-    // Close with the method of the TCP server. The HTTP server's method would also close connections whose request is
-    // on its way.
+    // Use the method of the TCP server. The method of the HTTP server would also close connections on which a request
+    // is about to arrive.
     NetServer.prototype.close.call(server);
-    // Close connections as soon as their request is complete, because clients would keep them open.
+    // Close each connection when its request is complete, because clients would keep it open.
     const idle = setInterval(() => server.closeIdleConnections(), 20);
     const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
     await closed;

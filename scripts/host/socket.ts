@@ -1,8 +1,11 @@
-/** A WebSocket that collects the data of one event-loop turn and sends it as one frame, with one system call. */
+/**
+ * A WebSocket that collects the data that is written in one turn of the event loop. It sends the data as one frame,
+ * with one system call.
+ */
 import { WebSocket } from "ws";
 import type { BrokerSocket } from "../../shared/store/client/socket.ts";
 
-/** Maximum bytes of a received frame. The broker never sends a larger one. */
+/** Maximum bytes of a frame from the broker. The broker never sends a larger one. */
 const MAX_FRAME_BYTES = 128 * 1024 * 1024;
 
 class JoiningSocket implements BrokerSocket {
@@ -32,7 +35,9 @@ class JoiningSocket implements BrokerSocket {
     );
   }
 
-  /** Always 0. Otherwise the NATS library would wait for a silent server before it closes the connection. */
+  /**
+   * Always 0. With another value, the NATS library would wait for a silent server before it closes the connection.
+   */
   get bufferedAmount(): number {
     return 0;
   }
@@ -55,7 +60,7 @@ class JoiningSocket implements BrokerSocket {
   }
 }
 
-/** @param heard called with each frame from the broker */
+/** @param heard receives each frame from the broker */
 export function openSocket(url: string, heard: () => void): BrokerSocket {
   return new JoiningSocket(url, heard);
 }

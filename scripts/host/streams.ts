@@ -5,7 +5,7 @@ import { systemVariables } from "../process/environment.ts";
 import { backoff, supervise } from "../process/supervise.ts";
 
 const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
-/** After this many failed starts in a row, the process is not restarted. */
+/** After this many failed starts in a row, the streams process is not started again. */
 const MOST_FAILURES = 4;
 
 export interface StreamsOptions {
@@ -18,14 +18,14 @@ export interface StreamsOptions {
 
 export interface Streams extends AsyncDisposable {
   readonly url: string;
-  /** Sends a signal to the process, SIGKILL by default. The process is then restarted. */
+  /** Sends a signal to the process, SIGKILL by default. The process then starts again. */
   kill(signal?: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the streams process. Waits until the process itself reports that it is ready, because another program may
- * answer on its port.
+ * Starts the streams process. Waits until the process itself reports that it is ready: a request to its port is no
+ * proof, because another program may answer there.
  */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
   const { host, port, env, log } = options;
@@ -41,7 +41,7 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
     graceMs: 3_000,
     line: log,
     retryMs({ failures, served, ended }) {
-      // Do not retry the first start if the process reports an error, because the operator must fix it.
+      // If the first start fails with a reported error, do not retry it, because the operator must fix the cause.
       if (failures >= MOST_FAILURES || (!served && !ended)) return undefined;
       return backoff(failures, 500, 3_000);
     },

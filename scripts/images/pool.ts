@@ -1,4 +1,7 @@
-/** Makes smaller copies of images in threads, so that the host stays responsive. Ends a thread that takes too long. */
+/**
+ * Makes smaller copies of images in threads, so that the host keeps answering requests. Ends a thread that takes too
+ * long.
+ */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -8,7 +11,7 @@ import { ImageRoom } from "../../shared/images/room.ts";
 import type { Outcome, Task } from "./thread.ts";
 
 const MAX_THREADS = 4;
-/** Milliseconds until an idle thread ends, which frees its memory. */
+/** Milliseconds after which an idle thread ends, to free its memory. */
 const IDLE_MS = 10_000;
 
 export interface Images {
@@ -22,7 +25,7 @@ async function bytesOf(parts: AsyncIterable<Uint8Array>): Promise<Uint8Array<Arr
   return new Uint8Array(Buffer.concat(kept));
 }
 
-/** @param script the file that the threads run; the bundled host finds the default file too */
+/** @param script the file that the threads run. The bundled host finds the default file too. */
 export function openImages(script = fileURLToPath(new URL("../images/thread.ts", import.meta.url))): Images {
   const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
   const room = new ImageRoom(threads);

@@ -1,10 +1,12 @@
-/** Runs the image worker in a separate workerd process, which starts with the first image. */
+/** Runs the image worker in a separate workerd process, which starts when the first image is needed. */
 import { type Log, Miniflare, type Request, Response } from "miniflare";
 import { MAKING_MS } from "../../shared/images/job.ts";
 import { compatibility } from "../bundle/bundle.ts";
 import { bundleImages } from "../bundle/images.ts";
 
-/** Maximum milliseconds for an image. The platform limits a deployed worker, but nothing limits a local workerd. */
+/**
+ * Maximum milliseconds for one image. The platform limits a deployed worker, but nothing else limits a local workerd.
+ */
 const MOST_MS = MAKING_MS + 10_000;
 
 export interface ImageProcess {
@@ -13,7 +15,7 @@ export interface ImageProcess {
 }
 
 /**
- * Returns the image worker, which does not run yet.
+ * Returns the image worker. Its process does not run yet.
  * @param create calls `start`, and removes the signal handlers that Miniflare adds
  */
 export function openImageWorker(log: Log, create: (start: () => Miniflare) => Miniflare): ImageProcess {
@@ -55,7 +57,7 @@ export function openImageWorker(log: Log, create: (start: () => Miniflare) => Mi
         const { status, headers, body } = await Promise.race([(await running).dispatchFetch(request), late]);
         return new Response(body, { status, headers });
       } catch {
-        // The next image starts a new workerd.
+        // Stop this workerd. The next image starts a new one.
         await stop();
         return new Response(null, { status: 503 });
       } finally {

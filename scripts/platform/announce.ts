@@ -6,7 +6,7 @@ export function announce({ settings, streamsUrl, bootstrapUrl }: Platform): void
   console.log(
     `The platform is ready at ${publicUrl} (its API for people: ${publicUrl}/api/docs, for programs: ${publicUrl}/api/openapi)`,
   );
-  // Print "localhost", because the platform's default URL contains it.
+  // Print "localhost", as in the platform's default URL.
   const streams = streamsUrl?.replace("//127.0.0.1:", "//localhost:");
   if (streams !== undefined) console.log(`Streams are served at ${streams}/api/streams/`);
   if (bootstrapUrl !== null)

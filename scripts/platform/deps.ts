@@ -6,7 +6,7 @@ import { BUILT_IN } from "../../shared/modules/builtin.ts";
 import type { Store } from "../../shared/store/types.ts";
 
 /**
- * Returns dependencies for calling the platform's operations from a script.
+ * Returns the dependencies with which a script calls the platform's operations.
  * @param variables environment variables of the functions
  */
 export function scriptDeps(store: Store, variables: Record<string, string>): HandlerDeps {
@@ -15,7 +15,7 @@ export function scriptDeps(store: Store, variables: Record<string, string>): Han
   return {
     store,
     clock: { now: () => Date.now() },
-    // Log nothing: scripts print their results, and the audit log contains their changes.
+    // Log nothing. Scripts print their results, and the audit log records their changes.
     log: { debug: silent, info: silent, warn: silent, error: silent },
     config: readSettings(variables).config,
     request: { requestId, traceparent: undefined, client: "script" },

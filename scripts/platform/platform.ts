@@ -32,14 +32,14 @@ const READY_LIMIT_MS = 20_000;
 export interface StartOptions {
   /** NATS_SERVER_BIN, if set. */
   natsServer?: string | undefined;
-  /** False starts no streams process; the functions serve streams then. */
+  /** If false, no streams process starts, and the functions serve the streams. */
   streams?: boolean;
   /** If false, no hooks process starts, so after-write hooks do not run. */
   hooks?: boolean;
   bundle?: string;
-  /** Serves the functions; workerd by default. */
+  /** Starts the functions. Default: in workerd. */
   serve?: (options: FunctionsOptions) => Promise<Functions>;
-  /** Aborts the start, and stops the processes that run already. */
+  /** If it aborts, the start stops, and so do the processes that already run. */
   signal?: AbortSignal;
   say: (line: string) => void;
   /** Receives every log line of the functions and of the streams process. */
@@ -48,7 +48,7 @@ export interface StartOptions {
 
 export interface Platform extends AsyncDisposable {
   readonly settings: Settings;
-  /** Address where the functions listen. Users see `settings.publicUrl`. */
+  /** URL at which the functions listen. Users see `settings.publicUrl` instead. */
   readonly url: string;
   readonly streamsUrl: string | undefined;
   readonly hooks: HooksProcess | undefined;
@@ -68,11 +68,11 @@ function operatorUrl(broker: Broker, secrets: Secrets): string {
   return `nats://operator:${secrets.broker.operator}@127.0.0.1:${broker.port}`;
 }
 
-/** All platforms of this checkout share one downloaded broker. */
+/** All platforms that run from this checkout share one downloaded broker. */
 const checkoutCache = join(root, ".data", "bin");
 
 /**
- * Returns the path of nats-server. A download is stored in the checkout, because the data folders of tests are
+ * Returns the path of nats-server. Downloads go to a folder in the checkout, because the data folders of tests are
  * temporary.
  */
 export function lastingBroker(say?: (line: string) => void): string {
@@ -157,7 +157,7 @@ async function startBrokers(
   return [await launchBroker({ ...launch, dir, port: settings.natsPort, wsPort: settings.natsWsPort })];
 }
 
-/** Stops processes in reverse order of their start, even if one of them fails. */
+/** Stops processes, the last started first. Continues if a process fails to stop. */
 async function stopAll(parts: { stop(): Promise<void> }[]): Promise<void> {
   const failures: unknown[] = [];
   for (const part of parts.splice(0).reverse())
@@ -196,7 +196,7 @@ function startHooks(
   return serveHooks({ env, log: options.log ?? terminalAndFile(path, settings, options.say) });
 }
 
-/** Starts all processes in order. If one fails, stops those that run already. */
+/** Starts all processes in order. If one fails, stops those that already run. */
 export async function startPlatform(settings: Settings, options: StartOptions): Promise<Platform> {
   const { dataDir, host, port, replicas } = settings;
   const withStreams = options.streams !== false;
@@ -227,7 +227,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
       withReadyBroker(as("operator"), replicas, brokers.length, (store) => act(scriptDeps(store, bindings)));
     await finishAtStart(dataDir, finish, options.say);
     const bootstrap = await prepareBroker(settings, brokerAccess, bindings, brokers.length);
-    // Finishes publications and deletions of applications that a crash has interrupted.
+    // If a crash interrupted the publication or the deletion of an application, finish it.
     await withStore(as("fn"), replicas, async (store) => {
       const deps = scriptDeps(store, bindings);
       await reconcileAll(deps);
@@ -278,7 +278,10 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
   }
 }
 
-/** Writes all lines to a file. The terminal gets warnings and errors, or all lines if LOG_LEVEL is set. */
+/**
+ * Returns a function that writes all lines to a file. The terminal shows warnings and errors only, or all lines if
+ * LOG_LEVEL is set.
+ */
 export function terminalAndFile(
   path: string,
   settings: Settings,

@@ -18,7 +18,7 @@ export async function withStore<T>(
   replicas: number,
   act: (store: Store) => Promise<T>,
 ): Promise<T> {
-  // The reason why the broker rejects a connection is reported only with `reconnect`.
+  // Only with `reconnect` does the store report why the broker rejects a connection.
   const store = openStore({ ...access, replicas, reconnect: true, connectTimeoutMs: 5_000 });
   try {
     return await act(store);

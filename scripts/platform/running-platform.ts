@@ -15,8 +15,8 @@ export interface RunningPlatform {
 }
 
 /**
- * Returns access to the broker of a running platform, or to an external broker. The platform's lock file names its
- * broker, because the settings of this script may differ.
+ * Returns access to the broker of a running platform, or to an external broker. The lock file of the running platform
+ * names its broker, because this script may have other settings.
  * @returns undefined if no platform runs and the settings name no external broker
  */
 export async function runningPlatformOf(

@@ -10,9 +10,9 @@ export interface Arguments<Name extends string, Flag extends string, Option exte
 /**
  * Reads the command line of a script.
  * @param usage one line, such as `npm run backup -- <folder>`
- * @param names required arguments, in order
- * @param flags optional flags, without the dashes
- * @param options names of optional options that take a value, without the dashes
+ * @param names names of the required arguments, in order
+ * @param flags names of optional flags, without the dashes
+ * @param options names of options that take a value, without the dashes
  */
 export function readArguments<
   const Name extends string = never,

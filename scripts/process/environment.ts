@@ -2,8 +2,8 @@
 const SYSTEM = ["PATH", "TMPDIR", "NODE_EXTRA_CA_CERTS"];
 
 /**
- * Returns the system's variables for the environment of a child process. Returns no others, so that no secret reaches
- * the process by accident.
+ * Returns the environment variables of the system for a child process. Returns no other variables, so that the
+ * process cannot get a secret by accident.
  */
 export function systemVariables(): Record<string, string> {
   return Object.fromEntries(

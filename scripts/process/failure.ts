@@ -8,19 +8,19 @@ export class Failure extends Error {
   }
 }
 
-/** Returns the message of an expected error; undefined for a bug. */
+/** Returns the message of an expected error; undefined if the error is a bug. */
 export function oneLine(error: unknown): string | undefined {
   if (error instanceof Failure) return error.message;
   return error instanceof AppError && error.kind !== "internal" ? `${error.detail}${why(error)}` : undefined;
 }
 
-/** Returns an error's cause in parentheses. Operators may see the broker's own messages. */
+/** Returns the cause of an error in parentheses. It may be the broker's own message, which operators may see. */
 export function why({ cause }: AppError): string {
   const words = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "";
   return words === "" ? "" : ` (${words})`;
 }
 
-/** Prints an error (bugs with their stack) and exits with 1. */
+/** Prints an error (a bug with its stack) and exits with code 1. */
 export function exitWith(error: unknown): never {
   const line = oneLine(error);
   if (line !== undefined) console.error(line);

@@ -1,8 +1,8 @@
 import { isIP, isIPv6 } from "node:net";
 
 /**
- * Returns the client address that the nearest proxy added to the header, without a port. With a port, rate limits
- * would count each connection separately.
+ * Returns the client address that the nearest proxy added to the header. Removes the port, because rate limits would
+ * otherwise count each connection separately.
  */
 export function forwardedAddress(header: string): string | undefined {
   const last = header.split(",").at(-1)?.trim() ?? "";

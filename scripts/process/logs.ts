@@ -4,14 +4,15 @@ import { dirname } from "node:path";
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
 /**
- * Collect lines for this many milliseconds before writing. Writing each line separately would slow down a busy
- * process.
+ * Lines are collected for this many milliseconds and then written together. To write each line separately would slow
+ * down a busy process.
  */
 const WAIT_MS = 50;
 
 /**
- * Returns a function that appends a line to a log file. The file has at most 10 MB; the previous file is kept as `.1`.
- * Lines that cannot be written, for example on a full disk, are dropped: logging must never stop the platform.
+ * Returns a function that appends a line to a log file. When the file has 10 MB, it is renamed to end in `.1`, and a
+ * new one begins. Lines that cannot be written, for example because the disk is full, are dropped: logging must never
+ * stop the platform.
  */
 export function logFile(path: string, say: (line: string) => void): (line: string) => void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -29,7 +30,7 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   };
   const flush = () => {
     if (waiting.length === 0) return;
-    // Begin with a line break if the last line was cut off on a full disk.
+    // Begin with a line break if a full disk has cut off the last line.
     const text = `${dropping ? "\n" : ""}${waiting.join("\n")}\n`;
     waiting = [];
     try {
@@ -48,13 +49,13 @@ export function logFile(path: string, say: (line: string) => void): (line: strin
   };
 }
 
-/** Warnings that the terminal does not show, because they report an action of the operator. */
+/** Warnings that the terminal does not show, because the operator caused them. */
 const FOR_THE_LOG: readonly unknown[] = ["bootstrap access"];
 
 /** Returns whether the terminal should show a log line. */
 export function isNotable(line: string): boolean {
   if (line.trim() === "") return false;
-  // Fast path for most lines: quotes are escaped inside JSON strings, so this text cannot be part of a value.
+  // A fast check for most lines. JSON escapes quotes inside strings, so this text cannot be part of a value.
   if (line.startsWith("{") && /,"level":"(info|debug)"/.test(line)) return false;
   try {
     const entry: unknown = JSON.parse(line);

@@ -1,7 +1,10 @@
 import { createServer } from "node:net";
 import { Failure, systemCode } from "./failure.ts";
 
-/** Tests a port by listening on it briefly. Resolves to the port (a free one for 0), or rejects if it is in use. */
+/**
+ * Tests a port by listening on it for a moment. Resolves to the port (to a free port for 0); rejects if the port is
+ * in use.
+ */
 function probe(port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -14,7 +17,7 @@ function probe(port: number, host: string): Promise<number> {
   });
 }
 
-/** First port to try. The range is below the ports for outgoing connections, which the system may use at any moment. */
+/** First port to try. The system may use the ports above this range for outgoing connections at any moment. */
 const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 
@@ -36,7 +39,7 @@ export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean>
 }
 
 /**
- * Throws an error if a port is in use.
+ * Throws if a port is in use.
  * @param variable the setting that contains the port, for the error message
  */
 export async function requirePort(port: number, variable: string, host = "127.0.0.1"): Promise<void> {

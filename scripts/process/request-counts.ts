@@ -3,7 +3,7 @@ import { Histogram, type Metric, metric, type Sample } from "../../shared/kernel
 
 /** Upper bounds of the latency buckets, in milliseconds. */
 const BOUNDS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
-/** Maximum number of label sets in the metrics. There are few routes, so reaching the limit would be a bug. */
+/** Maximum number of label sets in the metrics. There are only a few routes, so more label sets would be a bug. */
 const MAX_SERIES = 2_000;
 
 export class RequestCounts {
@@ -12,7 +12,7 @@ export class RequestCounts {
 
   observe(request: { method: string; route: string; status: number; durationMs: number }): void {
     const { status, durationMs } = request;
-    // Clients can send any method, so only known methods become a label.
+    // A client can send any method. Use only known methods as labels, so that clients cannot create new ones.
     const method = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS)$/.test(request.method) ? request.method : "other";
     const route = request.route === "" ? "none" : request.route;
     const one = `${method} ${route}`;

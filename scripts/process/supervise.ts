@@ -1,42 +1,47 @@
-/** Supervises child processes: starts each until it is ready, restarts it when it dies, and stops it completely. */
+/**
+ * Supervises child processes: starts a process and waits until it is ready, restarts it when it dies, and stops it
+ * completely.
+ */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { Failure } from "./failure.ts";
 
-/** A message from a child process: it is ready, or why it cannot start. */
+/** A message from a child process. It says that the process is ready, or why it cannot start. */
 export type Word = { ready: true } | { failure: string };
 
 export interface FailedStart {
-  /** Number of consecutive failures; 0 if a ready process has died. */
+  /** Number of failures in a row; 0 if the process had been ready and then died. */
   failures: number;
-  /** Whether a process has been ready since {@link Supervised.start}. */
+  /** Whether the process has been ready at least once since {@link Supervised.start}. */
   served: boolean;
-  /** Whether the process just exited, without reporting a reason or timing out. */
+  /** Whether the process simply exited: it neither reported a reason nor took too long. */
   ended: boolean;
 }
 
 export interface Program {
-  /** Beginning of the message for a failed start, such as "The host did not start". */
+  /** Beginning of the error message if the start fails, such as "The host did not start". */
   failure: string;
   spawn(): ChildProcess;
-  /** Text in the output line that reports readiness. Without it, the process must send a {@link Word}. */
+  /**
+   * Text in the line of output that says that the process is ready. Without it, the process must send a {@link Word}.
+   */
   readyLine?: string;
-  /** Maximum milliseconds until the process is ready. */
+  /** Maximum milliseconds within which the process must be ready. */
   readyLimitMs: number;
-  /** Milliseconds between the stop signal and the kill. */
+  /** Milliseconds between the stop signal and SIGKILL. */
   graceMs: number;
   line?(line: string): void;
-  /** Returns why the process exited, from its last lines of output. */
+  /** Returns why the process exited, derived from its last lines of output. */
   reason?(lines: readonly string[]): string | undefined;
-  /** Called once the process is ready. If this fails, the start has failed. */
+  /** Called when the process is ready. If this call fails, the start has failed. */
   served?(): Promise<void>;
-  /** Returns the milliseconds until the next start; undefined to give up. */
+  /** Returns the milliseconds to wait before the next start; undefined to give up. */
   retryMs(start: FailedStart): number | undefined;
   restarting(why: string): void;
   restarted?(): void;
-  /** Called after the last failed restart. */
+  /** Called when no further restart is attempted. */
   givenUp?(failure: Failure): void;
 }
 
@@ -45,15 +50,15 @@ export interface Supervised {
   readonly pid: number | undefined;
   /** @throws Failure if the process does not become ready */
   start(): Promise<void>;
-  /** After a crash, resolves when the process is ready again or no longer restarted. */
+  /** After a crash, resolves when the process is ready again, or when no further restart is attempted. */
   settled(): Promise<void>;
-  /** Sends a signal and resolves when the process has ended. It is then restarted. */
+  /** Sends a signal and resolves when the process has ended. The process then starts again. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Stops the process for good, whether it is ready or restarting. */
+  /** Stops the process for good, even while it is being restarted. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Exponential backoff: `firstMs` after the first failure, `mostMs` at most. */
+/** Returns the delay for exponential backoff: `firstMs` after the first failure, and at most `mostMs`. */
 export function backoff(failures: number, firstMs: number, mostMs: number): number {
   return Math.min(firstMs * 2 ** Math.max(0, failures - 1), mostMs);
 }
@@ -79,7 +84,10 @@ function isGone(child: ChildProcess): boolean {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Ends a process and waits until it has ended. @param graceMs milliseconds until SIGKILL */
+/**
+ * Ends a process and waits until it has ended.
+ * @param graceMs milliseconds until SIGKILL
+ */
 export async function endChild(child: ChildProcess, signal: NodeJS.Signals, graceMs: number): Promise<void> {
   if (isGone(child)) return;
   const gone = once(child, "exit");
@@ -106,7 +114,7 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
   }
   child.on("message", (word: Word) => ("ready" in word ? resolve() : fail(word.failure)));
   child.on("error", (error) => fail(error.message, child.pid === undefined));
-  // Wait for the end of the output, which says why the process ended.
+  // Wait for the end of the output, because it says why the process ended.
   child.once("close", (code, signal) => fail(reason(lines) ?? endedBy(code, signal), true));
   const timer = setTimeout(fail, readyLimitMs, `it was not ready within ${readyLimitMs / 1000} s`);
   try {
@@ -133,7 +141,7 @@ export function supervise(program: Program): Supervised {
       born = child = program.spawn();
       await serving(program, born);
     } catch (error) {
-      // End a process that failed to start. Otherwise it would run unsupervised next to its replacement.
+      // End a process whose start failed. Otherwise it would continue to run beside its replacement.
       if (born !== undefined) await endChild(born, "SIGKILL", program.graceMs);
       if (error instanceof StartFailure) throw error;
       throw new StartFailure(program.failure, error instanceof Error ? error.message : String(error), false);
@@ -144,7 +152,7 @@ export function supervise(program: Program): Supervised {
     });
   }
 
-  /** @throws StartFailure of the last attempt */
+  /** @throws StartFailure the error of the last attempt */
   async function keepStarting(failure?: StartFailure): Promise<void> {
     const { signal } = stopping;
     let last = failure;

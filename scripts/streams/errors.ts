@@ -1,4 +1,4 @@
-/** Converts any error to one that clients may see. */
+/** Converts any error to an error that clients may see. */
 import { AppError } from "../../shared/kernel/errors.ts";
 import { StreamMissing } from "../../shared/store/types.ts";
 

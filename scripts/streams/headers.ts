@@ -12,8 +12,8 @@ import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { TICKET } from "../../shared/streams/ticket.ts";
 
 /**
- * Returns whether a page may read the response. After a redirect, browsers send `Origin: null`; then the ticket in the
- * URL shows that the page is trusted.
+ * Returns whether a web page may read the response. After a redirect, browsers send `Origin: null`. The ticket in the
+ * URL then shows that the page is trusted.
  */
 function isTrusted(config: Config, origin: string, url: string): boolean {
   if (isTrustedOrigin(config, origin)) return true;
@@ -34,7 +34,8 @@ export function commonHeaders(
     traceparent,
   };
   const origin = one(request.origin);
-  // Set `Vary` even without an Origin header, because a cache may later use the response for another origin.
+  // Set `Vary` even if the request has no Origin header: a cache may later use the response for a request from
+  // another origin.
   if (origin !== undefined || config.allowedOrigins.length > 0) headers.vary = `${STREAM_VARY}, Origin`;
   if (origin === undefined) return headers;
   if (isTrusted(config, origin, url)) {

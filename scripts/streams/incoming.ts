@@ -2,7 +2,10 @@
 import type { IncomingMessage } from "node:http";
 import { bearerOf } from "../../functions/middleware/session.ts";
 
-/** Returns the bearer token. Ignores several Authorization headers, because it would not be clear which one counts. */
+/**
+ * Returns the bearer token. If there are several Authorization headers, ignores them all, because it would not be
+ * clear which one counts.
+ */
 export const tokenOf = (request: IncomingMessage) =>
   bearerOf(request.headersDistinct.authorization?.join(", "));
 

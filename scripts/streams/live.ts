@@ -1,4 +1,6 @@
-/** Serves live lists in the streams process. Callers have the same rights as in the API. */
+/**
+ * Serves live lists (lists that send each change) in the streams process. Callers have the same rights as in the API.
+ */
 import { addressOf } from "../../functions/runtime/address.ts";
 import { listInputOf } from "../../functions/runtime/list-input.ts";
 import { authenticate, type Credentials } from "../../shared/access/authenticate.ts";
@@ -22,7 +24,9 @@ export interface LiveRequest {
 
 const segmentsOf = (pathname: string) => pathname.split("/").slice(2).map(decoded);
 
-/** Returns whether a path may belong to a list: an application, a module and optionally a schema. */
+/**
+ * Returns whether a path may be that of a list. Such a path names an application, a module and optionally a schema.
+ */
 export function isLivePath(pathname: string): boolean {
   const [orb = "", module, , ...more] = segmentsOf(pathname);
   return pathname.startsWith("/api/") && isOrbId(orb) && module !== undefined && more.length === 0;

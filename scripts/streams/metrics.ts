@@ -4,7 +4,7 @@ import { processMetrics } from "../process/metrics.ts";
 
 export interface HttpCounts {
   statuses: Map<number, number>;
-  /** Number of ended responses for each reason. */
+  /** For each reason, the number of responses that ended for it. */
   ends: Map<string, number>;
 }
 

@@ -1,4 +1,4 @@
-/** Serves the requests of the streams process, and keeps track of responses in progress. */
+/** Serves the requests of the streams process, and keeps track of the responses in progress. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { noRouteDetail, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
 import { cookieOf } from "../../functions/middleware/session.ts";
@@ -30,7 +30,7 @@ export interface RequestsOptions {
   log: Log;
   store: Store;
   hub: Hub;
-  /** Whether all requests come through a proxy that reports the address of the client. */
+  /** Whether every request comes through a proxy that reports the client's network address. */
   behindProxy?: boolean;
 }
 
@@ -53,7 +53,7 @@ export class Requests {
   readonly #behindProxy: boolean;
   readonly #counts: HttpCounts = { statuses: new Map(), ends: new Map() };
   readonly #readers = new Set<OpenReader>();
-  /** Requests that wait for messages. When the process stops, they get an answer at once. */
+  /** Requests that wait for messages. They get a response at once when the process stops. */
   readonly #waiting = new Set<AbortController>();
   #stopping = false;
 
@@ -78,7 +78,7 @@ export class Requests {
     });
   }
 
-  /** Rejects new requests, and answers those that wait for messages. */
+  /** Rejects new requests, and ends the wait of requests that wait for messages. */
   refuse(): void {
     this.#stopping = true;
     for (const request of this.#waiting) request.abort();
@@ -93,7 +93,7 @@ export class Requests {
     this.#log.debug("request", { requestId: headers["x-request-id"], status });
     const length = body === null ? {} : { "content-length": String(Buffer.byteLength(body)) };
     const last = this.#stopping ? { connection: "close" } : {};
-    // Disconnect a client that accepts no data.
+    // Disconnect a client that receives no data.
     response.setTimeout(this.#hub.times.stallMs, () => response.destroy());
     response.writeHead(status, { ...headers, ...length, ...last });
     response.end(body ?? undefined);
@@ -165,7 +165,7 @@ export class Requests {
     return { version, roundTripMs: await this.#store.ping() };
   }
 
-  /** Answers requests for metrics. The caller must send the metrics token or be a platform admin. */
+  /** Answers requests for metrics. The client must send the metrics token, or belong to a platform admin. */
   async #metrics(
     request: IncomingMessage,
     response: ServerResponse,
@@ -208,7 +208,7 @@ export class Requests {
     await this.#send(request, response, common, answer, name);
   }
 
-  /** @param name of the stream or list, for the log */
+  /** @param name name of the stream or list, for the log */
   async #send(
     request: IncomingMessage,
     response: ServerResponse,
@@ -237,7 +237,7 @@ export class Requests {
     else if (socket.destroyed) reader.abandon();
   }
 
-  /** Answers requests for live lists: `/api/{orb}/{module}/{schema}?live=sse`. */
+  /** Answers requests for live lists (lists that send each change): `/api/{orb}/{module}/{schema}?live=sse`. */
   async #live(
     request: IncomingMessage,
     response: ServerResponse,

@@ -1,4 +1,4 @@
-/** The long-lived server of streams: one broker connection for all readers. */
+/** The long-lived server for streams. All readers share its one broker connection. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Requests, type RequestsOptions } from "./requests.ts";
@@ -10,7 +10,9 @@ export interface StreamsServerOptions extends RequestsOptions {
 
 export interface StreamsServer {
   readonly port: number;
-  /** Ends all responses properly, then the server. After the time limit, closes the remaining connections. */
+  /**
+   * Ends all responses properly, then stops the server. After the time limit, closes the connections that are left.
+   */
   drain(withinMs: number): Promise<void>;
 }
 
@@ -20,7 +22,7 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     { keepAliveTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 15_000 },
     (request, response) => requests.handle(request, response),
   );
-  // Allow more connections than readers: some get an error response, and others read only stored messages.
+  // Allow more connections than readers, because some connections only get an error response or read stored messages.
   server.maxConnections = options.hub.limits.total * 2 + 1000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -1,4 +1,4 @@
-/** Writes server-sent events directly to sockets. Data for many readers is framed only once. */
+/** Writes server-sent events directly to sockets. Data for many readers is encoded only once. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Sink } from "../../shared/streams/read/reader.ts";
@@ -6,13 +6,16 @@ import type { Sink } from "../../shared/streams/read/reader.ts";
 const LAST_CHUNK = "0\r\n\r\n";
 const LOW_WATER = 64 * 1024;
 /**
- * Disconnect a client that accepts no data for IDLE_MS milliseconds, or that needs more than FLUSH_MS in total to
+ * A client is disconnected if it accepts no data for IDLE_MS milliseconds, or if it takes more than FLUSH_MS to
  * receive the last data.
  */
 const IDLE_MS = 10_000;
 const FLUSH_MS = 60_000;
 
-/** Caches the HTTP chunk for each piece of data. The data never changes, so many clients can get the same chunk. */
+/**
+ * For each piece of data, the HTTP chunk that contains it. The data never changes, so many clients can get the same
+ * chunk.
+ */
 const chunks = new WeakMap<Uint8Array, Buffer>();
 
 function chunkOf(piece: Uint8Array): Buffer {
@@ -64,7 +67,7 @@ export async function beginStream(
   headers: Record<string, string>,
 ): Promise<Socket> {
   const { socket } = request;
-  // A client may send a second request before the first response is complete. Wait until then.
+  // A client may send a second request before the first response is complete. Wait until it is complete.
   if (response.socket === null && !response.destroyed) {
     await new Promise((resolve) => {
       response.once("socket", resolve);

@@ -1,4 +1,4 @@
-/** Reports known vulnerabilities of the dependencies, and secrets in tracked files. */
+/** Reports known vulnerabilities in the dependencies, and secrets in tracked files. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Patterns of secrets by name. Examples in documents must not match: use `…` or `<key>`. */
+/**
+ * Patterns that match secrets, by the name of the kind of secret. Examples in documents must not match: use `…` or
+ * `<key>`.
+ */
 const SECRETS: Record<string, RegExp> = {
   "private key (PEM)": /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{20}/,
   "private key (JWK)": /["']?\bd["']?\s*:\s*["'][A-Za-z0-9_-]{40,}["']/,
@@ -34,7 +37,7 @@ export function searchTrackedFiles(tree = root): string[] {
       if (statSync(path).size > 2_000_000) return [];
       return secretsIn(readFileSync(path, "utf8")).map((kind) => `${file}: ${kind}`);
     } catch {
-      // A tracked file that was just deleted.
+      // The file is tracked but was just deleted.
       return [];
     }
   });
@@ -42,7 +45,7 @@ export function searchTrackedFiles(tree = root): string[] {
 
 /** Folders of the code that serves requests. Other folders build, test or measure it. */
 const SERVING = ["functions", "shared", "scripts/host", "scripts/hooks", "scripts/streams"];
-/** `npm start` uses these, on the machine of one person. */
+/** Packages that only `npm start` uses, on a person's own machine. */
 const LOCAL = ["esbuild", "miniflare"];
 const PACKAGE = /(?:from|import)\(?\s*"((?:@[\w.-]+\/)?[\w][\w.-]*)[^":]*"/g;
 
@@ -54,8 +57,8 @@ interface Lock {
 }
 
 /**
- * Returns the folders of the packages that serve requests, and of their dependencies. In package.json, all packages
- * are development dependencies, because the npm package contains only the client and the command line.
+ * Returns the folders of the packages that serve requests, and of their dependencies. (In package.json, all packages
+ * are development dependencies, because the npm package contains only the client and the command line.)
  */
 export function servingPackages(tree = root): Set<string> {
   const { packages } = JSON.parse(readFileSync(join(tree, "package-lock.json"), "utf8")) as Lock;
@@ -63,7 +66,7 @@ export function servingPackages(tree = root): Set<string> {
   const add = (from: string, name: string): void => {
     const folder = `${from === "" ? "" : `${from}/`}node_modules/${name}`;
     if (packages[folder] === undefined) {
-      // Node looks for a package in the folders above.
+      // Node also looks for a package in each parent folder.
       if (from !== "") add(from.slice(0, Math.max(0, from.lastIndexOf("node_modules/") - 1)), name);
       return;
     }
@@ -86,8 +89,8 @@ interface AuditReport {
 }
 
 /**
- * Returns findings of severity high or critical; null without audit data.
- * @param counts whether a finding in this folder counts
+ * Returns the findings of severity high or critical; null if there is no audit data.
+ * @param counts returns whether a finding in this folder counts
  */
 export function readAudit(printed: string, counts: (folder: string) => boolean): string[] | null {
   let report: AuditReport;
