@@ -65,7 +65,7 @@ function faultOf(host: string, { certificate, code }: Presented): CertificateRep
   };
 }
 
-/** Returns whether the certificate at an address is trusted, has the right name, and has not expired. */
+/** Returns whether the certificate at a URL is trusted, has the right name, and has not expired. */
 export async function inspectCertificate(address: string): Promise<CertificateReport> {
   const url = new URL(address);
   let presented: Presented;

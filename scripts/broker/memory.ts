@@ -21,7 +21,8 @@ function availableMemory(): number {
 }
 
 /**
- * Returns the settings of the broker's Go runtime. Environment variables of the same names take precedence.
+ * Returns the environment variables for the broker's Go runtime. If the environment already sets one of them, that
+ * value is used.
  * @param brokers number of brokers on this machine
  */
 export function memorySettings(brokers: number, memory = availableMemory()): Record<string, string> {

@@ -1,9 +1,9 @@
-/** Permissions of the broker's users. No user can read the replies that another user gets. */
+/** Permissions of the broker's users. No user can read the replies to another user's requests. */
 import { buckets, streams } from "../../shared/store/subjects.ts";
 
 export type BrokerUser = "fn" | "streams" | "deploy" | "operator";
 
-/** Subjects in NATS permission syntax; `deny` takes precedence. */
+/** Subjects in the syntax of NATS permissions. If `allow` and `deny` both match, `deny` applies. */
 interface Subjects {
   allow: string[];
   deny?: string[];

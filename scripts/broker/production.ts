@@ -70,7 +70,7 @@ ${ownRequests(name)
   }`;
 }
 
-/** Returns the subjects that the platform's account shares with a service's account. */
+/** Returns the subjects that the platform's account makes available to a service's account. */
 const exportsTo = (name: string) =>
   ownRequests(name)
     .map((subject) => `      { service: "${subject}", accounts: [${accountOf(name)}] }`)

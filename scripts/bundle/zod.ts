@@ -7,7 +7,10 @@ import * as all from "zod";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Returns the members of `z` that the sources use. Members in comments are included, which does no harm. */
+/**
+ * Returns the members of `z` that the sources use. Members that only comments name are included too, which does no
+ * harm.
+ */
 function membersInUse(): string[] {
   // The package `@hono/zod-openapi` needs this class.
   const names = new Set(["ZodType"]);
@@ -22,8 +25,8 @@ function membersInUse(): string[] {
 }
 
 /**
- * zod exports `z` as an object with all its features, which esbuild cannot reduce. This module exports only the
- * features in use.
+ * zod exports `z` as one object with all its features, and esbuild cannot remove unused ones. This module exports
+ * only the features in use.
  */
 export const zod: Plugin = {
   name: "zod",

@@ -53,7 +53,7 @@ const service = await serve({
         if (values.price === null) throw new ServiceError(409, "This product has no price yet.");
         return api("POST", "/call/record", {
           values: { product, count, total: values.price * count },
-          // The caller can repeat a request without placing a second order.
+          // With this key, the caller can repeat a request without placing a second order.
           ...(idempotencyKey === undefined ? {} : { key: idempotencyKey }),
         });
       },

@@ -20,8 +20,8 @@ const PRIVATE_4 = [
   "240.0.0.0/4",
 ];
 /**
- * The public unicast range of IPv6. `PRIVATE_6` lists the networks in this range that are reserved or embed IPv4
- * addresses.
+ * The range of public unicast IPv6 addresses. `PRIVATE_6` lists the networks in this range that are reserved or that
+ * contain IPv4 addresses.
  */
 const PUBLIC_6 = ["2000::/3"];
 const PRIVATE_6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
@@ -31,7 +31,8 @@ const private6 = networks(PRIVATE_6);
 const public6 = networks(PUBLIC_6);
 
 /**
- * Returns whether webhooks may be sent to an address. An IPv6 address that embeds an IPv4 address counts as private.
+ * Returns whether webhooks may be sent to an IP address. An IPv6 address that contains an IPv4 address counts as
+ * private.
  * @param allowed private networks that the operator allows
  */
 export function isReachable(address: string, allowed: BlockList): boolean {

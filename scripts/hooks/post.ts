@@ -41,7 +41,7 @@ export function poster({ allowed, ca, limitMs = LIMIT_MS, resolve }: PostOptions
     const { protocol, hostname } = new URL(url);
     if (protocol !== "https:") return Promise.reject(new Error("The address does not begin with https."));
     const literal = hostname.replace(/^\[|\]$/g, "");
-    // Node does not call `lookup` if the URL contains an IP address, so check that address here.
+    // If the URL contains an IP address, Node does not call `lookup`, so check the address here.
     if (isIP(literal) !== 0 && !isReachable(literal, allowed)) return Promise.reject(refusal(literal));
     return new Promise<void>((resolved, rejected) => {
       const sent = request(url, {
@@ -49,7 +49,7 @@ export function poster({ allowed, ca, limitMs = LIMIT_MS, resolve }: PostOptions
         headers: { ...headers, "user-agent": "platform-webhooks", "content-length": Buffer.byteLength(body) },
         lookup,
         ...(ca === undefined ? {} : { ca }),
-        // Use a new connection for each webhook. A reused connection would skip the check of the address.
+        // Use a new connection for each webhook, because a reused connection would skip the check of the IP address.
         agent: false,
       });
       const timer = setTimeout(() => sent.destroy(new Error("The server did not answer in time.")), limitMs);

@@ -1,6 +1,9 @@
 import { hashOf } from "./hash.ts";
 
-/** Lets a cache store a key only on its second request. Keys that are requested once then take no space. */
+/**
+ * Lets a cache store a key only when it is requested a second time, so that keys that are requested once take no
+ * space.
+ */
 export class AdmissionFilter {
   readonly #places: Int32Array;
 

@@ -74,7 +74,7 @@ export interface Recovered {
   unlinked?: string[] | undefined;
 }
 
-/** Throws 409 for a service account, which cannot have passkeys. */
+/** Throws 409 if the account is a service account, because a service account cannot have passkeys. */
 export function refuseService({ service }: Pick<AccountRecord, "service">): void {
   if (service !== true) return;
   const detail = "A service account has no passkeys. Create an API token for it instead.";

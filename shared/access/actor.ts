@@ -31,7 +31,7 @@ interface SignedIn {
   sid: string;
   /** Time at which the session or the API token expires, in seconds since the epoch. */
   exp: number;
-  /** Set if the caller sent an API token. Its scopes limit the account's rights. */
+  /** The API token that the caller sent, if any. Its scopes limit the account's rights. */
   token?: ActorToken;
 }
 
@@ -150,7 +150,7 @@ export function builtInRole(name: AccountRole, roles: OrbRoles): Role {
   return BUILT_IN_ROLES.find((role) => role === name) ?? roles.get(name) ?? "public";
 }
 
-/** The parts of an application's definition that determine the rights of callers. */
+/** The parts of an application's definition that decide which rights callers have. */
 export interface OrbRights {
   usesAccess: boolean;
   /** Roles that the application defines itself. */
@@ -159,7 +159,7 @@ export interface OrbRights {
   grants: ReadonlyMap<string, readonly Act[]>;
 }
 
-/** The parts of a realm (set of accounts) that determine the rights of callers. */
+/** The parts of a realm (set of accounts) that decide which rights callers have. */
 export interface RealmRights {
   name: string;
   roles: OrbRoles;

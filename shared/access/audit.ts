@@ -50,7 +50,7 @@ export interface AuditRecord {
   requestId: string;
   /** Client address as reported by the host. */
   client: string;
-  /** Id of the API token that authenticated the actor. */
+  /** Id of the API token that authenticated the actor, if any. */
   token?: string | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Creates the invitation for the first owner. Its storage key is fixed, so concurrent requests cannot create two. */
+/**
+ * Creates the invitation for the first owner. It always has the same storage key, so concurrent requests cannot
+ * create two.
+ */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isDeletionMarker } from "../store/client/message.ts";

@@ -114,12 +114,12 @@ export async function resealInvitations(deps: Deps): Promise<number> {
       for (const found of page) {
         const { sealed, hash } = found.value;
         if (isCurrent(encryptionKeys, sealed)) continue;
-        // The key is `<realm>.<hash>`; for invitations of platform admins, it is only the hash.
+        // The key is `<realm>.<hash>`. For an invitation of a platform admin, it is only the hash.
         const of = binding({ name: platform ? name : (found.key.split(".")[0] ?? "") }, hash);
         const token = await open(encryptionKeys, sealed, of);
         if (token === null) continue;
         const value = { ...found.value, sealed: await seal(encryptionKeys, token, of) };
-        // A conflict means that the invitation was used or revoked. Its code no longer works.
+        // A conflict means that the invitation was used or revoked, so its code no longer works.
         if ((await nullOnConflict(replaceRecord(deps, buckets.invitations, found, value))) !== null) done++;
       }
     }

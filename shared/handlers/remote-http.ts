@@ -81,7 +81,7 @@ export async function askHttp(
     const rest = exchange.rest(length);
     const end = async () => {
       await rest.return(undefined);
-      // If nobody has begun to read, `return` does not run the `finally` block of the generator.
+      // If reading has not begun, `return` does not run the `finally` block of the generator.
       await exchange.cancel();
     };
     return { status, headers, body: reply.body, rest: { length, parts: rest, end } };

@@ -164,7 +164,7 @@ async function requireSupport(transport: Transport, base: string, url: string): 
   }
 }
 
-/** Signs in, and stores an API token for the platform. */
+/** Signs in to the platform, and stores the API token that it issues. */
 export async function login(context: Context, options: LoginOptions): Promise<number> {
   const { url, env } = context;
   const { days, signal } = options;

@@ -20,7 +20,7 @@ import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
  * Adds a passkey to the signed-in account. Throws if the session or API token that began this has ended since, so
- * that nobody can use a stolen session or token after its end.
+ * that a stolen session or token cannot be used after its end.
  */
 export async function add(
   deps: Deps,

@@ -54,7 +54,7 @@ export async function login(
   const account = hint === null ? await readAccount(deps, realm, sub) : hinted;
   const usable = account === null ? null : await activated(deps, realm, account);
   if (usable === null || !usable.credentials.includes(credential.value.id)) throw passkeyRefused();
-  // The caller has proven possession of the passkey, so revealing the account's state is safe.
+  // The caller has proven that they have the passkey, so the error may reveal the state of the account.
   if (usable.status !== "active") throw disabled();
   const { id } = credential.value;
   if (challenge.email !== null && challenge.email.toLowerCase() !== usable.email?.toLowerCase()) {

@@ -63,8 +63,8 @@ async function wayOf(deps: Deps, realm: Realm, sub: string, challenge: Challenge
 }
 
 /**
- * Errors that prove that the account does not list the new passkey. After any other error, the account may list it, so
- * the passkey must be kept.
+ * Errors that prove that the account does not list the new passkey. After any other error, keep the passkey, because
+ * the account may list it.
  */
 export const CERTAIN: ReadonlySet<string> = new Set(["gone", "conflict", "not_found", "unauthenticated"]);
 

@@ -113,7 +113,7 @@ export interface CodeExchange {
 /**
  * Exchanges a code for an API token. One compare-and-set marks the code as used, so only one of several simultaneous
  * exchanges succeeds. After a crash between that write and the response, the account may list an unused token whose
- * text nobody knows.
+ * text is lost.
  * @throws AppError unauthenticated `code_refused`, with the same message for every reason
  */
 export async function exchangeCode(deps: Deps, input: CodeExchange): Promise<ApiToken & { text: string }> {

@@ -26,7 +26,7 @@ const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 /** Number of characters in the name of a set: 40 bits, so two sets rarely get the same name. */
 const SET_LENGTH = 8;
 /**
- * Number of characters in a secret: 80 random bits. Nobody can guess them, so a hash without a salt is sufficient.
+ * Number of characters in a secret: 80 random bits. They cannot be guessed, so a hash without a salt is sufficient.
  */
 const SECRET_LENGTH = 16;
 const FORM = new RegExp(`^[${ALPHABET}]{${SET_LENGTH + SECRET_LENGTH}}$`);
@@ -82,7 +82,7 @@ export async function voidAllCodes(deps: Deps): Promise<number> {
 
 /**
  * Creates recovery codes for the signed-in account, and invalidates earlier codes. No later request can read the
- * codes. Throws if the session has ended, so that nobody can use a stolen session token after its end.
+ * codes. Throws if the session has ended, so that a stolen session token cannot be used after its end.
  */
 export async function createRecoveryCodes(
   deps: Deps,

@@ -66,7 +66,7 @@ export class ImportMark {
   }
 
   /**
-   * Writes messages in several batches. They need not be atomic, because nobody can see an application during its
+   * Writes messages in several batches. They need not be atomic, because an application is invisible during its
    * import.
    * @throws Conflict if the stream was deleted and created again
    */
