@@ -49,7 +49,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
 }
 
 /**
- * Yields the messages of a stream as they arrive. Never ends by itself, and reconnects whenever the connection ends.
+ * Yields the messages of a stream as they arrive. Never ends by itself. Reconnects whenever the connection breaks.
  * @throws Problem if the stream cannot be read, or if the platform no longer keeps messages from that offset (410)
  */
 export async function* readStream<T>(

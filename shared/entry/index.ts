@@ -5,8 +5,9 @@
  * - Published copy: a copy of the published revision, on a separate subject for subscribers and fast reads.
  * - Tombstone: a message that marks deleted data.
  * - Index key: a message that makes an entry findable by a value or a reference. Readers check it against the entry.
- * - Guard: a condition that another subject must not change before the commit.
- * - Fence: a write fails if a new definition has moved the fence since the write was decided.
+ * - Guard: a condition of a write. Another subject must not change before the commit.
+ * - Fence: messages that each new definition changes. A write fails if they have changed since the write was
+ *   validated.
  */
 
 export { type BulkResult, bulkWrite } from "./bulk/bulk.ts";

@@ -1,4 +1,6 @@
-/** Steps that all uploads share: the reminder to examine the content later, and the record of the file. */
+/**
+ * Steps that all uploads share: storing a reminder to examine the content later, and storing the record of the file.
+ */
 import type { Deps } from "../deps.ts";
 import { ByteCollector } from "../kernel/ids.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";

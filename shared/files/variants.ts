@@ -2,9 +2,9 @@
  * Makes variants of images on the first request, and stores them like the content of files.
  *
  * Each variant has one message. It names the content of the variant, says that a request is making the variant, or
- * contains the reason why the variant cannot be made. If there is no such message, a request claims the variant: it
- * stores that it makes the variant, and expects the last sequence. So only one request on all hosts makes the variant.
- * If the host crashes, the claim expires, and the next request makes the variant.
+ * contains the reason why the variant cannot be made. If there is no such message, a request first claims the
+ * variant: it writes such a message by compare-and-set. So only one request on all hosts makes the variant. If the
+ * host crashes, the claim expires, and the next request makes the variant.
  */
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";

@@ -38,7 +38,7 @@ export function hooksBefore(
   schema: CompiledSchema,
   events: readonly HookEvent[],
 ): { hook: HookDefinition; event: HookEvent }[] {
-  // Settings have an update path of their own, which runs no hooks.
+  // Settings entries are updated by separate code, which runs no hooks.
   if (hooks === undefined || schema.moduleType === "SETTINGS") return [];
   return hooks.flatMap((hook) => {
     const event = events.find((one) => hook.on.includes(one));

@@ -52,8 +52,8 @@ class NothingToDo extends Error {}
  * Encrypts the client secrets in the newest revision and in the published definition with the newest key. Appends a
  * new revision that contains the newly encrypted secrets. If the newest revision is a draft, the new one is a draft
  * too, and the published definition is replaced separately. Never rewrites older revisions.
- * @returns the ids of the providers whose secret was encrypted again, and of those whose secret no configured key
- * decrypts
+ * @returns the ids of the providers whose secret was encrypted again, and of those whose secret none of the
+ * configured keys can decrypt
  */
 export async function resealProviders(
   deps: Deps,

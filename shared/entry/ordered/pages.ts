@@ -2,8 +2,8 @@
  * An ordered index lists the entries of a schema in the order of one field. It consists of messages in the
  * application's stream:
  *
- * - the log: a write that changes the value of an entry appends a change here
- * - pages: sorted pairs of a value and an entry id, about a thousand at most. A page never changes.
+ * - the log: each write that changes an entry's value appends the change to it
+ * - pages: each contains up to about a thousand sorted pairs of a value and an entry id. A page never changes.
  * - the root: the list of pages, the pairs that are not yet in a page, and the last position in the log that the
  *   index includes
  *

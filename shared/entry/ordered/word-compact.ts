@@ -234,7 +234,7 @@ async function replaceRoot(
   current.root = root;
 }
 
-/** Compacts a word index until its log is short. Returns false if another compaction is under way. */
+/** Compacts a word index until its log is short. Returns false if another compaction is running. */
 export async function compactWordsFully(compaction: WordCompaction): Promise<boolean> {
   try {
     while ((await compactWords(compaction, 1)) > 0);

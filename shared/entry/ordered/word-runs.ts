@@ -1,8 +1,8 @@
 /**
  * The word index of a schema finds entries by the words of their texts. It consists of postings: pairs of a word
  * (term) and an entry id. Writes append postings to a log, like that of an ordered index. Compactions turn the log
- * into runs, sorted lists of postings in pages, and merge runs of similar size. A single sorted list would not do:
- * the words of one text are spread over the whole list, so each write would replace almost all pages.
+ * into runs (sorted lists of postings, split into pages), and merge runs of similar size. A single sorted list would
+ * be too slow: the words of one text are spread over the whole list, so each write would replace almost all pages.
  *
  * A posting is a hint. The entry may no longer contain the word, so readers compare each candidate with its entry.
  */

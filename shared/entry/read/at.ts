@@ -103,8 +103,8 @@ export class PastEntries {
   }
 
   /**
-   * Reads the next revisions, in the order in which they were written. The first one of each entry stands for the entry,
-   * so entries come in order of creation. {@link read} skips the others.
+   * Reads the next revisions, in the order in which they were written. The first revision of each entry represents
+   * the entry, so entries come in order of creation. {@link read} skips later revisions.
    */
   async places(after: number, most: number): Promise<Places> {
     const places: IndexEntry[] = [];

@@ -27,7 +27,7 @@ export interface ManagedEntry {
   newest: number;
 }
 
-/** Reads one entry for the management API: its newest or published revision, or the one at a time in the past. */
+/** Reads one entry for the management API: its newest or published revision, or the revision at a past time. */
 export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): Promise<ManagedEntry> {
   requireOperator(actor, "entries.read", input.orbId);
   const at = input.at === undefined ? undefined : readMoment(input.at);

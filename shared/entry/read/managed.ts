@@ -227,7 +227,7 @@ async function readManagedPage(
   return readListPage(deps, (budget) => pastCollection(deps, budget, orb, schemas, past), query);
 }
 
-/** Lists entries for the management API: newest revisions including drafts, now or at a time in the past. */
+/** Lists entries for the management API: newest revisions including drafts, now or at a past time. */
 export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
   const { orb } = input;
   requireOperator(actor, "entries.read", orb.orb);

@@ -1,13 +1,13 @@
 /**
- * Updates an existing entry: read, authorise, check If-Match, let the operation decide, commit. Retries from the start
- * on a write conflict.
+ * Updates an existing entry: read, authorise, check If-Match, apply the operation, commit. Retries from the start on
+ * a write conflict.
  *
  * - Optimistic concurrency: each write expects the sequence of the newest revision that it is based on.
- * - Unique values: a message names the owner of a value. A write takes the value by compare-and-set, and releases it
- *   when neither the newest nor the published revision has it.
+ * - Unique values: a message names the owner of a value. A write reserves the value by compare-and-set. A later write
+ *   releases it when neither the newest nor the published revision has it.
  * - Fencing: each write expects the fence of the definition that it used. A new definition changes the fence, so that
  *   older writes fail.
- * - After `validTo`, the entry counts as unpublished. The next write appends that revision before the new one.
+ * - Once `validTo` has passed, the entry counts as unpublished. The next write first appends a revision that says so.
  */
 import type { Actor } from "../../access/actor.ts";
 import { isOwn, may, principalIn, requireMay, requireScope } from "../../access/authorize.ts";

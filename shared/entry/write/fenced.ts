@@ -2,10 +2,10 @@
  * Makes sure that no write commits under an outdated definition of the application. Each new definition replaces a
  * message, the fence, and each write expects the fence of its own definition.
  *
- * A new revision expects its own log unchanged, so it cannot expect the fence too: a message can have only one
- * expectation. With replicas, an extra message in the same batch expects the fence. On a single broker, a batch takes
- * twenty times as long as a message. There the extra message follows the write, and the write is undone if the broker
- * rejects that message.
+ * The message with a new revision already expects that the entry's log is unchanged. A message can have only one
+ * expectation, so it cannot also expect the fence. With replicas, an extra message in the same batch expects the
+ * fence. On a single broker, a batch takes twenty times as long as a message. There, the platform sends the extra
+ * message after the write, and undoes the write if the broker rejects this message.
  */
 
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
@@ -61,7 +61,10 @@ export async function appendFenced(
   throw new Conflict();
 }
 
-/** Undoes a write: appends the previous state of the entry as a new revision, unless another write came in between. */
+/**
+ * Undoes a write: appends the previous state of the entry as a new revision, unless another process has written
+ * since.
+ */
 async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, seq: number): Promise<void> {
   const made = snapshots.at(-1);
   if (made === undefined || before === undefined) return;

@@ -1,9 +1,9 @@
 /**
- * The deliveries of one application to one hook. Each revision of an entry is delivered at least once, and those of one
- * entry in order. If a delivery fails, later revisions of the same entry wait until it succeeds or its attempts run
- * out. Deliveries for other entries continue. A schedule has a queue too (see `source.ts`).
+ * The deliveries of one application to one hook. The queue delivers each revision of an entry at least once, and the
+ * revisions of the same entry in order. If a delivery fails, later revisions of the same entry wait until it succeeds
+ * or its attempts run out. Deliveries for other entries continue. A schedule has a queue too (see `source.ts`).
  *
- * All progress is in one message, which the queue replaces by compare-and-set after each round. A process that crashes
+ * One message stores all progress. The queue replaces it by compare-and-set after each round. A process that crashes
  * repeats at most its current round. A process that is no longer the leader cannot store its progress.
  */
 import type { Deps } from "../../deps.ts";

@@ -1,9 +1,9 @@
 /**
  * Blocks writes of entries while an application gets a new definition. Before the change, the platform checks that
  * the stored entries fit the new definition. A concurrent write could make this check wrong, for example with a
- * duplicate of a value that becomes unique. So each orb has a fence, and a write fails if the fence has moved since
- * it was decided. The platform moves the fence, then also checks the entries that were written since the first check.
- * Changes that no write can contradict need no fence.
+ * duplicate of a value that becomes unique. So each application has a fence: some messages in its stream. A write
+ * fails if they have changed since the write was validated. The platform changes the fence, and then also checks the
+ * entries that were written since the first check. A definition whose check no write can contradict needs no fence.
  */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";

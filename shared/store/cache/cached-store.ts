@@ -6,21 +6,21 @@
  *
  * - **Change feed** (`cache/feed.ts`). The broker sends every stored message of a stream, in sequence order. Each
  *   message replaces the cached value of its subject. Values do not expire by time.
- * - **Epochs.** An epoch is a period in which no message of a stream was missed. Each cached value belongs to one. A
- *   gap in the sequences, a lost connection, a late message or a purge ends the epoch, which invalidates all values of
- *   the stream. Reads go to the broker until the feed works again. A changed definition ends the epoch of its
- *   application.
+ * - **Epochs.** An epoch is a period in which this process received every message of a stream. Each cached value
+ *   belongs to one epoch. A gap in the sequences, a lost connection, a late message or a purge ends the epoch, which
+ *   invalidates all values of the stream. Reads go to the broker until the feed works again. A changed definition
+ *   ends the epoch of its application.
  * - **Filling** (`cache/last-messages.ts`, `cache/index-cache.ts`). A value is cached only in the epoch in which its
  *   read began. If a feed message arrives during the read, the higher sequence wins.
  * - **Read your writes.** A write resolves after its own message has arrived through the feed. So later reads of this
  *   process see it. Writes of other processes are visible when their messages arrive.
- * - **Audits** (`cache/stream-cache.ts`). The feed does not show that its last message was lost, or that the broker is
- *   silent. So the cache pings the broker every second. Every five seconds, it compares the last sequence and the
- *   identity of each stream.
+ * - **Audits** (`cache/stream-cache.ts`). The feed itself cannot show that its very last message was lost, or that
+ *   the broker is silent. So the cache pings the broker every second. Every five seconds, it compares the last
+ *   sequence and the identity of each stream.
  * - **Replicas.** A replica's response is discarded if it is older than the feed or than a write of this process.
- * - **Dependencies** (`cache/dependencies.ts`). A response cache records which values a response was made from. It may
- *   repeat the response while all of them are valid.
- * - **Eviction** (`cache/sieve-cache.ts`). SIEVE, limited in bytes.
+ * - **Dependencies** (`cache/dependencies.ts`). A response cache records which values a response was made from. It
+ *   may repeat the response while all of them are valid.
+ * - **Eviction** (`cache/sieve-cache.ts`). The cache is limited in bytes and evicts values with the SIEVE algorithm.
  */
 import { withGroupCommit } from "../broker/group-commit.ts";
 import { MULTI_LAST_LIMIT } from "../broker/read.ts";

@@ -8,7 +8,7 @@ export interface AdmissionOptions {
   limits: HubLimits;
   /** @throws AppError too_many */
   admitToOrb: ((orb: string) => Promise<void>) | undefined;
-  /** Called for each reader that is turned away. */
+  /** Called for each reader that is rejected because of a limit. */
   refused: () => void;
 }
 

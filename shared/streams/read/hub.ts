@@ -114,7 +114,10 @@ export class Hub {
     return this.#connected;
   }
 
-  /** Handles a change of the broker connection. After a reconnect, reads the messages that arrived meanwhile. */
+  /**
+   * Handles a change of the broker connection. After a reconnect, reads the messages that the broker stored in the
+   * meantime.
+   */
   connection(status: "up" | "down"): void {
     const back = status === "up" && this.#lost;
     if (this.#connected && status === "down") this.#lost = true;
