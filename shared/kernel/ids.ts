@@ -45,7 +45,7 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return all;
 }
 
-/** If there are at most this many parts, they are not copied, as for an ordinary body. */
+/** The first parts of a body, up to this number, are not copied, so an ordinary body is not copied at all. */
 const FEW_PARTS = 8;
 /** Parts with fewer bytes than this are copied into blocks. */
 const SMALL_PART_BYTES = 1024;
