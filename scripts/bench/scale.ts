@@ -1,6 +1,6 @@
 /** Measures latency and the memory of the broker as the number of entries grows to a million. */
 import { setTimeout as delay } from "node:timers/promises";
-import { askForAll, type Client, compare, memoryMiB, PAST_ANSWERS, served } from "./measure.ts";
+import { afterRest, askForAll, type Client, compare, memoryMiB, PAST_ANSWERS, served } from "./measure.ts";
 import { printGrowth } from "./report.ts";
 import { seedCopies, seedOrb } from "./seed.ts";
 import type { Stand } from "./stand.ts";
@@ -16,9 +16,12 @@ const READS = 20_000;
 const READ_LIMIT_MS = 120_000;
 /** Use one connection, to measure the cost of a single request without load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
+/** Single entries: short rounds, so that the functions and the bare worker find equally many blocks in memory. */
+const ENTRIES = { rounds: 15, roundMs: 250, connections: 1 };
 
 /** The broker drops file blocks from memory after 10 s without a request for them. */
 const REST_MS = 12_000;
+const RESTS = { rounds: 6, restMs: REST_MS };
 
 function drawn(ids: readonly string[], count: number): string[] {
   return Array.from({ length: count }, () => ids[Math.floor(Math.random() * ids.length)] ?? "");
@@ -33,6 +36,8 @@ export async function scale(stand: Stand, client: Client, token: string, sizes: 
   const memory = { "broker MiB, after seeding": [] as number[], "after 20,000 random reads": [] as number[] };
   const rates: number[] = [];
   const all: Seeded[] = [];
+  /** Other entries than those of the functions, whose blocks a read by the functions would load. */
+  const bare = new Map<string, Seeded>();
   for (const size of sizes) {
     const orb = `scale-${size}`;
     await seedOrb(stand.deps, orb);
@@ -43,6 +48,7 @@ export async function scale(stand: Stand, client: Client, token: string, sizes: 
     memory["broker MiB, after seeding"].push(memoryMiB(brokerPid));
     const seeded = { orb, ids: drawn(ids, READS) };
     all.push(seeded);
+    bare.set(orb, { orb, ids: drawn(ids, READS) });
     const get = targetsOf(stand, functions, seeded, token, "").filter(({ name }) => name === "get entry");
     for (const target of await served(get))
       await askForAll(
@@ -55,17 +61,27 @@ export async function scale(stand: Stand, client: Client, token: string, sizes: 
   const targets = all.flatMap((seeded) => [
     ...targetsOf(stand, functions, seeded, token, `${seeded.orb}: `),
     // Run the same reads in a bare worker too, to show how much of the growth comes from the broker.
-    ...floorTargets(stand, seeded)
+    ...floorTargets(stand, bare.get(seeded.orb) ?? seeded)
       .filter(({ name }) => FLOORS.includes(name))
       .map((target) => ({
         ...target,
         name: `${seeded.orb}: bare worker, ${target.name.slice(FLOOR.length)}`,
       })),
   ]);
-  const figures = await compare(client, await served(targets), ALONE);
+  const [entries, others] = [true, false].map((single) =>
+    targets.filter(({ name }) => name.endsWith("get entry") === single),
+  );
+  const reads = await served(entries ?? []);
+  const figures = new Map([
+    ...(await compare(client, reads, ENTRIES)),
+    ...(await compare(client, await served(others ?? []), ALONE)),
+  ]);
+  const rested = await afterRest(client, reads, RESTS);
   const rows: Record<string, (number | undefined)[]> = {};
   for (const name of new Set([...figures.keys()].map((key) => key.split(": ")[1] ?? "")))
     rows[name] = all.map(({ orb }) => figures.get(`${orb}: ${name}`)?.aloneP50);
+  for (const name of ["get entry", "bare worker, get entry"])
+    rows[`${name}, first after a rest`] = all.map(({ orb }) => rested.get(`${orb}: ${name}`));
   const names = sizes.map(String);
   printGrowth("Scale: median ms of one request at a time, functions, by entries", names, rows);
   const peak = memoryMiB(brokerPid, "peak");
