@@ -84,8 +84,8 @@ export function newRecord(
 }
 
 /**
- * Waits for a write to the application's object store. If the application was deleted during the upload, removes this
- * store, because the upload may have created it after the deletion.
+ * Waits for a write to the stream of the application. If the application was deleted during the upload, removes its
+ * object store, because the upload may have created it after the deletion.
  */
 export async function withoutOrb<T>(deps: Deps, orb: string, write: Promise<T>): Promise<T> {
   try {

@@ -38,7 +38,9 @@ const AHEAD = 4;
 /** Maximum duration of an upload in milliseconds. Must be less than the time after which its content is examined. */
 const MOST_MS = 12 * 3_600_000;
 
-/** Milliseconds before the second attempt to read from an object store that is being created. */
+/**
+ * Milliseconds before the second attempt to read from an object store that is being created. Later pauses are longer.
+ */
 const FIRST_WAIT_MS = 20;
 const LAST_WAIT_MS = 160;
 

@@ -27,7 +27,7 @@ export interface OrbLine {
   status: Status;
   revision: number;
   publishedRevision: number | null;
-  /** The published definition. Null if the newest definition is the published one, or if none is published. */
+  /** The definition that the entries follow, usually the published one. Null if this is the newest definition. */
   published: OrbDocument | null;
   /** Removed fields for which entries still have values. */
   retired?: Retired[];
