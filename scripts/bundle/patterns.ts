@@ -95,7 +95,7 @@ export function reducePatterns(source: string): string {
   text = replace(text, "// src/Set.js", undefined, EXPORTS);
   text = replace(text, "\tmatchWithGroup(", "\n};\n", "");
   text = replace(text, "\tstatic fromUTF8(", "\tstatic fromUTF16(", "");
-  // A DFA answers whether a text matches, and the NFA is its fallback. The other engines are faster for few patterns.
+  // A DFA answers whether a string matches, and the NFA is its fallback. The other engines are faster for few patterns.
   text = replace(
     text,
     "\tcreateLookbehindState() {",

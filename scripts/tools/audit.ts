@@ -22,7 +22,7 @@ const SECRETS: Record<string, RegExp> = {
   "access key": /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bsk_live_[A-Za-z0-9]{16,}/,
 };
 
-/** Returns the kinds of secrets in a text, without the secrets themselves. */
+/** Returns the kinds of secrets in a string, without the secrets themselves. */
 export function secretsIn(text: string): string[] {
   return Object.entries(SECRETS).flatMap(([kind, pattern]) => (pattern.test(text) ? [kind] : []));
 }

@@ -91,7 +91,7 @@ function streamed(stream: ReadableStream<Uint8Array>): Source {
   };
 }
 
-/** Encodes a text for the header `Upload-Metadata`. */
+/** Encodes a string for the header `Upload-Metadata`. */
 const encoded = (text: string) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 function isPassingFailure(error: unknown): boolean {

@@ -24,7 +24,7 @@ interface Trace {
   events?: TraceEvent[];
 }
 
-/** Returns whether a service listens on each subject, or null if the broker does not respond in time. */
+/** Returns, for each subject, whether a service listens on it, or null if the broker does not respond in time. */
 export async function respondingSubjects(
   deps: Pick<Deps, "store">,
   asked: readonly string[],

@@ -23,7 +23,7 @@ function keysOf(keysJson: string): readonly SealingKey[] {
 }
 
 /**
- * Encrypts a text for one owner, with the first key. Decryption for any other owner fails.
+ * Encrypts a string for one owner, with the first key. Decryption for any other owner fails.
  * @param keysJson `[{ "kid", "k" }]` with 256-bit keys in base64url. The first key encrypts, and all keys decrypt.
  * @param binding the owner, such as `shop/<entry>/<field>`
  */
@@ -36,7 +36,7 @@ export async function seal(keysJson: string, plaintext: string, binding: string)
 }
 
 /**
- * Decrypts a text.
+ * Decrypts a string.
  * @returns null if the key is unknown, the owner differs, or the ciphertext was changed
  */
 export async function open(keysJson: string, sealed: string, binding: string): Promise<string | null> {

@@ -1,8 +1,8 @@
-/** Maximum length of a text for which the built-in search is used. Its worst case takes quadratic time. */
+/** Maximum length of a string for which the built-in search is used. Its worst case takes quadratic time. */
 const SHORT = 32;
 
 /**
- * Returns whether a text contains another text, in linear time. The built-in search can take half a minute for
+ * Returns whether a string contains another string, in linear time. The built-in search can take half a minute for
  * malicious texts.
  */
 export function containsText(text: string, part: string): boolean {

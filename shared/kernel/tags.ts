@@ -1,4 +1,4 @@
-/** Returns a 53-bit hash of a text (cyrb53). It is not cryptographic. */
+/** Returns a 53-bit hash of a string (cyrb53). It is not cryptographic. */
 export function fingerprint(text: string): string {
   let a = 0xdeadbeef;
   let b = 0x41c6ce57;

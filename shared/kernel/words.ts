@@ -32,7 +32,7 @@ const PARTS = new RegExp(
 );
 
 /**
- * Returns a text without the differences that a search ignores: upper case, accents, and variants such as full-width
+ * Returns a string without the differences that a search ignores: upper case, accents, and variants such as full-width
  * letters.
  */
 export function folded(text: string): string {

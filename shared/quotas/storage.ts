@@ -17,7 +17,7 @@ const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
 const REMEMBERED = 10_000;
 
-/** Bytes that one process may write into an application before it asks the broker for the size again. */
+/** How many bytes one process may write to an application before it asks the broker again how large the stored data is. */
 interface Allowance {
   left: number;
   taken: number;

@@ -100,7 +100,7 @@ export function Changes({ of }: { of: readonly { tone: Tone; text: string }[] })
   );
 }
 
-/** Returns a line of the platform's summary, and how serious the change is. */
+/** Classifies a line of the summary that the platform makes of a change: added, removed or changed, for its color. */
 export const toneOf = (text: string): { tone: Tone; text: string } => ({
   tone: /^(added|uses|grants|created)\b/.test(text)
     ? "added"

@@ -38,7 +38,7 @@ export function isAllowedAddress(address: string, publicUrl: string): boolean {
 }
 
 /**
- * Returns whether a text is a valid issuer: an HTTPS URL without credentials, query or fragment. Issuers on the local
+ * Returns whether a string is a valid issuer: an HTTPS URL without credentials, query or fragment. Issuers on the local
  * machine may use HTTP.
  */
 function isIssuer(text: string): boolean {

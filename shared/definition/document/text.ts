@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Returns why a text cannot be stored, or undefined if it can. */
+/** Returns why a string cannot be stored, or undefined if it can. */
 export function textFlaw(text: string): string | undefined {
   if (text.includes("\u0000")) return "must not contain a NUL character";
   if (!text.isWellFormed()) return "must not contain half of a surrogate pair";

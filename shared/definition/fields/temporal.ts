@@ -5,7 +5,7 @@ import { type FieldType, ordered, type Rule } from "./type.ts";
 interface Temporal {
   name: "date" | "datetime";
   format: "date" | "date-time";
-  /** Converts a text to its stored form, or returns undefined if it is invalid. */
+  /** Converts a string to its stored form, or returns undefined if it is invalid. */
   read: (text: string) => string | undefined;
   /** Error messages for a wrong type and for an invalid text. */
   faults: { type: string; format: string };

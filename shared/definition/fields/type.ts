@@ -44,7 +44,7 @@ export interface FieldType {
   rules(field: FieldDefinition): Rule;
   compare(a: Json, b: Json): number;
   /**
-   * Converts a value to a text for index keys. Only equal values have equal texts. Null if the value cannot be
+   * Converts a value to a string for index keys. Only equal values have equal strings. Null if the value cannot be
    * indexed.
    */
   token(value: Json): string | null;

@@ -1,5 +1,5 @@
 /**
- * An index key is a text that makes an entry findable. Each entry stores a list of its keys, and each key has a message
+ * An index key is a string that makes an entry findable. Each entry stores a list of its keys, and each key has a message
  * in an index:
  * - `u.<field>.<token>`: the entry owns a unique value
  * - `e.<field>.<token>`: a field has a value
@@ -138,7 +138,7 @@ export function secretOf(schema: CompiledSchema, keys: readonly string[]): strin
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));
 }
 
-/** Returns the HMAC-SHA-256 of a text under each secret in `CLAIM_KEY`, as base64url. */
+/** Returns the HMAC-SHA-256 of a string under each secret in `CLAIM_KEY`, as base64url. */
 export function hmacs(config: Config, text: string): Promise<string[]> {
   return Promise.all(
     config.claimKeys.map(async (secret) => {

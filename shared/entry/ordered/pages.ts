@@ -116,7 +116,7 @@ export function comparePairs(a: Pair, b: Pair): number {
   return compareValues(a.value, b.value) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
 
-/** Returns a text that identifies a pair, to use as a key in maps. */
+/** Returns a string that identifies a pair, to use as a key in maps. */
 export function pairKey({ value, id }: Pair): string {
   return `${id} ${JSON.stringify(value)}`;
 }

@@ -45,7 +45,7 @@ function aggregated({ aggregation }: ListQuery): unknown[] {
   return [named, group.map(({ name }) => name)];
 }
 
-/** Returns a text with everything that a cursor depends on, such as filters and sort order. */
+/** Returns a string with everything that a cursor depends on, such as filters and sort order. */
 export function signatureOf(list: Collection<unknown>, query: ListQuery): string {
   const sort = query.sort.map(({ subject, descending }) => [subject.name, descending]);
   const { aggregates = [], group = [] } = query.aggregation ?? {};

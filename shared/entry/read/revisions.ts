@@ -36,7 +36,7 @@ export interface RevisionItem {
   by: string;
   /** The handler that wrote the revision on behalf of its author. */
   through?: string;
-  /** When the revision became visible at `validFrom`. Omitted if it was visible at once. */
+  /** When and by whom the revision was made visible, if `validFrom` was later than its publication. */
   opened?: { at: string; by: string };
 }
 

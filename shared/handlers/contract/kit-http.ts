@@ -42,8 +42,8 @@ export interface KitHttpHandler extends KitDescription {
 }
 
 /**
- * If no message arrives for this many milliseconds, for example after a restart of the platform, the kit ends the
- * exchange.
+ * Milliseconds without a message after which an HTTP exchange ends. The platform sends none after a restart, for
+ * example.
  */
 const IDLE_MS = 60_000;
 

@@ -10,7 +10,7 @@ export function namesOf(value: Members, run: Run): string[] {
   return names;
 }
 
-/** Returns a text that is the same for equal JSON values, whatever the order of their properties. */
+/** Returns a string that is the same for equal JSON values, whatever the order of their properties. */
 export function identity(value: unknown, run?: Run): unknown {
   if (typeof value === "object" && value !== null) return canonical(value, run);
   if (typeof value !== "string") return value;
@@ -63,7 +63,7 @@ export function isMultiple(value: number, divisor: number): boolean {
 }
 
 /**
- * Returns whether a text is a URL. The regular expression of the library would backtrack for minutes on forty
+ * Returns whether a string is a URL. The regular expression of the library would backtrack for minutes on forty
  * letters.
  */
 function isWebAddress(text: string): boolean {

@@ -18,7 +18,7 @@ import { DONE_SECONDS } from "./stored.ts";
 const LOOK_MS = 60_000;
 const REMOVED_SECONDS = 1;
 
-/** Returns a text that differs if anything differs that determines when a schedule is due. */
+/** Returns a string that differs if anything differs that determines when a schedule is due. */
 function rhythmOf({ fence }: LiveOrb, { cron, timeZone }: ScheduleDefinition): string {
   return JSON.stringify({ v: 1, incarnation: fence?.incarnation ?? 0, cron, timeZone });
 }

@@ -9,7 +9,7 @@ export const RUN_LIMITS = {
   depth: 64,
   /** Maximum milliseconds, on runtimes whose clock advances during computation. */
   timeMs: 250,
-  /** Maximum characters of a text, and maximum items of a list, that a rule creates. */
+  /** Maximum characters of a string, and maximum items of a list, that a rule creates. */
   text: 65_536,
   items: 10_000,
   /** Maximum number of values in a rule's result, including nested ones. */

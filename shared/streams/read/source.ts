@@ -206,7 +206,7 @@ const earlier = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
 /**
- * Returns a text for the ETag header. For messages of applications it is a hash, because they change with the
+ * Returns a string for the ETag header. For messages of applications it is a hash, because they change with the
  * definition and with time.
  */
 async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {

@@ -24,7 +24,7 @@ export interface News {
 }
 export const NO_NEWS: News = { added: 0, changed: 0, gone: 0 };
 
-/** Returns a text that differs for each revision and state of an entry. */
+/** Returns a string that differs for each revision and state of an entry. */
 const markOf = ({ revision, status, publishedRevision, validFrom, validTo }: EntryItem): string =>
   [revision, status, publishedRevision, validFrom, validTo].join();
 
