@@ -73,12 +73,7 @@ function send(
     host.sendContent(c, parts, stopped);
     return undefined;
   }
-  const failed = (error: unknown) => {
-    stopped(error);
-    // The status has already been sent. The body fails, so the client can tell that the content is incomplete.
-    return false;
-  };
-  return pacedStream(parts, { failed, ended: holdConnection(c) });
+  return pacedStream(parts, { failed: stopped, ended: holdConnection(c) });
 }
 
 export async function download(

@@ -3,11 +3,8 @@ const STALLED_MS = 120_000;
 
 export interface Pacing {
   stalledMs?: number;
-  /**
-   * Called if the stream ends before all parts were sent, unless the client has disconnected. The result is whether
-   * the function closed the connection. If not, the stream fails, which closes the connection.
-   */
-  failed: (error: unknown) => boolean;
+  /** Called if the stream ends before all parts were sent, unless the client has disconnected. The stream then fails. */
+  failed: (error: unknown) => void;
   /** Called when the stream has ended, successfully or not. */
   ended: () => void;
 }
@@ -22,8 +19,8 @@ export function pacedStream(
 ): ReadableStream<Uint8Array> {
   let stalled: ReturnType<typeof setTimeout> | undefined;
   const fail = (controller: ReadableStreamDefaultController<Uint8Array>, error: unknown) => {
-    if (failed(error)) controller.close();
-    else controller.error(new Error("the content is incomplete"));
+    failed(error);
+    controller.error(new Error("the content is incomplete"));
     ended();
   };
   const source: UnderlyingDefaultSource<Uint8Array> = {

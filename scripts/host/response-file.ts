@@ -5,10 +5,9 @@
  * The file is a ring buffer of blocks: a new block replaces the responses in the oldest one. The file has no name, so
  * it disappears when the process ends.
  */
-import { randomUUID } from "node:crypto";
-import { closeSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, readSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { openUnnamed } from "./content/unnamed-file.ts";
 import { hashOf } from "./hash.ts";
 
 export interface StoredResponse {
@@ -121,9 +120,7 @@ export class ResponseFile {
     this.#keys = new Chains(places);
     this.#subjects = new Chains(places);
     try {
-      const path = join(dir, `platform-answers-${randomUUID()}`);
-      this.#file = openSync(path, "wx+", 0o600);
-      unlinkSync(path);
+      this.#file = openUnnamed(dir, "answers");
     } catch (error) {
       this.#fail(error);
     }

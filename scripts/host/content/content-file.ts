@@ -5,12 +5,11 @@
  * The file consists of blocks. Each block contains consecutive chunks of one uploaded file. A new block replaces the
  * one that was not read for the longest time. The file has no name, so it disappears when the process ends.
  */
-import { randomUUID } from "node:crypto";
-import { close, openSync, read, unlinkSync, write } from "node:fs";
+import { close, read, write } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ContentCache } from "../../../shared/deps.ts";
+import { openUnnamed } from "./unnamed-file.ts";
 
 /** Chunks in a block. In `begun` and `stored`, each bit stands for one of them. */
 const BLOCK_CHUNKS = 8;
@@ -56,9 +55,7 @@ export class ContentFile implements ContentCache {
     this.largest = (this.#most * chunk * BLOCK_CHUNKS) / 2;
     this.#onFailure = onFailure;
     try {
-      const path = join(dir, `platform-content-${randomUUID()}`);
-      this.#file = openSync(path, "wx+", 0o600);
-      unlinkSync(path);
+      this.#file = openUnnamed(dir, "content");
     } catch (error) {
       this.#fail(error);
     }
