@@ -21,12 +21,31 @@ function probe(port: number, host: string): Promise<number> {
 const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 
+/**
+ * Returns a free port. No other process that calls this function gets the same port while this process lives, so the
+ * program that is to listen on it may start seconds later.
+ */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-    if (await isFree(port, host)) return port;
+    if ((await reserve(port)) && (await isFree(port, host))) return port;
   }
   return probe(0, host);
+}
+
+/**
+ * Reserves a port for this process. The reservation is a socket with a name instead of a file: the system gives a name
+ * to one process and frees it when the process ends. Only Linux has such names; elsewhere nothing is reserved.
+ * @returns false if the port is reserved already
+ */
+function reserve(port: number): Promise<boolean> {
+  if (process.platform !== "linux") return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen({ path: `\0composable-platform-port-${port}` }, () => resolve(true));
+    server.unref();
+  });
 }
 
 export async function isFree(port: number, host = "127.0.0.1"): Promise<boolean> {
