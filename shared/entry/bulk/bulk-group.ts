@@ -24,9 +24,9 @@ export function asError(error: unknown): AppError {
 }
 
 /**
- * Splits entries into those that one batch can write together, and the others. Two entries of a batch that refer to
- * the same entry must have read the same revision of it. Besides, a batch can rewrite a message only once, such as
- * the record of a file.
+ * Splits entries into those that one batch can write together, and the rest. If two entries of a batch refer to the
+ * same entry, both must have read the same revision of that entry. A batch can replace the message of a subject, such
+ * as the record of a file, only once.
  */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();
@@ -92,8 +92,8 @@ function merged(orb: string, items: readonly Item[]): Append[] {
       const next: Append = expect === undefined || rewritten ? rest : { ...rest, expect };
       if (message.rollup === true && seen.has(message.subject)) {
         if (next.expect === undefined) continue;
-        // Two messages replace the same subject, so omit one of them. The broker must still check the condition of
-        // the omitted message.
+        // Two messages replace the message of the same subject, so omit one of them. A message on another subject
+        // carries the condition of the omitted one, so that the broker still checks it.
         const subject = subjects.guard(orb, write.address.id, number++);
         out.push({ subject, data: "", ttl: GONE_SECONDS, expect: next.expect });
         continue;

@@ -20,7 +20,7 @@ import { asError, byTargets, type Item, writeTogether } from "./bulk-group.ts";
 
 export type BulkResult =
   | { line: number; snapshot: EntrySnapshot }
-  /** The same error that a request for this entry alone would get. */
+  /** The error that a request to create only this entry would get. */
   | { line: number; error: AppError };
 
 export interface BulkInput {

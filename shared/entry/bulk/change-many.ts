@@ -16,7 +16,9 @@ export interface ManyChanged {
   failed: { id: string; error: AppError }[];
 }
 
-/** Throws if the patch is invalid for every entry. The request then fails even if no entry matches. */
+/**
+ * Throws if the patch has errors that do not depend on the entry. The request then fails even if no entry matches.
+ */
 export function requirePatch({ values, validFrom, validTo }: EntryPatch): void {
   const { faults } = readWindow({ validFrom, validTo }, { validFrom: null, validTo: null });
   if (values !== undefined && !isObject(values))

@@ -80,7 +80,10 @@ export async function entryKeys(
   return { claims, liveClaims, stale: !follows || !same };
 }
 
-/** Returns the index keys of those unique values that differ from their normalized form. */
+/**
+ * Finds the unique values that normalization changes. Maps the index key of each normalized value to the keys of the
+ * value as written.
+ */
 export async function formsOf(
   deps: Deps,
   schema: CompiledSchema,
@@ -111,7 +114,7 @@ const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.j
 export interface ReservationState {
   known: Map<string, number>;
   /**
-   * Conditions of the write. If another entry owns a unique value but no longer needs it, that entry must not change
+   * Conditions of the write. If another entry owns a unique value but no longer needs it, the owner must not change
    * before the commit.
    */
   guards: Guard[];
@@ -167,8 +170,8 @@ export async function readReservations(
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(charged, context, schema, entry, key)))
           state.taken.set(key, owner);
-        // The owner no longer needs the value, for example after its `validTo`. Another entry may take the value if the
-        // owner does not change before the commit.
+        // The owner no longer needs the value, for example because its `validTo` has passed. Another entry may take
+        // the value if the owner does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
       }
     }
@@ -183,9 +186,9 @@ export interface KeptEntry {
 
 /**
  * Returns the current owners of the unique values that a write gives an entry.
- * @param keeping the existing entry. It may keep an old value that differs from another entry's value only in
- * spelling.
- * @throws AppError conflict `unique_conflict` if other entries own some of them
+ * @param keeping the stored entry, which may keep an old value that differs from another entry's value only in
+ * spelling
+ * @throws AppError conflict `unique_conflict` if other entries own some of the values
  */
 export async function lookUpReservations(
   deps: Deps,
@@ -216,8 +219,8 @@ async function sharedBefore(
 }
 
 /**
- * Finds out which entries own the unique values that a write adds. Only needed after a conflict, so the first attempt
- * of a write skips this.
+ * Finds out which entries own the unique values that a write adds. Call this only after a conflict: the first attempt
+ * of a write does not need it.
  */
 export async function withReservations(
   deps: Deps,

@@ -56,16 +56,14 @@ const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
 
 export interface TargetCheck {
   faults: Fault[];
-  /**
-   * The write fails if one of these subjects changes first. They are the logs of referenced entries in the same
-   * application.
-   */
+  /** Logs of the referenced entries in the same application. The write fails if one of these logs changes first. */
   guards: Guard[];
 }
 
 /**
- * Checks that all referenced entries exist and that the caller may read them. With `live`, they must also be published.
- * @param only checks only the references with these index keys
+ * Checks that all referenced entries exist and that the caller may read them. With `live`, they must also be
+ * published.
+ * @param only index keys of the references to check; if missing, checks all references
  */
 export async function checkTargets(
   deps: Deps,

@@ -16,8 +16,8 @@ export interface IndexEntry extends Home {
 
 const MAX_WINDOW = 500;
 /**
- * Usual share of the index of entries among the messages of an application's stream. A new entry adds up to ten
- * messages, one of them to this index.
+ * Typical share of index messages among all messages of an application's stream. A new entry adds up to ten messages,
+ * and one of them is an index message.
  */
 const USUAL_DENSITY = 1 / 10;
 
@@ -52,7 +52,7 @@ function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): Ind
 export interface IndexScan {
   orb: string;
   filter: string;
-  /** Where the indexed entries are stored. Needed only if the subjects of the index do not contain it. */
+  /** Type and name of the entries' schema. Needed only if the subjects of the index do not contain them. */
   home?: Home;
   literal?: boolean;
   first: number;
@@ -149,7 +149,7 @@ async function* scanBackwards(
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
-      // The page ended before it reached the newest entries, so read it again from a higher sequence number.
+      // The page ended before the scan reached the newest entries, so read it again from a higher sequence number.
       const reached = inside.at(-1)?.seq ?? from;
       density = Math.max(density * 2, inside.length / (reached - from + 1));
       continue;

@@ -1,7 +1,7 @@
 /**
- * The broker's message scheduler shows an entry at `validFrom` and hides it at `validTo`, so no process must be running
- * then. Scheduled messages replace only the published copy. In the log of revisions they could overwrite concurrent
- * writes, because the broker does not check an expected sequence for them.
+ * The broker's message scheduler shows an entry at `validFrom` and hides it at `validTo`, so this needs no running
+ * process. Schedules replace only the published copy. In the log of revisions, they could overwrite concurrent
+ * writes, because the broker does not check an expected sequence for scheduled messages.
  */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
@@ -127,7 +127,8 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
 }
 
 /**
- * The broker may execute a schedule although it was cancelled. So this checks the published copy now and again later.
+ * The broker may execute a schedule although it was cancelled. So this function checks the published copy now and
+ * again later, and repairs it.
  */
 export async function repairAfterCancel(
   deps: Deps,

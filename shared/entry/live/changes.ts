@@ -22,7 +22,7 @@ export interface Change {
   seq: number;
   id: string;
   kind: "write" | "open" | "close" | "lost";
-  /** Undefined if the entry did not exist. */
+  /** State of the entry before the message. Undefined if the entry did not exist. */
   before: EntryState | undefined;
   after: EntryState | undefined;
   /** Time of the message, in milliseconds since the epoch. */
@@ -32,7 +32,7 @@ export interface Change {
 export interface ChangesOptions {
   orb: string;
   home: Home;
-  /** Sequence of the message before the first one. */
+  /** Sequence of the message right before the messages to convert. */
   from: number;
   /** Whether reads go to a replica, which may not have the messages before `from` yet. */
   replicated: boolean;

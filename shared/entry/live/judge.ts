@@ -10,7 +10,7 @@ import type { ListInput } from "../read/list.ts";
 import { newestFor, shownTo } from "../read/shown.ts";
 import type { Change, EntryState } from "./changes.ts";
 
-/** A list as one caller sees it. */
+/** A list as one caller sees it, because callers may see different entries and values. */
 export interface ListView extends Omit<ListInput, "last"> {
   actor: Actor;
 }
@@ -76,7 +76,7 @@ export async function eventOf(view: ListView, change: Change, now: number): Prom
   if (kind === "write" && !drafts && before !== undefined && after !== undefined) {
     if (sameLive(before.head, after.head)) return undefined;
   }
-  // The broker's clock may be ahead of this host's.
+  // The clock of the broker may be ahead of the clock of this host.
   const at = Math.max(now, change.time);
   const seen = after === undefined ? undefined : await seenIn(view, after, at, "now");
   if (seen !== undefined) {

@@ -47,8 +47,8 @@ export interface Claimed {
   entries: number;
   written: number;
   /**
-   * Unique values that several entries have. If there are any, nothing was written, unless they appeared during the
-   * writing.
+   * Unique values that several entries have. If the search finds any, nothing is written. Duplicates that arise
+   * during the writing are listed too.
    */
   duplicates: Duplicate[];
 }
@@ -56,11 +56,11 @@ export interface Claimed {
 const NAMED = 50;
 
 /**
- * Adds stored entries to the indexes that a new definition needs. Call it before the definition is activated, and again
- * afterwards for entries that were written in between.
+ * Adds stored entries to the indexes that a new definition needs. Call it before the definition is activated, and
+ * again afterwards for entries that were written in between.
  * @param options.dryRun only searches for duplicates of unique values
  * @param options.since only reads entries that were written after this sequence
- * @param options.fresh indexes for which all keys count as missing
+ * @param options.fresh indexes whose stored keys no longer count, because an earlier index with that name was erased
  */
 export async function backfillExisting(
   deps: Deps,

@@ -11,7 +11,7 @@ const seq = z.int().min(0);
 const density = z.number().min(0).max(1);
 const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
-/** Maximum names of entries in a cursor. Must be at least the maximum page size. */
+/** Maximum number of entry names in a cursor. Must be at least the maximum page size. */
 const MOST_NAMES = 200;
 
 const positions = z.strictObject({
@@ -25,7 +25,7 @@ const positions = z.strictObject({
   density,
   id: z.string(),
   keys: z.array(key),
-  /** Present while several requests together read the entries of one sorted page. */
+  /** Present if one request cannot read all entries that it must sort. Several requests then read them together. */
   best: z
     .strictObject({
       /** Of all entries that earlier requests have read, the ids of those that come first in the sort order. */

@@ -50,8 +50,8 @@ export async function equalityToken(field: CompiledField, value: Json): Promise<
 
 /**
  * Returns the hashes that reserve a unique value: of its normalized form and, for older versions of this software, of
- * the value as written. Sensitive values use HMACs, so that stored data does not reveal them. While the secrets in
- * `CLAIM_KEY` are rotated, each value has one hash per secret.
+ * the value as written. Sensitive values use HMACs, so that stored data does not reveal the values. During a rotation
+ * of `CLAIM_KEY`, each value has one hash per secret.
  */
 export async function uniqueTokens(
   config: Config,
@@ -172,7 +172,10 @@ export function isOrderedKey(key: string): boolean {
   return key.startsWith("o.") || isWordKey(key);
 }
 
-/** Returns whether readers check every message of the key's index, so that it may be written without the entry. */
+/**
+ * Returns whether an index key may be written separately from its entry. This is safe if readers check every message
+ * of the key's index against the entry.
+ */
 export function isHintKey(key: string): boolean {
   return isEqualityKey(key) || isOrderedKey(key);
 }
@@ -230,7 +233,7 @@ export function parseKey(key: string): IndexKey {
 
 /** Returns the ordered index of a key, and the value that the key contains. */
 export function orderedKeyParts(key: string): { field: string; value: OrderedValue } {
-  // An entry can have thousands of words, so do not encode them as JSON only to decode them again.
+  // An entry can have thousands of words. Encoding them as JSON and decoding them again would be slow.
   if (isWordKey(key)) return { field: WORDS, value: key.slice(2) };
   const { field, token } = parseKey(key);
   return { field, value: JSON.parse(token) as OrderedValue };

@@ -5,7 +5,7 @@ import { changeBody, type OrderedChange } from "./ordered-value.ts";
 
 const FREED_SECONDS = 1;
 
-/** Body of messages in an index. It must not be empty, because that would mean that the key is deleted. */
+/** Body of index messages. An empty body would mean that the key is deleted. */
 const PRESENT = "1";
 
 export interface KeyChange {
@@ -76,7 +76,7 @@ function orderedMessages(address: EntryAddress, change: KeyChange): Append[] {
 
 /**
  * Returns messages that mark each value that an entry got after its creation. An index lists entries in the order in
- * which they got a value. With the marks, a list can return them in the order of their creation.
+ * which they got a value. The marks let a list return entries in the order of their creation.
  */
 export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>

@@ -5,14 +5,11 @@ import { isHintKey, isOrderedKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
-/** A condition of a write: the write fails unless another subject, `subject`, still has the last sequence `seq`. */
+/** A condition of a write: the write fails unless `seq` is still the last sequence of `subject`. */
 export interface Guard {
   subject: string;
   seq: number;
-  /**
-   * Messages to append if the write itself changes that subject. The first one changes it, so it carries the
-   * condition.
-   */
+  /** Messages to append if this write itself changes `subject`. The first of them carries the condition. */
   carriers?: readonly Append[];
 }
 
@@ -100,8 +97,8 @@ export function guard(address: EntryAddress, hints: readonly Append[], guards: r
 }
 
 /**
- * Returns whether a new entry can be written without an atomic batch. If the write fails halfway, only index messages
- * remain, and readers check those against the entry.
+ * Returns whether a new entry can be written without an atomic batch. If such a write fails halfway, only index
+ * messages remain, and readers check index messages against the entry.
  */
 export function onlyHints(write: EntryWrite): boolean {
   return (

@@ -18,7 +18,7 @@ export interface OrbContext {
   revision: number;
   compiled: CompiledOrb;
   fence?: Fence | undefined;
-  /** Schemas whose entries do not all have the index keys of this definition yet. Their indexes may be incomplete. */
+  /** Schemas whose entries may lack some index keys of this definition. Their indexes may be incomplete. */
   pending?: readonly Home[] | undefined;
 }
 
@@ -59,7 +59,7 @@ export async function loadEntry(
   return parseEntry(await nullIfMissing(deps.store.get(streams.orb(orb), subject)));
 }
 
-/** Returns the result of a read. Returns null if it failed because the application has no stream. */
+/** Returns the result of a read, or null if the application has no stream. */
 export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;

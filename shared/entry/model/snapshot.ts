@@ -54,7 +54,7 @@ export interface EntrySnapshot extends EntryView {
   operation: EntryOperation;
   /** The handler that wrote this revision on behalf of its author. */
   through?: string | undefined;
-  /** Set if the operation `publish` also changed the values. */
+  /** Set if a `publish` operation also changed the values. */
   updated?: true;
   /** Sequence of the published revision in the log. Null if this is the published revision, or there is none. */
   publishedSeq: number | null;
@@ -76,7 +76,7 @@ export interface LiveCopy extends EntryView {
 }
 
 /**
- * A message in place of the published copy. It tells subscribers that the entry is no longer published, and expires
+ * A message that replaces a published copy. It tells subscribers that the entry is no longer published, and expires
  * after one day.
  */
 export interface Tombstone {

@@ -1,6 +1,6 @@
 /**
- * What the compactions of ordered indexes and word indexes share: they read the changes of an index from its log, and
- * replace its root (the message that lists the index's pages).
+ * The shared part of the compactions of ordered indexes and word indexes. Reads the changes of an index from its log,
+ * and replaces the root (the message that lists the index's pages).
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";

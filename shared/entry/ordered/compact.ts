@@ -192,7 +192,7 @@ async function pagesOf(
   try {
     return await readPages(store, index, names, "leader");
   } catch (error) {
-    // Another compaction has replaced the page.
+    // Another compaction has replaced the page since its name was read.
     throw error instanceof PageGone ? new Conflict() : error;
   }
 }

@@ -8,8 +8,8 @@ import type { OrderedField, Pair } from "./pages.ts";
 
 /**
  * Returns the pairs (of a value and an entry id) that are outdated because a later revision gave the entry another
- * value. A writer adds the pair before it appends the revision that has the value. So a revision with another value
- * proves nothing if it is older than the pair.
+ * value. A writer adds a pair to the log first, and then appends the revision that has the value. So only a revision
+ * that is newer than the pair proves that the pair is outdated.
  * @param drops pairs that a write removed, each with the highest sequence at which it can have been added
  */
 export async function lost(

@@ -103,7 +103,7 @@ function storedPairs(pairs: readonly Pair[]): Pairs {
   return { values: pairs.map(({ value }) => value), ids: pairs.map(({ id }) => id) };
 }
 
-/** Compares values in the sort order of lists. A missing value comes first, and numbers come before texts. */
+/** Compares values in the sort order of lists. A missing value comes first, and numbers come before strings. */
 export function compareValues(a: OrderedValue, b: OrderedValue): number {
   if (a === b) return 0;
   if (a === null) return -1;

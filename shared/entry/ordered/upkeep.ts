@@ -28,15 +28,15 @@ const PATIENCE_MS = 30_000;
 /** Maximum number of consecutive compactions of a word index. */
 const WORD_ROUNDS = 1_000;
 
-/** Start times of the compactions that this process runs, by index. */
+/** Start times of the running compactions of this process, by index. */
 const running = new BoundedMap<string, number>(10_000);
-/** Number of changes that this process has written since its last compaction, by index. */
+/** Number of changes that this process has written since its last compaction of an index, by index. */
 const written = new BoundedMap<string, number>(10_000);
 
 type Definition = Pick<OrbContext, "orb" | "fence">;
 
 /**
- * Compacts an index in the background, after the response has been sent, if its log is long.
+ * Compacts an index if its log is long. Runs in the background, after the response has been sent.
  * @param logged number of changes in the log; undefined if there are too many to read
  */
 export function tendIndex(

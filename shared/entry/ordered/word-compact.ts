@@ -174,8 +174,8 @@ async function mergeStep(compaction: WordCompaction, current: CurrentWords): Pro
   const bound = inputs
     .flatMap((run, number) => (run.length > each ? (lasts[number]?.at(-1) ?? []) : []))
     .sort(comparePairs)[0];
-  // A posting which says that an entry lost a word hides older postings. No postings are older than those of the
-  // oldest run, so such a posting is not needed there.
+  // A posting with the mark `gone` hides older postings of the same entry and word. The oldest run has no older
+  // postings to hide, so drop such marks there.
   const isOldest = end === runs.length;
   const merged = mergedTerms(
     windows.map((run) => run.flat()),
@@ -214,7 +214,7 @@ async function readWindows(
     const pages = await readWordPages(deps.store, index, names.flat(), "leader");
     return names.map((some) => some.map((name) => pages.get(name) ?? []));
   } catch (error) {
-    // Another compaction has replaced the page.
+    // Another compaction has replaced the page since its name was read.
     throw error instanceof PageGone ? new Conflict() : error;
   }
 }

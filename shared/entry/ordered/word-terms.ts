@@ -1,6 +1,6 @@
 /**
- * Merges the terms of a word index, and splits them into pages. The ids of a term stay one text where possible, because
- * a compaction moves hundreds of thousands of them.
+ * Merges the terms of a word index, and splits them into pages. The ids of a term stay in one string where possible,
+ * because a compaction moves hundreds of thousands of ids.
  */
 import type { PagePlace, Pair } from "./pages.ts";
 import { type StoredTerm, splitIds } from "./word-runs.ts";
@@ -104,7 +104,7 @@ function within(term: StoredTerm, { after, upTo }: Section): StoredTerm | undefi
 
 /**
  * Merges the parts of one term, the newest first.
- * @param dropsGone whether no older part exists, so that ids which have lost the term need no mark
+ * @param dropsGone whether no older part exists, so that marks of removed ids are no longer needed
  */
 function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: boolean): StoredTerm | undefined {
   const isPlain = parts.every(([, , gone]) => gone === undefined);
@@ -122,7 +122,7 @@ function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: bool
   for (const [at, [, ids, gone = ""]] of parts.entries()) {
     const isFirst = (id: string) => !newer.has(id);
     const [here, lost] = [splitIds(ids).filter(isFirst), splitIds(gone).filter(isFirst)];
-    // Put older ids first. They usually sort first, so that little is left to sort.
+    // Put the ids of the older part first. They usually sort first, so that little is left to sort.
     kept.ids = [...here, ...kept.ids];
     kept.gone = [...lost, ...kept.gone];
     if (at < parts.length - 1) for (const id of [...here, ...lost]) newer.add(id);
@@ -133,7 +133,7 @@ function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: bool
 /**
  * Merges a section of several runs.
  * @param runs the terms of each run, the newest run first
- * @param dropsGone whether the oldest run is among them
+ * @param dropsGone whether the oldest run of the index is among them
  */
 export function mergedTerms(
   runs: readonly (readonly StoredTerm[])[],

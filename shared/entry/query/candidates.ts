@@ -23,7 +23,7 @@ const WINDOW = 2000;
 /** Maximum number of `in` values that are looked up in an index. */
 const MAX_INDEXED_VALUES = 20;
 
-/** How the candidates of a query were found: with which index, and by which fields. */
+/** How the query planner found the candidates: with which index, and by which fields. */
 export interface Found {
   index: "none" | "id" | "unique" | "reference" | "equality" | "ordered" | "search";
   fields: string[];
@@ -194,7 +194,7 @@ interface CandidateOptions {
 
 /**
  * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
- * @param walking whether the plan may be to read the entries that have one value, in order of creation
+ * @param walking whether the plan may read the entries with a certain value one by one, in order of creation
  * @param most maximum number of candidates; if there are more, the plan is to read all entries
  * @param context the definition, if ordered indexes may be used
  */
@@ -264,7 +264,7 @@ export async function withTargets(
   return Promise.all(conditions.map(one));
 }
 
-/** How a list was read. Visible only to callers who may see every entry of the schema. */
+/** Explains how a list was read. Only callers who may see every entry of the schema get this. */
 export interface Explanation {
   index: Found["index"];
   /** Fields whose index was used. */

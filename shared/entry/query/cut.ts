@@ -143,6 +143,7 @@ export async function positionIn(
     string,
     ...Position["keys"],
   ];
-  // For an aggregation, the keys of a position are the intermediate results, not values of an entry. So keep them.
+  // In the position of an aggregation, `keys` contains the intermediate results instead of values of an entry, so
+  // keep it.
   return { ...position, id, keys: keys.length > 0 ? keys : position.keys };
 }

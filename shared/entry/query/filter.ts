@@ -121,7 +121,7 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 /**
  * Returns whether an entry meets all filters.
  * @param choice language and market of the response; without it, a value in any language may match
- * @param related tests a condition on referenced entries; without it, no such condition holds
+ * @param related tests a condition on referenced entries; without it, all such conditions count as not met
  */
 export function matches(
   conditions: readonly Where[],

@@ -77,7 +77,7 @@ export async function* scanAll<T>(
     kind === "order" && home !== undefined
       ? { orb, filter: subjects.schemaOrder({ orb, ...home }), home, literal: true, first }
       : { orb, filter: list.index, first };
-  // Some callers never await `list.last`, so a rejection would be unhandled. Ignore it here.
+  // Some callers never await `list.last`. Catch its error here, or Node.js reports an unhandled rejection.
   list.last?.catch(() => undefined);
   const newest = async () => {
     const last = await list.last;

@@ -47,7 +47,7 @@ export async function orderedPlan<T>(
   };
 }
 
-/** Returns the range of the index that follows a cursor position. */
+/** Returns the range of the index that a later page must read: everything after the cursor's position. */
 function cursorRange(after: Position | undefined, descending: boolean): Range {
   if (after?.kind !== "sorted") return {};
   const [value = null] = after.keys;
@@ -89,7 +89,7 @@ function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
         if (item === undefined || place === undefined || met.has(place.id)) return undefined;
         const [value] = sortValues([key], list.judged(item), list.choice);
         if (value !== place.value) return undefined;
-        // If an entry changes while the page is read, it must not appear twice.
+        // An entry can change while the page is read. It must still appear only once.
         met.add(place.id);
         return item;
       });

@@ -116,7 +116,9 @@ async function countOf<T>(
   return complete ? { total } : { total, totalExact: false };
 }
 
-/** A cursor becomes invalid if its index lists more than this many times as many candidates as for the first page. */
+/**
+ * A cursor becomes invalid when its index lists more than this many times as many candidates as for the first page.
+ */
 const GROWTH = 4;
 
 /**
@@ -164,7 +166,8 @@ async function pageInOrder<T>(
   }
   if (ofIndex) throw refusedCursor();
   if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
-  // Read the list of created entries, which includes deleted ones. If too many are deleted, use the index instead.
+  // Read entries in the order in which they were created. That list includes deleted entries. If too many are
+  // deleted, use the index instead.
   if (after === undefined && schema !== undefined && schema.subjectType !== "settings") {
     const steps = scanAll(deps, list, query, after, "order");
     const page = await pageOfSteps(deps, list, query, steps, signed, { most: PASSED });

@@ -1,4 +1,4 @@
-/** Turns conditions into ranges of ordered indexes. */
+/** Converts the conditions of a query into ranges of ordered indexes. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/home.ts";
 import type { Json } from "../../definition/fields/index.ts";
@@ -13,7 +13,7 @@ import { tendIndex } from "../ordered/upkeep.ts";
 import { type Condition, isCondition, type SortKey, type Where } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 
-/** The parts of a definition that reads of ordered indexes need. */
+/** The parts of a definition that are needed to read ordered indexes. */
 export type OrderedContext = Pick<OrbContext, "orb" | "fence" | "pending">;
 
 /** Returns whether the schema's indexes may lack entries, because a backfill is still running. */
@@ -55,7 +55,7 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
       : { low: { value: null, inclusive: false }, whole: true };
   }
   const { value, whole } = operand(values[0]);
-  // The index stores only the beginning of a long text. So other texts with the same beginning are in the range too.
+  // The index stores only the beginning of a long text, so the range also contains other texts with this beginning.
   const edge = (inclusive: boolean): Edge => ({ value, inclusive: inclusive || !whole });
   const some: Edge = { value: null, inclusive: false };
   switch (operator) {
@@ -93,8 +93,8 @@ export function joinedRange(a: Range, b: Range): Range {
 }
 
 /**
- * Returns the range of values that meet all conditions on a field, and the conditions that need no further check in
- * this range.
+ * Returns the range of values that meet all conditions on a field. Also returns the conditions that every entry in
+ * this range meets.
  */
 export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
   const covered = new Set<Where>();

@@ -20,7 +20,10 @@ interface RankedPlace extends IndexEntry {
   points: number;
 }
 
-/** Points of the entries that this request has read. 0 if an entry does not match or the caller cannot see it. */
+/**
+ * Points of the entries that this request has read. An entry has 0 points if it does not match or the caller cannot
+ * see it.
+ */
 type KnownPoints = Map<string, number>;
 
 /**
@@ -83,9 +86,9 @@ async function narrowed<T>(
 }
 
 /**
- * Yields the candidates for each number of points, from high to low. An entry may have fewer points than the index
- * says, for example because only a draft contains a word. So the entries for which the index promised more points are
- * yielded again at lower points, unless their real points are known.
+ * Yields the candidates, those with the most points first. The points in the index are a maximum: an entry has fewer
+ * if, for example, only a draft contains a word. So an entry is yielded again at each lower number of points until
+ * its real points are known.
  */
 async function* stepsOf(
   scores: ReadonlyMap<string, number>,

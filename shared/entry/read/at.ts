@@ -14,7 +14,7 @@ import type { Places } from "../query/matching.ts";
 const REVISIONS_PER_READ = 500;
 /** Revisions per read of the log of one entry. Most of them are not needed. */
 const REVISIONS_OF_ENTRY = 20;
-/** Maximum bytes that a list reads to find its entries. The rest of its limit is for reading them. */
+/** Maximum bytes that a list may read to find its entries. It needs the rest of its limit to read their content. */
 const FIND_BYTES = REQUEST_BYTES / 2;
 /**
  * The search reads this many milliseconds beyond the requested time. The broker stores a revision slightly after its
@@ -91,7 +91,7 @@ export class PastEntries {
   readonly #orb: string;
   readonly #filter: string;
   readonly #at: number;
-  /** Sequences of places that are not the first revision of an entry. */
+  /** Sequences of scanned messages that are not the first revision of an entry. */
   readonly #later = new Set<number>();
 
   constructor(plain: Store, budget: ReadBudget, orb: string, home: Home | undefined, at: number) {
@@ -129,7 +129,10 @@ export class PastEntries {
     }
   }
 
-  /** Returns the entries at some places, without those that did not exist. */
+  /**
+   * Returns the past entries at some places. The result contains undefined for each entry that did not exist at the
+   * requested time.
+   */
   async read(places: readonly IndexEntry[], maxBytes: number): Promise<(PastEntry | undefined)[]> {
     const at = this.#at;
     const logs = places.map((place) =>

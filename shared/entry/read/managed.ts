@@ -209,8 +209,8 @@ async function present(
 }
 
 /**
- * Reads a page without its referenced entries. This is a function of its own, so that the memory for a list of past
- * revisions can be freed when it returns.
+ * Reads a page without its referenced entries. After this function returns, the memory for a list of past revisions
+ * can be freed.
  */
 async function readManagedPage(
   deps: Deps,

@@ -133,8 +133,8 @@ function revisionOf(snapshot: EntrySnapshot, { schema, shown }: Readable, now: n
 }
 
 /**
- * Returns a reader for the log of an entry's revisions. The log of an imported entry begins with the revision that was
- * published.
+ * Returns a reader for an entry's log of revisions. If the entry was imported, its log begins with the revision that
+ * was published.
  */
 function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot) => T): NumberedLog<T> {
   return new NumberedLog(deps.store, {
@@ -240,7 +240,9 @@ export async function getRevision(
 export interface Comparison {
   from: number;
   to: number;
-  /** Differences as a JSON Patch. A sensitive value that was sent appears as a mask that replaces a mask. */
+  /**
+   * Differences as a JSON Patch. If a write sent a sensitive value, the patch replaces its mask with the same mask.
+   */
   patch: Operation[];
 }
 

@@ -118,7 +118,7 @@ export function merged(
     const field = schema.fields.get(name);
     return field === undefined ? { read: false, write: false } : rightsIn(field, sender);
   };
-  // A write with a language or market keeps the fields that it does not name.
+  // A write for one language or market keeps the fields that it does not contain.
   const isWhole = place.locale === undefined && place.market === undefined;
   const kept = Object.entries(before).filter(([name]) => {
     const { read, write } = rightsTo(name);

@@ -158,7 +158,7 @@ export async function writeOf(
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // The stored index keys may be incomplete if they were computed under an earlier definition.
+  // Index keys that were computed under an earlier definition may be incomplete.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {

@@ -54,7 +54,7 @@ export interface Target {
   schema?: CompiledSchema | undefined;
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
-  /** Reads the application's definition again after a conflict. */
+  /** Called after a conflict to read the application's definition again. */
   renew?: (() => Promise<OrbContext>) | undefined;
   /** Whether to return the result of the write without writing. Neither calls hooks nor reserves unique values. */
   dryRun?: boolean | undefined;

@@ -56,8 +56,8 @@ async function send(
 }
 
 /**
- * A batch may be too small for all deletions of index keys. The remaining ones follow in further batches. If these
- * fail, readers ignore the index keys.
+ * A batch may be too small for all deletions of index keys. Further batches delete the remaining keys. If these
+ * batches fail, readers ignore the remaining keys.
  */
 async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
   const { address, claims } = write;

@@ -52,7 +52,7 @@ export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput):
     if (input.purge !== true) return;
     await purge(deps, actor, input.orbId, snapshot.id);
   } catch (error) {
-    // The entry is already deleted, perhaps by an earlier attempt of this request. So only the purge remains.
+    // The entry is already deleted, perhaps by an earlier attempt of this request. Only the purge is left to do.
     if (input.purge !== true || !isGone(error)) throw error;
     await purge(deps, actor, input.orbId, input.id);
   }

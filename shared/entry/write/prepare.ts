@@ -44,9 +44,9 @@ function sizeOf(values: Readonly<Record<string, unknown>>): number {
 }
 
 /**
- * Returns the size in bytes of the values that the caller may read. Throws 413 if the values are too large. Fields with
- * different readers have separate limits. With a shared limit, a caller could measure the size of fields that they may
- * not read.
+ * Returns the size in bytes of the values that the caller may read. Throws 413 if the values are too large. Fields
+ * with different readers have separate limits. With one common limit, a caller could find out how large the hidden
+ * fields are.
  * @param view the schema, reduced to the fields that the caller may read
  */
 function measured(
@@ -109,8 +109,8 @@ export async function prepare(
   const view = readableIn(schema, caller, input.createdBy);
   const bytes = measured(schema, view, plain);
   const claims = await indexKeysOf(deps.config, schema, plain);
-  // A conflict on a unique value reveals that another entry has this value. So the rate limit
-  // counts attempts to set unique values that are sensitive or that the caller may not read.
+  // A conflict on a unique value reveals that another entry has this value. So a rate limit counts the unique values
+  // in a write that are sensitive or that the caller may not read.
   const secret = new Set(secretOf(schema, claims));
   const guesses = claims.filter((key) => {
     const hidden = isUniqueKey(key) && !view.fields.has(parseKey(key).field);

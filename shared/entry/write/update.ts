@@ -28,8 +28,8 @@ export interface UpdateInput extends Target {
   locale?: string | undefined;
   market?: string | undefined;
   /**
-   * Properties that identify the entry, such as its schema. They must match the URL path, because an entry cannot be
-   * moved.
+   * Properties that identify the entry, such as its schema. They must match the URL path, because a write cannot move
+   * an entry.
    */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
