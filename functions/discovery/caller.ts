@@ -112,7 +112,10 @@ function orbOf({ orb, document, compiled }: LiveOrb, actor: Actor) {
   };
 }
 
-/** Returns a published application; null if its definition is damaged, so that admins still get their account. */
+/**
+ * Returns a published application, or null if its definition is damaged. Admins must be able to read their account
+ * even then.
+ */
 async function usable(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb | null> {
   try {
     return await liveOrb(deps, orb, "cached");

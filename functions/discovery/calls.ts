@@ -16,7 +16,10 @@ import { toOpenApi } from "./json-schema.ts";
 import { ROLE_DESCRIPTIONS, securityFor } from "./roles.ts";
 import { describedIn } from "./typed-handlers.ts";
 
-/** Returns whether callers must send a body. A missing body counts as `{}`, so they must if `{}` is invalid. */
+/**
+ * Returns whether callers must send a body. A missing body counts as `{}`, so a body is required if `{}` is not valid
+ * input.
+ */
 function needsBody(input: Handler["input"]): boolean {
   const check = input === undefined ? [] : compileJsonSchema(input);
   return typeof check === "function" && check({}).length > 0;
@@ -198,7 +201,8 @@ export function describeHandlers(
     }
     const called = handlerOperation(live, route, full, handler, operation, part);
     add(`/api/${live.orb}/call/${route}`, method, called);
-    // Operation ids must be unique. A handler's name may end in `Directly` too, so put it before the name.
+    // Operation ids must be unique, and a handler's name may itself end in `Directly`. So put that word before the
+    // handler's name.
     const direct = `${operation.operationId}Directly${handlerSuffix(live.orb, route)}`;
     add(`/api/${live.orb}/${route}`, method, { ...called, operationId: direct });
   }

@@ -80,7 +80,7 @@ function isMany(operationId: string): boolean {
   return names.includes(operationId);
 }
 
-/** Returns whether an operation reads revisions. Their description is the same for all schemas. */
+/** Returns whether an operation reads revisions. The description of these operations is the same for all schemas. */
 function isHistory(operationId: string): boolean {
   const names: string[] = [definitions.revisions.operationId, definitions.revision.operationId];
   return names.includes(operationId);

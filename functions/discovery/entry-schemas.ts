@@ -65,11 +65,17 @@ const BARE = "EntryWithoutValues";
 
 const baseOf = (orb: string, { module, id }: CompiledSchema) => `${orb}.${module}.${id}`;
 
-/** Suffixes of schema names. `one`: values in one language and market. `all`: the response to `locale=*`. */
+/**
+ * Suffixes of the names of OpenAPI schemas. `one`: values in one language and market. `all`: the response to
+ * `locale=*`.
+ */
 const FORMS = { one: "", all: ".AllLocales" } as const;
 type Locales = ValuesForm["locales"];
 
-/** Returns the forms that need a schema. Without translatable or market-specific fields, both forms are the same. */
+/**
+ * Returns the suffixes for which to create a schema. Without translatable or market-specific fields, one schema is
+ * enough.
+ */
 const formsOf = (schema: CompiledSchema): readonly Locales[] =>
   isLocalizedSchema(schema) ? ["one", "all"] : ["one"];
 
@@ -93,8 +99,8 @@ export const bodySchemas = (orb: string, schema: CompiledSchema) => ({
 });
 
 /**
- * Describes the entry that a reference points to. If that schema is not in the document, uses the general entry
- * schema.
+ * Returns the OpenAPI schema of the entries that a reference points to. If the document does not describe these
+ * entries, returns the general entry schema.
  */
 function targetSchema(live: LiveOrb, { target }: CompiledField, locales: Locales): JsonSchema {
   const here = target?.orb === live.orb ? live.compiled.schemaNamed(target.module, target.schema) : undefined;

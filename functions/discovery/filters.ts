@@ -49,7 +49,9 @@ function commaSeparated(name: string, description: string, schema: JsonSchema): 
   };
 }
 
-/** Describes the value that a filter compares a field with. The field's own limits do not apply to that value. */
+/**
+ * Describes the value with which a filter compares a field. The limits of the field's own values do not apply to it.
+ */
 function comparedValue({ type }: Subject): JsonSchema {
   const { description: _, ...schema } = type.jsonSchema({ name: "value", type: type.name });
   return schema.maxLength === undefined ? schema : { ...schema, maxLength: QUERY_LIMITS.text };

@@ -102,8 +102,8 @@ function node(from: Loose, convert: (from: unknown) => JsonSchema): JsonSchema {
   const choice = any.length > 0 ? any : one;
   if (choice.length > 0) out.anyOf = choice;
   if (all.length > 0) out.allOf = all;
-  // Conversion can make a schema accept more values, so its negation would wrongly reject some. Omit `not` in that
-  // case.
+  // Conversion can make a schema accept more values, so its negation would wrongly reject some values. Omit `not` in
+  // that case.
   if (isObject(from.not)) {
     const { type, enum: values, ...further } = from.not;
     const sayable = isTypes(type) && (values === undefined || isFull(values));

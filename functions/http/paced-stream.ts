@@ -1,4 +1,6 @@
-/** A stream ends if the client takes no chunk for this many milliseconds, which means less than 1 KiB/s. */
+/**
+ * If the client takes no chunk for this many milliseconds, the stream ends. Such a client receives less than 1 KiB/s.
+ */
 const STALLED_MS = 120_000;
 
 export interface Pacing {

@@ -24,7 +24,7 @@ export type Router = OpenAPIHono<AppEnv>;
 /**
  * Creates a router that responds to validation errors: 422 for a body, 400 for parameters.
  * @param inBody rewords the errors of a body
- * @param getPath returns the path to route a request by
+ * @param getPath returns the path by which to route a request
  */
 export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: Request) => string): Router {
   return new OpenAPIHono<AppEnv>({

@@ -154,8 +154,8 @@ export function oauthRoutes(scope: Scope) {
   return newRouter()
     .openapi(begin, (c) =>
       forPeople(c, async () => {
-        // Redirect to the callback's host first. The browser would not send a cookie that another host has set to the
-        // callback.
+        // Redirect to the host of the callback first. If another host sets the cookie, the browser does not send it
+        // to the callback.
         const elsewhere = byName(c);
         if (elsewhere !== null) return elsewhere;
         const { deps, realm } = c.var;

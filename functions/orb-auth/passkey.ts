@@ -53,7 +53,10 @@ export function describePasskey(router: Router, scope: Scope): void {
   router.openAPIRegistry.registerPath(described);
 }
 
-/** Returns the validation errors of a body as a registration or as a sign-in, depending on which one it resembles. */
+/**
+ * Validates a body as a registration or as a sign-in, depending on which one it resembles. Returns the validation
+ * errors.
+ */
 function completionFaults(body: unknown) {
   const response = typeof body === "object" && body !== null ? Reflect.get(body, "response") : undefined;
   const registers = typeof response === "object" && response !== null && "attestationObject" in response;

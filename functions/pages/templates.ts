@@ -187,7 +187,7 @@ export function signinPage(realm: Realm, state: PageState, origins: readonly str
 }
 
 export interface PageParts {
-  /** Tells the script what the page is for. */
+  /** Tells the page's script which kind of page this is. */
   kind: string;
   heading: string;
   content: Html;

@@ -77,8 +77,8 @@ const SANDBOX =
 const HEAD_LIMIT = 64 * 1024;
 
 /**
- * Number of parts before the handler's path after a URL's path is split at slashes: an empty part, `api`, and the
- * application's id.
+ * Number of parts that come before the handler's path when a URL's path is split at slashes: an empty part, `api`,
+ * and the application's id.
  */
 export const LEADING = 3;
 

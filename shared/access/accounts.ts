@@ -10,7 +10,8 @@ import type { AccountRole } from "./actor.ts";
 import { type Accounts, keys, type Realm } from "./realms.ts";
 
 /**
- * An account. An account whose `status` is `pending` is valid only if the invitation it registered with names its id.
+ * An account. While its `status` is `pending`, the account is valid only if the record of its invitation contains its
+ * id.
  */
 export interface AccountRecord {
   v: 1;
@@ -48,7 +49,7 @@ export interface AccountRecord {
 }
 
 export interface Joining {
-  /** Id of a passkey, or `identity.<id>`. */
+  /** Id of the passkey, or `identity.` followed by the id of the identity. */
   credential: string;
   /** Milliseconds since the epoch. A request that has not finished by this time was interrupted. */
   until: number;
@@ -252,8 +253,8 @@ const MARK_SECONDS = 60;
 /**
  * Yields all records of a kind, so that the caller can revoke them. A record that is left out would stay valid.
  *
- * A broker that has lost the leadership may not know this for some seconds, and returns old data. So this function
- * first writes a marker, which only the current leader can store, and then reads until it finds the marker.
+ * A broker that has lost the leadership may not know this for some seconds, and would return old data. So this
+ * function first writes a marker, which only the current leader can store, and then reads until it finds the marker.
  */
 export async function* recordsToRevoke<T>(
   deps: Deps,

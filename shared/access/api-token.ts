@@ -41,8 +41,8 @@ export function tokenKey({ realm, sub, id }: TokenParts): string {
 }
 
 /**
- * Returns the same error for every invalid token, so that callers cannot learn whether a token exists, has expired or
- * was revoked.
+ * Returns the same error for every invalid token. It must not reveal whether a token exists, has expired or was
+ * revoked.
  */
 function badApiToken(): AppError {
   const detail = "The API token is not valid, has expired or was revoked. Create a new one.";

@@ -32,7 +32,7 @@ export interface AuditEvent {
   target?: string | undefined;
   /** The default is `ok`. */
   outcome?: "ok" | "refused";
-  /** Details of the action, or the reason why it was refused, as a code that does not change. */
+  /** A stable code that describes the action, or the reason why it was refused. */
   detail?: string | undefined;
 }
 

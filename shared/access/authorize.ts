@@ -45,7 +45,7 @@ export function realmOf(orb: string, orbUsesAccess: boolean): string {
 /** An actor together with its rights in one application. */
 export interface Principal {
   actor: Actor;
-  /** Built-in role of the caller. If the application defines the caller's role, the built-in role that it extends. */
+  /** Built-in role of the caller. For a role that the application defines, the built-in role that it extends. */
   role: Role;
   /** The caller's role, if the application defines that role. */
   orbRole?: string | undefined;
@@ -110,7 +110,7 @@ export function roleInRealm(actor: Actor, { name, roles }: RealmRights): Role {
   }
 }
 
-/** For each operation on entries, the actions of which an access rule must grant at least one. */
+/** For each operation on entries, a list of actions. An access rule must grant at least one of them. */
 const ALLOWED_BY: Record<Exclude<EntryOperation, "reveal">, readonly [Action, ...Action[]]> = {
   read: ["read"],
   readDraft: ["update", "publish"],

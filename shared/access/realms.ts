@@ -175,7 +175,7 @@ export function generatedName(sub: string): string {
 
 /**
  * Throws if accounts of the realm cannot have the role.
- * @param where the part of the request that the error blames: the body, or the filter of a list
+ * @param where the part of the request that the error message names: the body, or the filter of a list
  */
 export function requireRole(realm: Realm, role: AccountRole, where: "body" | "filter" = "body"): void {
   if (isAccountRole(role) && builtInRole(role, realm.roles) !== "public") return;

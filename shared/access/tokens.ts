@@ -19,8 +19,8 @@ const ALGORITHM = "EdDSA";
 /** Allowed clock difference between hosts in seconds. */
 const TOLERANCE = 5;
 /**
- * Values of the header `typ`. Each kind of token has its own value, so that no token is accepted as one of another
- * kind.
+ * Values of the header `typ`. Each kind of token has its own value, so that a token of one kind is never accepted as
+ * another kind.
  */
 const SESSION_TYP = "JWT";
 const HANDLER_TYP = "handler+jwt";

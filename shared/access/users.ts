@@ -125,7 +125,10 @@ export async function changeUser(
   return changed;
 }
 
-/** Disables the account before erasing it, so that the user cannot sign in again. If this fails, call it again. */
+/**
+ * Disables the account before erasing it, so that the user cannot sign in again. If this function fails, call it
+ * again.
+ */
 export async function removeUser(
   deps: Deps,
   actor: Actor,

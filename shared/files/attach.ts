@@ -97,7 +97,7 @@ export function completed(value: Json, files: ReadonlyMap<string, FileValue>): J
 
 /**
  * Checks the files in validated values. Sends no request to the broker if the write adds no file.
- * @param entry.stored earlier values of the entry: their files already belong to it
+ * @param entry.stored earlier values of the entry, whose files already belong to the entry
  * @returns the values to store, and a guard for each new file. The guard rewrites the file's record, so the write
  * fails if the record changes or expires first.
  */

@@ -32,7 +32,8 @@ export async function findFile(
   id: string,
   signed = false,
 ): Promise<FoundFile> {
-  // A cached record may be outdated: older than the upload, or than the write that added the file to an entry.
+  // A cached record may be older than the upload, or older than the write that added the file to an entry. So read
+  // the record again from the leader.
   const found =
     (await readAs(deps, actor, context, id, { signed, consistency: "cached" })) ??
     (await readAs(deps, actor, context, id, { signed, consistency: "leader" }));

@@ -155,7 +155,7 @@ export async function keepContent(
     const there = stored?.info.deleted === true ? undefined : stored?.info;
     const info = there ?? mine;
     if (info === undefined) return undefined;
-    // Only the message that this write replaces names these chunks, so remove them first.
+    // The message that this write replaces is the only record of these chunks, so remove the chunks first.
     if (stored?.info.deleted === true) await removeChunks(deps, orb, stored.info.nuid);
     const message = infoMessage(
       orb,

@@ -25,7 +25,7 @@ export interface FileRecord {
   by: string;
   /** ISO 8601. */
   at: string;
-  /** Location of the content. If `runs` is missing, the metadata of the object contains it. */
+  /** Location of the content. If `runs` is missing, the metadata of the object lists the runs. */
   object: { nuid: string; runs?: readonly Run[] };
   image?: ImageFacts;
   /** Entries that refer to the file in at least one of their revisions. */

@@ -34,7 +34,7 @@ export async function releaseFiles(deps: Deps, orb: string, entry: string): Prom
     const messages = released.flatMap((one) => one.messages);
     if (messages.length > 0) await deps.store.batch(stream, messages);
     const unused = released.flatMap((one) => one.unused ?? []);
-    // If this fails, the sweep does it later.
+    // If this removal fails, the sweep removes the contents later.
     if (unused.length > 0) deps.afterwards(removeContents(deps, orb, unused));
   }
 }
@@ -46,7 +46,7 @@ async function removeContents(deps: Deps, orb: string, records: readonly FileRec
 
 interface Released {
   messages: Append[];
-  /** The record, if the file belongs to no other entry. */
+  /** The record of the file, if no other entry uses the file. */
   unused?: FileRecord;
 }
 

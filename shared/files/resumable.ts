@@ -62,7 +62,7 @@ async function allowed({ authority }: Resumable): Promise<Authority> {
   return now;
 }
 
-/** Begins an upload, which expires after a day. */
+/** Begins an upload. It expires after a day. */
 export async function beginUpload(deps: Deps, upload: NewUpload): Promise<UploadState> {
   const { orb, size, name, type, metadata } = upload;
   if (size > deps.config.fileBytes) throw tooLargeFile(deps.config.fileBytes);

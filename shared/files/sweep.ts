@@ -75,7 +75,8 @@ function isDue(deps: Deps, time: number): boolean {
 }
 
 /**
- * Returns whether a file or a variant has the content. Ignores empty messages, which mark erased ones for a moment.
+ * Returns whether a file or a variant (smaller copy of an image) has the content. Ignores empty messages, which stand
+ * for erased messages for a moment.
  */
 async function isUsed(deps: Deps, orb: string, sha256: string): Promise<boolean> {
   const filter = fileSubjects.contentOf(orb, sha256);

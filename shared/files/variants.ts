@@ -53,7 +53,7 @@ interface StoredVariant {
   refused?: { code: string; detail: string };
 }
 
-/** Returns an id for a variant. It marks content as used, as the id of a file does for the file's content. */
+/** Returns the id under which a variant marks its content as used. A file uses its own id for the same purpose. */
 function useOf(sha256: string, key: string): string {
   return `${sha256}-${key}`;
 }
@@ -67,7 +67,10 @@ function recordOf(file: FileRecord, variant: Variant, made: NonNullable<StoredVa
   return { ...file, ...made, type: `image/${format}`, name: nameOf(file.name, format) };
 }
 
-/** Location of a variant: its message, the sequence of that message, and its id as a user of content. */
+/**
+ * Where a variant is stored: the subject and the sequence of its message, and the id under which it marks its content
+ * as used.
+ */
 interface Place {
   subject: string;
   use: string;

@@ -58,8 +58,8 @@ export class ReadBudget {
   }
 
   /**
-   * Throws 422 if the request has already read its maximum number of bytes. For reads that cannot return a partial
-   * result.
+   * Throws 422 if the request has already read its maximum number of bytes. Use this for reads that cannot return a
+   * partial result.
    */
   require(advice?: string): void {
     if (this.over) throw tooManyBytes(this.#bytes, advice);

@@ -11,7 +11,7 @@ export function fileBucket(orb: string): string {
   return `files_${token(orb, "orb")}`;
 }
 
-/** Returns the stream behind the object store. */
+/** Returns the stream in which the broker stores the content of the object store. */
 export function fileStream(orb: string): string {
   return `OBJ_${fileBucket(orb)}`;
 }

@@ -45,7 +45,8 @@ export interface EntryAddress extends Home {
 }
 
 /**
- * First parts of other programs' subjects. An application with such an id would store their messages in its stream.
+ * First parts of the subjects that other programs use. An application with such an id would store the messages of
+ * those programs in its stream.
  */
 export const SUBJECT_SPACES: readonly string[] = ["platform", "heartbeat", "wallet", "svc"];
 
@@ -95,7 +96,7 @@ const entry = (a: EntryAddress, role: string) =>
 export const subjects = {
   orbHistory: (orb: string) => `platform.orbs.${token(orb, "orb")}`,
   allOrbHistories: "platform.orbs.*",
-  /** Written when an orb (an application) is created, so that they can be listed by creation time. */
+  /** Written when an orb (an application) is created, so that applications can be listed by creation time. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
@@ -243,7 +244,7 @@ export const subjects = {
 } as const;
 
 /**
- * Key-value buckets that requests read all the time: published definitions, and the data that authenticates callers.
+ * Key-value buckets that nearly all requests read: published definitions, and the data that authenticates callers.
  */
 export const FOLLOWED: readonly string[] = [
   buckets.orbs,

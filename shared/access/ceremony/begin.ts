@@ -224,7 +224,7 @@ async function registration(
     excludeCredentials: known.flatMap((credential) =>
       credential === null ? [] : [{ id: credential.value.id, transports: credential.value.transports }],
     ),
-    // A new object each time, because the library modifies it.
+    // Pass a new object each time, because the library modifies it.
     authenticatorSelection: {
       residentKey: "required",
       requireResidentKey: true,

@@ -60,10 +60,7 @@ export async function register(
   return registerInvited(deps, realm, invitation, { id: sub, name, email }, means);
 }
 
-/**
- * Performs steps 2 to 4 of a registration with an invitation. The new account gets a passkey or an identity at a
- * provider.
- */
+/** Performs steps 2 to 4 of {@link register}. The new account gets a passkey or an identity at a provider. */
 export async function registerInvited(
   deps: Deps,
   realm: Realm,
@@ -118,7 +115,7 @@ export async function registerInvited(
   return { session, account: active };
 }
 
-/** Records of an unfinished registration. They do not allow a sign-in yet. */
+/** The records that an unfinished registration has stored. They do not allow a sign-in yet. */
 interface Pending {
   account: Versioned<AccountRecord>;
   session: StartedSession;

@@ -40,10 +40,7 @@ export async function signUp(
   return registerOpen(deps, realm, person, await passkeyMeans(deps, realm, credential));
 }
 
-/**
- * Performs steps 2 to 4 of a registration without an invitation. The new account gets a passkey or an identity at a
- * provider.
- */
+/** Performs steps 2 to 4 of {@link signUp}. The new account gets a passkey or an identity at a provider. */
 export async function registerOpen(
   deps: Deps,
   realm: Realm,

@@ -24,7 +24,7 @@ const CODE_BYTES = 32;
 /** Replaces the record of a code after its use. */
 const USED = "used";
 
-/** What a program asks for. The program itself chooses the names of the program and of its computer. */
+/** A program's request for an API token. The program itself chooses its name and the name of its computer. */
 export interface ProgramRequest {
   program: string;
   /** Name of the computer on which the program runs. */
@@ -56,7 +56,8 @@ const keyOf = (code: string) => sha256(`program/${code}`);
 const expiryOf = (now: number, days: number) => new Date(now + days * DAY_MS).toISOString();
 
 /**
- * Throws if the caller may not grant the program what it asks for. Returns the time at which the token would expire.
+ * Throws if the caller may not grant the requested rights to the program. Returns the time at which the token would
+ * expire.
  */
 export function requireAllowable(
   deps: Deps,

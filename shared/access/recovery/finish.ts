@@ -10,8 +10,8 @@ import { deleteSet } from "./codes.ts";
 /**
  * Finishes the recoveries of an account: ends all sessions, closes the used recovery links, and deletes the
  * invalidated recovery codes. If a recovery removed the old passkeys, also deletes those passkeys, the unlinked
- * identities and all API tokens. The account record lists the unfinished recoveries until all steps are done, so that
- * the next sign-in can repeat the steps after a crash.
+ * identities and all API tokens. Until all steps are done, the account record lists the unfinished recoveries. So the
+ * next sign-in can repeat the steps after a crash.
  */
 export async function finishRecoveries(
   deps: Deps,

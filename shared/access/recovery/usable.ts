@@ -8,8 +8,8 @@ import { enforceRateLimit } from "../limits.ts";
 import type { Realm } from "../realms.ts";
 
 /**
- * Throws 410 if the account record does not name the recovery link as its valid one. That decides, even if the record
- * of the link still has the status `active`.
+ * Throws 410 unless the account record names this recovery link as its valid one. The record of the link itself does
+ * not decide, even if its status is `active`.
  */
 export function requireRecoverable(
   account: AccountRecord | undefined,

@@ -18,7 +18,7 @@ const TOO_MANY_SUBJECTS = 413;
 /** Maximum subjects in one `multi_last` request, which reads the last message of each subject. */
 export const MULTI_LAST_LIMIT = 1024;
 
-/** Thrown if no subscriber received the request (NATS status 503). */
+/** Thrown if no program is subscribed to the subject of the request (NATS status 503). */
 export class NoResponders extends Error {}
 
 export async function inspect(connection: Connection, stream: string): Promise<StreamInfo> {

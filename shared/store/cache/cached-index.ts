@@ -8,8 +8,8 @@ export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
 }
 
 /**
- * One state of a cached index. When the index changes, this state and all cached responses that depend on it become
- * invalid.
+ * The current state of a cached index. When the index changes, this state and all cached responses that depend on it
+ * become invalid.
  */
 class State implements Dependency {
   readonly #epoch: Epoch;

@@ -150,9 +150,7 @@ export function cachedStore(
   return { store: cached, broken: () => cache.broken() };
 }
 
-/**
- * Store methods whose results can be cached. A request that calls any other method gets a response that is not cached.
- */
+/** Store methods whose results can be cached. If a request calls any other method, its response is not cached. */
 const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "isCached"]);
 
 function marking(store: Store, tracker: DependencyTracker): Store {
