@@ -16,7 +16,10 @@ const READS = 20_000;
 const READ_LIMIT_MS = 120_000;
 /** Use one connection, to measure the cost of a single request without load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
-/** Single entries: short rounds, so that the functions and the bare worker find equally many blocks in memory. */
+/**
+ * For reads of single entries. The rounds are short, so that the functions and the bare worker find equally many file
+ * blocks in memory.
+ */
 const ENTRIES = { rounds: 15, roundMs: 250, connections: 1 };
 
 /** The broker drops file blocks from memory after 10 s without a request for them. */
@@ -36,7 +39,10 @@ export async function scale(stand: Stand, client: Client, token: string, sizes: 
   const memory = { "broker MiB, after seeding": [] as number[], "after 20,000 random reads": [] as number[] };
   const rates: number[] = [];
   const all: Seeded[] = [];
-  /** Other entries than those of the functions, whose blocks a read by the functions would load. */
+  /**
+   * The bare worker reads other entries than the functions. Otherwise it would find blocks in memory that a read by
+   * the functions has loaded.
+   */
   const bare = new Map<string, Seeded>();
   for (const size of sizes) {
     const orb = `scale-${size}`;

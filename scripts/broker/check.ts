@@ -18,7 +18,7 @@ function words(error: unknown): string {
   return `${code} ${error.message} ${cause}`;
 }
 
-/** A failure that only the operator can end. It does not help to wait for the broker. */
+/** A failure that only the operator can fix, so waiting for the broker does not help. */
 export class LastingFailure extends Failure {}
 
 /** Returns why a connection to the broker failed. The WebSocket error does not say that a certificate was refused. */
@@ -29,7 +29,8 @@ async function unreachable(url: string, cause: unknown): Promise<Failure> {
   const fault = faults.find(({ presented }) => presented) ?? faults[0];
   const certificate = fault === undefined ? "" : ` ${fault.says} ${fault.remedy}`;
   const message = `The broker at ${hostsOf(url)} cannot be reached.${certificate || " Check NATS_URL and that its WebSocket listener runs."}`;
-  // If all servers lack a usable certificate, waiting does not help. Any other server may still be starting.
+  // Waiting does not help if every server presented a certificate and none can be used. Any other server may still be
+  // starting.
   const servers = url.split(",").length;
   const lasting = faults.filter(({ presented }) => presented).length === servers;
   return lasting ? new LastingFailure(message, { cause }) : new Failure(message, { cause });

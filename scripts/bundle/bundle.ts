@@ -33,7 +33,7 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
     mainFields: ["browser", "module", "main"],
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
     plugins: [runtimeModules, ...slim],
-    // This removes unused code. The minifier below makes the rest smaller than esbuild does.
+    // esbuild removes unused code here. The minifier below makes the rest smaller than esbuild would.
     minifySyntax: true,
     logLevel: "silent",
   }).finally(stop);

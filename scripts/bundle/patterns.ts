@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Plugin } from "esbuild";
 
-/** Unicode categories that are unions of others. */
+/** Unicode categories that are unions of other categories. */
 const UNIONS = {
   C: "Cc Cf Cn Co Cs",
   L: "Ll Lm Lo Lt Lu",
@@ -14,7 +14,10 @@ const UNIONS = {
   Z: "Zl Zp Zs",
 } as const;
 
-/** Computes tables from others. All values come from the package, because the runtimes know different Unicode versions. */
+/**
+ * Computes tables from other tables. All values come from the package, because the runtimes know different Unicode
+ * versions.
+ */
 const DERIVED = `
 const tableOf = (runs) => new UnicodeRangeTable(new Uint32Array(runs.flatMap(([lo, hi]) => [lo, hi, 1])));
 const runsOf = (tables) => {
@@ -91,11 +94,12 @@ function derive(text: string, name: string, expression: string): string {
 /** Returns the source of re2js without the parts that the functions never run. */
 export function reducePatterns(source: string): string {
   let text = source;
-  // Matches of bytes, of positions and of several patterns, and replacements.
+  // Remove the search in bytes, the groups of a match, the search for several patterns, and replacements.
   text = replace(text, "// src/Set.js", undefined, EXPORTS);
   text = replace(text, "\tmatchWithGroup(", "\n};\n", "");
   text = replace(text, "\tstatic fromUTF8(", "\tstatic fromUTF16(", "");
-  // A DFA answers whether a string matches, and the NFA is its fallback. The other engines are faster for few patterns.
+  // The functions only test whether a string matches. They need the DFA, and the NFA for patterns that the DFA cannot
+  // match. The other engines are faster for few patterns.
   text = replace(
     text,
     "\tcreateLookbehindState() {",
@@ -106,7 +110,7 @@ export function reducePatterns(source: string): string {
   text = replace(text, "\t\tconst prefilter = PrefilterTree.build(re);", "\n", "");
   text = replace(text, "\t\tre2.prefilter = prefilter.type", "\n", "");
   text = replace(text, "// src/Prefilter.js", "// src/Prog.js", "");
-  // Printable characters matter only in texts for debugging.
+  // Only debugging needs to know which characters are printable.
   text = replace(text, "\tstatic _Print = null;", "\tstatic CATEGORIES", "");
   text = replace(text, "\t\treturn Unicode.is(UnicodeTables.Print, r);", "\n\t}", "\t\treturn false;");
   for (const [name, parts] of Object.entries(UNIONS)) text = derive(text, name, `union("${parts}")`);

@@ -1,4 +1,4 @@
-/** Describes the commands about the user's own access to the argument parser. */
+/** Declares the commands that manage the user's own access. */
 import type { Argv } from "yargs";
 import { login, logout } from "./account/login.ts";
 import { createToken, listTokens, revokeTokens } from "./account/tokens.ts";

@@ -20,7 +20,7 @@ const SOON_MS = 3 * DAY_MS;
 const SKEW_MS = 30_000;
 const OWN_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** What the first response of the platform shows. */
+/** Facts about the platform from its first response. */
 interface Reached {
   version: string;
   /** Milliseconds by which this computer's clock is ahead; undefined if the response contains no time. */

@@ -15,7 +15,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process may have created it at the same moment.
+    // Another process may have created the folder at the same moment.
     if (systemCode(error) === "EEXIST" && isFolder(path)) return;
     if (systemCode(error) === "ENOENT")
       throw new Error(`folders cannot be created in ${above}`, { cause: error });

@@ -36,7 +36,7 @@ const pages: ReadonlyMap<string, File> = new Map(
 async function find(name: string) {
   if (Object.hasOwn(RENDERER_FILES, name)) return load(name);
   if (!name.startsWith("console/")) return pages.get(name);
-  // esbuild is large, and most processes never serve the console.
+  // Import the bundler only if needed, because it is large and most processes never serve the console.
   const { buildConsole } = await import("./console.ts");
   return (await buildConsole()).files.get(name);
 }

@@ -194,7 +194,7 @@ export class ResponseCache {
     response.once("close", over);
   }
 
-  /** Records what a response depends on, if it may be cached. */
+  /** Records the data that a response depends on, if the response may be cached. */
   begin(response: RecordedResponse, context: Context<AppEnv>): DependencyTracker | undefined {
     if (response.recorder === undefined) return undefined;
     response.recorder.context = context;

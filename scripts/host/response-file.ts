@@ -71,7 +71,10 @@ class Chains {
     else this.#first[this.#bucket(this.#hash[place] ?? 0)] = next;
   }
 
-  /** The calling code may remove a slot while it iterates. */
+  /**
+   * Yields the slots with a hash. Reads the next slot before each yield, because the caller may remove the yielded
+   * one.
+   */
   *find(hash: number): Generator<number> {
     for (let at = this.#first[this.#bucket(hash)] ?? 0; at > 0; ) {
       const place = at - 1;
@@ -195,8 +198,7 @@ export class ResponseFile {
   }
 
   /**
-   * Removes a response. May remove other responses whose key has the same 32-bit hash; they are then only created
-   * again.
+   * Removes a response. May also remove responses whose key has the same 32-bit hash, which are then created again.
    */
   drop(key: string): void {
     this.#removeAll(this.#keys, hashOf(key));

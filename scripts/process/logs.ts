@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
 /**
- * Lines are collected for this many milliseconds and then written together. To write each line separately would slow
+ * Lines are collected for this many milliseconds and then written together. Writing each line separately would slow
  * down a busy process.
  */
 const WAIT_MS = 50;

@@ -4,7 +4,7 @@ import { processMetrics } from "../process/metrics.ts";
 
 export interface HttpCounts {
   statuses: Map<number, number>;
-  /** For each reason, the number of responses that ended for it. */
+  /** Number of ended responses, by the reason for their end. */
   ends: Map<string, number>;
 }
 

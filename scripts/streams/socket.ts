@@ -67,7 +67,8 @@ export async function beginStream(
   headers: Record<string, string>,
 ): Promise<Socket> {
   const { socket } = request;
-  // A client may send a second request before the first response is complete. Wait until it is complete.
+  // A client may send a second request before the first response is complete. Wait until the first response is
+  // complete.
   if (response.socket === null && !response.destroyed) {
     await new Promise((resolve) => {
       response.once("socket", resolve);

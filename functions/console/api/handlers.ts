@@ -36,7 +36,7 @@ export interface StreamMapping {
   read: "public" | "user";
 }
 
-/** The handlers of a published application; undefined if the application is not published. */
+/** Returns the handlers of a published application; undefined if the application is not published. */
 export const orbHandlers = async (
   orb: string,
   signal?: AbortSignal,

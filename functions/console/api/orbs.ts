@@ -31,7 +31,7 @@ export interface Page<T> {
   total?: number;
   /** False if there are more applications than `total`. */
   totalExact?: false;
-  /** Only if the page of entries ended early: how many entries the platform compared. */
+  /** Number of entries that the platform compared. Present only if a page of entries ended early. */
   read?: { entries: number };
 }
 

@@ -14,7 +14,7 @@ export interface Rights {
   readable: ReadonlySet<string>;
   /** Names of the fields that the caller may set. */
   writable: ReadonlySet<string>;
-  /** Why the entry cannot be changed; undefined if it can. */
+  /** The reason why the entry cannot be changed; undefined if it can be changed. */
   readOnly: string | undefined;
 }
 

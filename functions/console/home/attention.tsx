@@ -21,8 +21,8 @@ interface Concern {
 }
 
 /**
- * Repairs a damaged definition. When this reads the application, the platform restores the definition from its
- * history.
+ * Repairs a damaged definition. A request that reads the application makes the platform restore the definition from
+ * its history.
  */
 async function repair(orb: string): Promise<void> {
   try {

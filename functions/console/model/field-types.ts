@@ -5,7 +5,7 @@
 import type { FieldType } from "./orb.ts";
 
 export interface FieldRules {
-  /** What `min` and `max` limit: the value or its length. */
+  /** The property that `min` and `max` limit: the value itself or its length. */
   bounds: "value" | "length" | "none";
   pattern: boolean;
   enumerable: boolean;

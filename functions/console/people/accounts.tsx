@@ -16,7 +16,7 @@ export function Accounts({
   onOpen,
 }: {
   place: PeoplePlace;
-  /** Prefix of the cache keys of the lists. */
+  /** Prefix of the keys under which the lists are cached. */
   keyOf: string;
   roleName: (role: string) => string;
   onOpen: (person: Person) => void;

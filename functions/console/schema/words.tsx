@@ -100,7 +100,10 @@ export function Changes({ of }: { of: readonly { tone: Tone; text: string }[] })
   );
 }
 
-/** Classifies a line of the summary that the platform makes of a change: added, removed or changed, for its color. */
+/**
+ * Returns whether a line of a change's summary is about an addition, a removal or another change. Its color shows
+ * this.
+ */
 export const toneOf = (text: string): { tone: Tone; text: string } => ({
   tone: /^(added|uses|grants|created)\b/.test(text)
     ? "added"

@@ -29,7 +29,8 @@ export function useLeaveGuard(unsaved: boolean, ask: () => Promise<boolean>): vo
     const own = () => newest.current();
     const here = location.href;
     const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
-    // This listener runs before the router's listener, so that the page stays mounted while the user is asked.
+    // This listener runs before the router's listener, so that the page stays mounted while the user answers the
+    // question.
     const onPop = (event: PopStateEvent) => {
       const target = location.href;
       if (guard !== own || new URL(target).pathname === new URL(here).pathname) return;

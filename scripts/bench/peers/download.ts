@@ -4,8 +4,8 @@ const BUFFER = 256 * 1024;
 const END_OF_HEAD = "\r\n\r\n";
 
 /**
- * Downloads an address again and again on all connections. Reads into one buffer and only counts bytes: Node's HTTP
- * client would cost more than the servers, and the figures would be those of the client.
+ * Downloads a URL repeatedly on all connections. Reads into one buffer and only counts the bytes. Node's HTTP client
+ * would use more processor time than the servers, so the figures would measure the client instead.
  * @returns downloads a second
  */
 export async function loadDownloads(

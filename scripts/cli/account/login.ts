@@ -120,7 +120,7 @@ async function signInHere(
   }
 }
 
-/** Exchanges the code for a token, and then shows the result in the browser. */
+/** Exchanges the code for a token. Then shows the result in the browser. */
 async function answered(
   { code, leadTo }: Answer,
   exchange: (code: string) => Promise<Created>,

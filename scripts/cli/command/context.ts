@@ -27,7 +27,7 @@ export type Credential =
 export interface Context extends GlobalOptions {
   env: NodeJS.ProcessEnv;
   credential: Credential;
-  /** The command with which the user can sign in again, for messages. */
+  /** Command with which the user can sign in again. Error messages contain it. */
   loginCommand: string;
   transport: Transport;
   /** Prints a result to standard output: as JSON with `--json`, otherwise as lines of text. */

@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 import type { ContentCache } from "../../../shared/deps.ts";
 import { openUnnamed } from "./unnamed-file.ts";
 
-/** Chunks in a block. In `begun` and `stored`, each bit stands for one of them. */
+/** Number of chunks in a block. In `begun` and `stored`, each bit stands for one chunk. */
 const BLOCK_CHUNKS = 8;
 /** Maximum bytes that may wait to be written. Chunks beyond this are not stored. */
 const MOST_WAITING = 4 * 1024 * 1024;
@@ -22,7 +22,7 @@ const writeAt = promisify(write);
 interface Block {
   place: number;
   stored: number;
-  /** Chunks that are stored or being written. */
+  /** Bits of the chunks that are stored or being written. */
   begun: number;
   /** Number of reads and writes in progress. A block in use is not replaced. */
   uses: number;
@@ -50,8 +50,8 @@ export class ContentFile implements ContentCache {
   constructor(bytes: number, chunk: number, onFailure: (error: unknown) => void, dir = tmpdir()) {
     this.#chunk = chunk;
     this.#most = Math.max(2, Math.floor(bytes / (chunk * BLOCK_CHUNKS)));
-    // Do not store larger objects. Such an object would replace most others, and its own first blocks before they are
-    // read again.
+    // Do not store larger objects. A larger one would evict most others, and even its own first blocks before they
+    // are read again.
     this.largest = (this.#most * chunk * BLOCK_CHUNKS) / 2;
     this.#onFailure = onFailure;
     try {
@@ -105,8 +105,7 @@ export class ContentFile implements ContentCache {
     const file = this.#file;
     this.#file = undefined;
     this.#blocks.clear();
-    // The system may give the same file number to another file at once, so close this file only after the last read
-    // and write.
+    // The system may reuse the number of a closed file at once. So close the file only after the last read and write.
     if (file === undefined) return;
     if (this.#uses === 0) close(file, () => undefined);
     else this.#closing = file;

@@ -21,7 +21,7 @@ export interface Base {
 export interface Draft {
   base: Base;
   content: Content;
-  /** Cells that differ from the base. */
+  /** Cells (values of the form) that differ from the base. */
   changed: readonly Cell[];
   /** Whether unsaved changes were restored after a reload. */
   restored: boolean;

@@ -18,7 +18,7 @@ export interface FormContext {
   managed: boolean;
   draft: Content;
   faults: readonly Fault[];
-  /** Why the entry cannot be changed; undefined if it can. */
+  /** The reason why the entry cannot be changed; undefined if it can be changed. */
   readOnly: string | undefined;
   writable: ReadonlySet<string>;
   /** The language and market to show; undefined for all. */

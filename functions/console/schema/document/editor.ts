@@ -61,7 +61,7 @@ function kept(orb: string): Kept | undefined {
   }
 }
 
-/** Returns the JSON Pointer. If it points to a missing list item, returns the closest existing ancestor. */
+/** Returns a JSON Pointer, or that of its closest existing ancestor if it points to a missing list item. */
 export function nearest(document: JsonObject, path: string): string {
   let inner = path;
   while (/\/\d+$/.test(inner) && valueAt(document, inner) === undefined) inner = outer(inner);

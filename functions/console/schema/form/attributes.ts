@@ -69,7 +69,9 @@ const name: Attribute = { name: "name", control: "text" };
 const description: Attribute = { name: "description", control: "long" };
 const handler: Attribute = { name: "handler", control: "suggest", options: ownHandlers };
 
-/** @param bounds the attribute applies to field types that limit this: the value, or its length */
+/**
+ * @param bounds `value` or `length`: the attribute applies only to field types that limit the value, or its length
+ */
 const limit = (
   member: "min" | "max",
   bounds: FieldRules["bounds"],

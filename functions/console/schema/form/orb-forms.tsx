@@ -31,7 +31,7 @@ export function General({ editor, onNew }: FormProps) {
   );
 }
 
-/** Returns whether the application has its own accounts, which it has if it uses the service `access`. */
+/** Returns whether the application has its own accounts. It has them if it uses the service `access`. */
 const hasAccounts = (editor: Editor) =>
   listOf(editor.document.value.uses).some((use) => objectOf(use).service === "access");
 

@@ -139,7 +139,7 @@ export function BulkDialog({
   );
 }
 
-/** Returns why an entry failed, in plain language without API terms. */
+/** Returns the reason why the change of an entry failed, in plain language without API terms. */
 function reasonOf(error: unknown): string {
   if (isProblem(error, "referenced")) return t("table.referenced");
   if (isProblem(error, "revision_mismatch")) return t("table.changedMeanwhile");

@@ -67,7 +67,10 @@ export function readSheet(file: string): Sheet {
 /** Name of the column that an export writes for a cell, such as `title.en`. */
 export const columnOf = ({ way }: Cell): string => way.filter((part) => part !== "values").join(".");
 
-/** Guesses the cell of each column by its name, which may be a column name of an export or a label of the form. */
+/**
+ * Guesses which cell of an entry each column contains. A column's name may come from an export, or be a label of the
+ * form.
+ */
 export function guess({ head }: Sheet, cells: readonly Cell[]): (Cell | undefined)[] {
   const left = [...cells];
   return head.map((name) => {
@@ -106,7 +109,7 @@ function parseCell({ field }: Cell, text: string): Parsed {
 
 /**
  * Returns the entries of a sheet, and the rows that contain an invalid cell and therefore yield no entry.
- * @param columns the cell for each column; undefined for a column to ignore
+ * @param columns for each column, the entry's cell (value in one language and market); undefined to ignore the column
  */
 export function entriesOf(
   { rows, head }: Sheet,

@@ -15,7 +15,7 @@ export function ImportColumns({
   onChange,
 }: {
   sheet: Sheet;
-  /** The cells that a column can contain. */
+  /** The cells of an entry (values in one language and market) that a column can contain. */
   cells: readonly Cell[];
   columns: readonly (Cell | undefined)[];
   onChange: (columns: (Cell | undefined)[]) => void;
@@ -34,7 +34,7 @@ export function ImportColumns({
                 value={chosen === undefined ? "" : columnOf(chosen)}
                 onChange={(event) => {
                   const wanted = event.currentTarget.value;
-                  // Two columns cannot contain the same cell, so remove it from the other column.
+                  // Two columns cannot contain the same cell of an entry, so the other column no longer contains it.
                   onChange(
                     columns.map((old, index) => {
                       if (index === at) return cells.find((cell) => columnOf(cell) === wanted);

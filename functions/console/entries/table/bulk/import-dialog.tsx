@@ -61,7 +61,7 @@ export function ImportDialog({
   onDone: () => void;
 }) {
   const [listed, setListed] = useState<readonly Line[]>();
-  /** A CSV file, and the cell for each of its columns. */
+  /** A CSV file. `columns` says which cell of an entry each column contains. */
   const [table, setTable] = useState<{ sheet: Sheet; columns: readonly (Cell | undefined)[] }>();
   const [publish, setPublish] = useState(false);
   const [count, setCount] = useState<number>();

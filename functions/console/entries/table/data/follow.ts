@@ -84,7 +84,8 @@ class Follower {
     const items = this.#items;
     if (items === undefined || this.paused || rows.busy || this.#busy || this.#abort.signal.aborted) return;
     const here = new Map([...rows.current()].map((row) => [row.id, row]));
-    // A request may return a new entry before the live list contains it, so check that the entry is not newer.
+    // A request may return a new entry before the live list contains it. So an entry counts as gone only if the live
+    // list has contained it, or contains a newer entry.
     const isGone = ({ id }: Row) => !items.has(id) && (this.#seen.has(id) || id < this.#newest);
     const gone = [...here.values()].filter(isGone);
     this.#mark([...here.values()].filter((row) => (row.gone === true) !== isGone(row)));
