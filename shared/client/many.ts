@@ -3,7 +3,7 @@ import { queryOf } from "./query.ts";
 import type { CallOptions, Request, Transport } from "./transport.ts";
 import type { Fields, Filter } from "./types.ts";
 
-/** Which entries to change: those that match the filter, or all of them. */
+/** Selects the entries to change: those that match the filter, or all of them. */
 export type Selection<S extends Fields> = { filter: Filter<S> } | { all: true };
 
 export interface ManyOptions extends CallOptions {
@@ -15,7 +15,7 @@ export interface ManyResult {
   changed: number;
   /** Number of entries that the call would not change. */
   unchanged: number;
-  /** Entries that were not changed, and why. */
+  /** Entries that were not changed, each with the reason. */
   failed: {
     id: string;
     status: number;

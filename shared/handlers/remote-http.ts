@@ -196,7 +196,7 @@ function bytesOf(handler: RemoteHttpHandler, body: unknown): Uint8Array<ArrayBuf
   try {
     if (typeof body === "string") return fromBase64(body);
   } catch {
-    // The parts of the reply are missing then, and the check below throws.
+    // The text is not base64, so throw the error below.
   }
   throw nonsense(handler, "The body of the handler's response is not base64.");
 }

@@ -47,7 +47,8 @@ async function look(deps: Deps, quota: Quota, room: Allowance, bytes: number): P
   const info = await deps.store.streamInfo(quota.stream);
   const free = quota.most - (info?.state.bytes ?? 0);
   room.full = free <= 0;
-  // More writes were allowed while the broker answered. Its answer may not include them, so subtract them.
+  // This process has allowed more writes while it waited for the broker's answer. The answer may not include those
+  // writes, so subtract their bytes.
   const meanwhile = room.taken - before;
   // Other processes write too, so allow only a share of the free space, but never reject a write that fits.
   const share = Math.max(Math.floor(free / SHARE), bytes + meanwhile);

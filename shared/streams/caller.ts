@@ -18,7 +18,7 @@ export interface Caller {
   expiresAt: number;
   /** True if the caller has no session. Such callers may read only public mappings. */
   anonymous?: boolean | undefined;
-  /** What the caller's API token allows. Undefined if the caller uses another credential. */
+  /** Rights of the caller's API token. Undefined if the caller uses another credential. */
   limits?: TokenLimits | undefined;
 }
 

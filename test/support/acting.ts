@@ -71,8 +71,8 @@ export async function publishShop(
 }
 
 /**
- * Starts the service `shop`. Its handler `order` records an order at the shop's price. Its handler `probe` returns its
- * own credential to the test.
+ * Starts the service `shop`. Its handler `order` records an order at the shop's price. Its handler `probe` returns to
+ * the test the credential that the platform gave it.
  */
 export function serveShop(connection: NatsConnection): Promise<Service> {
   const input = { type: "object", required: ["count"], properties: { count: { type: "integer" } } } as const;

@@ -22,8 +22,8 @@ interface Answer {
 }
 
 /**
- * Sends a request, and repeats it if it is idempotent and the connection was closed. The runtime closes idle
- * connections after five seconds, and a busy test may notice late (RFC 9110, section 9.2.2).
+ * Sends a request. Repeats an idempotent request if the connection was closed: the runtime closes idle connections
+ * after five seconds, and a busy test may notice this late (RFC 9110, section 9.2.2).
  */
 async function send(url: string, init: RequestInit): Promise<Response> {
   try {

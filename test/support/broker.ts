@@ -96,7 +96,7 @@ export async function startBroker(
   return started;
 }
 
-/** Starts a broker for all tests of a file. It stops after them. */
+/** Starts a broker for all tests of a file, and stops the broker after them. */
 export async function fileBroker(): Promise<TestBroker> {
   const broker = await startBroker();
   afterAll(() => broker.stop());

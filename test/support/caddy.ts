@@ -9,7 +9,7 @@ import { tempDir } from "./broker.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Path of Caddy: the PATH, or the distribution's program, kept in the checkout. */
+/** Returns the path of Caddy: the program in the PATH, or the distribution's program, kept in the checkout. */
 function caddyProgram(): string {
   for (const folder of (process.env.PATH ?? "").split(":")) {
     if (existsSync(join(folder, "caddy"))) return join(folder, "caddy");

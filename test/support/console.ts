@@ -15,7 +15,9 @@ export const PHONE = SIZES.phone;
 type Host = "workerd" | "node";
 type Width = keyof typeof SIZES;
 
-/** The host and the width of each file, so that a run of all files covers both hosts and both widths. */
+/**
+ * For each test file, the host and the width of the browser. Together, all files cover both hosts and both widths.
+ */
 const CHOSEN: Readonly<Record<string, readonly [Host, Width]>> = {
   "console.test.ts": ["workerd", "desktop"],
   "console-entries.test.ts": ["node", "desktop"],
@@ -68,9 +70,9 @@ export interface Console {
 }
 
 /**
- * Starts the parts before the tests of a file, or of a `describe`. After each test, errors on the console of a page
- * fail the test.
- * @param options the further processes of the platform
+ * Starts the platform and the browser before the tests of a file, or of a `describe`. After each test, errors on the
+ * console of a page fail the test.
+ * @param options whether to start further processes of the platform
  */
 export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams"> = {}): Console {
   const { host, width } = combination();

@@ -4,8 +4,8 @@ import { adminToken, call } from "./auth.ts";
 import { sharedPlatform, startPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 
 /**
- * Starts a platform with an admin for all tests of a file. It stops after them.
- * @param options of a platform of its own; without them, the file's shared platform
+ * Starts a platform with an admin for all tests of a file, and stops it after them.
+ * @param options settings of a separate platform; without them, the tests use the file's shared platform
  */
 export async function fileAdmin(options?: TestPlatformOptions) {
   const platform = await (options === undefined ? sharedPlatform() : startPlatform(options));

@@ -26,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
     writeFileSync(path, await bundleFunctions());
     project.provide("bundle", { path });
   } catch (error) {
-    // Tests without the functions still run; the others report this error.
+    // Tests that do not need the functions still run. The others report this error.
     project.provide("bundle", { error: error instanceof Error ? error.message : String(error) });
   }
   return () => {

@@ -205,7 +205,10 @@ export class Runner implements AsyncDisposable {
     if (last !== undefined) this.answer = JSON.parse(last) as unknown;
   }
 
-  /** Runs shell text. With a pattern, runs it until it prints that, and then stops it or leaves it in the background. */
+  /**
+   * Runs shell commands. With a pattern, waits until the output matches it, and then stops the commands or leaves
+   * them in the background.
+   */
   async #shell(text: string, until: string | undefined, background: boolean) {
     const names = [
       ...new Set([...text.matchAll(/^\s*(?:export )?([A-Z][A-Z_]*)=/gm)].map(([, name]) => name)),

@@ -9,7 +9,7 @@ export interface HookCall {
   orbId: string;
   handler: string;
   hook?: string;
-  /** Of a call by a schedule, whose `input` is that of the document. */
+  /** Set if a schedule made the call. `input` is then the input from the document. */
   schedule?: { id: string; at: string; delivery: { id: string; attempt: number } };
   input: {
     event: string;

@@ -1,7 +1,7 @@
 /** Generators of hostile input for property tests. */
 import fc from "fast-check";
 
-/** Texts with a meaning to a broker, a header, a path, an object, a template or a log. */
+/** Texts with a special meaning in a broker, a header, a path, an object, a template or a log. */
 export const TEXTS = [
   "",
   " ",
@@ -93,7 +93,7 @@ export const text: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 40 }) },
 );
 
-/** A path segment. Known ones reach deeper routes. */
+/** A path segment. Segments of real routes reach deeper routes. */
 export function segment(known: readonly string[]): fc.Arbitrary<string> {
   const hostile = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...SEGMENTS) },

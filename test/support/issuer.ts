@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect provider that misbehaves on request, and functions that send the requests of a browser during sign-
- * in.
+ * An OpenID Connect provider that misbehaves on request, and functions that send the requests of a browser during a
+ * sign-in.
  */
 import { createServer, type ServerResponse } from "node:http";
 import { base64url, exportJWK, generateKeyPair, SignJWT } from "jose";
@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
-/** How the provider deviates from a correct one. */
+/** Ways in which the provider deviates from a correct one. */
 export interface Misbehaviour {
   /** Claims that replace or extend those of the ID token. Undefined removes a claim. */
   claims?: Record<string, unknown>;

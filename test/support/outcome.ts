@@ -10,7 +10,7 @@ export interface Asked {
   args: unknown[];
 }
 
-/** Its result or error, as JSON. */
+/** The result or the error of a call, as JSON. */
 export type Outcome = { answer: unknown } | { thrown: Record<string, unknown> };
 
 /** Represents bytes in JSON, for {@link revive}. */

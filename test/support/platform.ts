@@ -18,7 +18,7 @@ import { type LookingStore, looking } from "./looking.ts";
 
 /** A complete platform: real broker and real functions in workerd, on free ports in its own folder. */
 export interface TestPlatform extends Platform {
-  /** Log lines of the functions and the streams process so far. */
+  /** Log lines that the functions and the streams process have written so far. */
   readonly logs: string[];
   /** `http://localhost:<port>`, for requests and browsers. */
   readonly origin: string;
@@ -123,7 +123,7 @@ export function sharedPlatform(options?: TestPlatformOptions): Promise<TestPlatf
   return shared;
 }
 
-// Runs after the file's own afterAll hooks.
+// Runs after the file's own `afterAll` hooks.
 afterAll(async () => {
   const running = shared;
   shared = undefined;

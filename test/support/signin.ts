@@ -58,8 +58,8 @@ export async function look(page: Page, name: string): Promise<void> {
 }
 
 /**
- * Violations that axe finds in both colour schemes, by rule and element. All rules run in light. Colours alone differ in
- * dark, so only the rules of contrast run there.
+ * Returns the violations that axe finds in both colour schemes, by rule and element. All rules run in the light
+ * scheme. In the dark scheme, only the contrast rules run, because only the colours differ.
  */
 export async function faults(page: Page): Promise<string[]> {
   await page.evaluate(axe);

@@ -11,7 +11,7 @@ import { isWhole } from "./raw.ts";
  */
 export const REACHED_MS = 250;
 
-/** How a request tells the end of its body. */
+/** The header that tells where the body of a request ends. */
 export const TRANSFERS = ["Content-Length", "chunked"] as const;
 export type Transfer = (typeof TRANSFERS)[number];
 

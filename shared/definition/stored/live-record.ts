@@ -1,6 +1,6 @@
 /**
- * Stores published definitions. It first moves the fence, a marker that every write expects unmoved. From then on,
- * the broker rejects writes that an older definition decided.
+ * Stores published definitions. First moves the fence, a marker in the application's stream. From then on, the broker
+ * rejects writes that an older definition decided.
  */
 
 import type { Deps } from "../../deps.ts";
@@ -35,7 +35,8 @@ export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (!exists(head)) return live === null || live.document === null;
   const { publishedRevision, basis } = head;
   if (publishedRevision !== null) return live !== null && live.revision >= publishedRevision;
-  // While no definition is published, a draft governs entries. Writes that an older draft decided must fail too.
+  // While no definition is published, a draft decides which writes are valid. Writes that an older draft decided must
+  // fail too.
   return live !== null && live.document === null && live.revision >= basis;
 }
 

@@ -42,8 +42,8 @@ export interface KitHttpHandler extends KitDescription {
 }
 
 /**
- * Milliseconds without a message after which an HTTP exchange ends. The platform sends none after a restart, for
- * example.
+ * An HTTP exchange ends if no message arrives for this many milliseconds, for example because the platform was
+ * restarted.
  */
 const IDLE_MS = 60_000;
 

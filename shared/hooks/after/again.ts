@@ -6,7 +6,7 @@ import { outcomeOf, type QueueOptions, recordMessage, recordOf } from "./queue.t
 import type { Source } from "./source.ts";
 import type { DeliveryRecord } from "./stored.ts";
 
-/** Maximum requested redeliveries that run at the same time. */
+/** Maximum redeliveries that run at the same time. */
 const AT_ONCE = 16;
 
 /** Repeats the deliveries that an operator has requested again: one extra attempt per request. */

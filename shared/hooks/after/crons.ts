@@ -18,7 +18,7 @@ import { DONE_SECONDS } from "./stored.ts";
 const LOOK_MS = 60_000;
 const REMOVED_SECONDS = 1;
 
-/** Returns a string that differs if anything differs that determines when a schedule is due. */
+/** Returns a string that contains everything that determines when a schedule is due. */
 function rhythmOf({ fence }: LiveOrb, { cron, timeZone }: ScheduleDefinition): string {
   return JSON.stringify({ v: 1, incarnation: fence?.incarnation ?? 0, cron, timeZone });
 }
@@ -31,7 +31,7 @@ export function sameRhythm(
   return rhythmOf(one.live, one.schedule) === rhythmOf(other.live, other.schedule);
 }
 
-/** The last message of each subject. A removed schedule keeps an empty message until that expires. */
+/** The last message of each subject. A removed schedule keeps an empty message until that message expires. */
 type Stored = Map<string, { seq: number; body: string }>;
 
 export class Crons {

@@ -24,7 +24,7 @@ export interface HookFigures {
 }
 
 const AT_ONCE = 16;
-/** Maximum hooks and schedules to read for one application. More than an application can have. */
+/** Maximum hooks and schedules to read for one application. No application can have as many. */
 const STATES = 200;
 
 function lanesOf({ document }: LiveOrb): Set<string> {

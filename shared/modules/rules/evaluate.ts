@@ -31,7 +31,7 @@ export interface Trace {
   /** Whether the result is truthy. */
   fired: boolean;
   result: unknown;
-  /** Why the evaluation of the rule failed. A failed rule counts as one that did not fire. */
+  /** The reason why the evaluation of the rule failed. A failed rule counts as one that did not fire. */
   failure?: RuleFailure | "unsound";
   conditions: Condition[];
   /** Facts that the rule read, by path. Null if missing. */

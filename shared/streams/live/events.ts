@@ -3,7 +3,7 @@ import type { ListEvent } from "../../entry/live/judge.ts";
 
 const encoder = new TextEncoder();
 
-/** Why the platform ended a live list. The client then reconnects, and gets a new snapshot or an error. */
+/** The reason why the platform ended a live list. The client then reconnects, and gets a new snapshot or an error. */
 export type EndReason = "definition_changed" | "access_changed" | "history_lost";
 
 function sent(name: string, data: unknown, id: string | undefined): Uint8Array {

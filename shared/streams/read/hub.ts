@@ -54,7 +54,10 @@ export interface HubOptions {
 const TICK_MS = 1000;
 /** An unused subscription stays open for this many milliseconds, because another reader may need it. */
 const LINGER_MS = 5000;
-/** Milliseconds between two checks that the applications are still published whose streams clients are reading. */
+/**
+ * Clients may read an application's stream only while the application is published. The hub checks this at intervals
+ * of this many milliseconds.
+ */
 const ORBS_MS = 2000;
 
 export class Hub {
