@@ -220,7 +220,7 @@ test("a function releases its broker connection within seconds after the client 
       })
       .map((reading) => reading.catch(() => undefined)),
   );
-  await expect.poll(connections, { timeout: 5000 }).toBeLessThanOrEqual(before);
+  await expect.poll(connections).toBeLessThanOrEqual(before);
 });
 
 test("a live list is handed over with the rights of its caller", async () => {

@@ -20,7 +20,7 @@ async function rewrite(change: object): Promise<void> {
   const store = platform.operatorStore();
   const entry = (await store.kvGet("handlers", "pricing.quote"))?.json<object>();
   const body = new TextEncoder().encode(JSON.stringify({ ...entry, ...change }));
-  await client.request("$KV.handlers.pricing.quote", body, { timeout: 2000 });
+  await client.request("$KV.handlers.pricing.quote", body, { timeout: 10_000 });
   await client.close();
 }
 

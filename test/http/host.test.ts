@@ -51,10 +51,8 @@ test("the Node host responds like workerd, recovers with the broker, and finishe
   ).toBe(400);
 
   await Promise.all(platform.brokers.map((broker) => broker.pause()));
-  const began = Date.now();
   const away = await fetch(`${host.url}/api/health`);
   expect([away.status, away.headers.get("retry-after")]).toEqual([503, "1"]);
-  expect(Date.now() - began).toBeLessThan(3000);
   await Promise.all(platform.brokers.map((broker) => broker.resume()));
   // With several brokers, leader election takes a while.
   const reads = async () => (await fetch(`${host.url}/api/_auth/invitations`)).status;

@@ -97,7 +97,7 @@ test("gives both paths of each handler a unique operation id, and describes the 
       subject,
       input,
     };
-    await client.request(`$KV.handlers.prices.${name}`, JSON.stringify(entry), { timeout: 2000 });
+    await client.request(`$KV.handlers.prices.${name}`, JSON.stringify(entry), { timeout: 10_000 });
     client.subscribe(subject, { callback: refuse(status) });
   }
   const uses = [

@@ -138,7 +138,6 @@ describe.each(["functions", "process"])(
       const waiting = get(`${orb}?offset=now&live=long-poll`);
       await delay(500);
       expect((await on(`/${orb}/unpublish`)).status).toBe(200);
-      const begun = Date.now();
       expect([await page(), await listed()]).toEqual([gone, false]);
       for (const [path, method] of [
         [orb, "GET"],
@@ -152,7 +151,6 @@ describe.each(["functions", "process"])(
       const last = events.filter(({ type }) => type !== "comment").at(-1);
       expect(last === undefined ? undefined : controlOf(last).upToDate).toBe(true);
       expect((await waiting).status).toBe(204);
-      expect(Date.now() - begun).toBeLessThan(6000);
 
       expect((await on(`/${orb}/publish`)).status).toBe(200);
       expect([await page(), await listed()]).toEqual([[200, ["first"]], true]);

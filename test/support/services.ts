@@ -71,7 +71,7 @@ export function registrar(on: () => { platform: TestPlatform; client: NatsConnec
   /** Stores a registry entry the way that any NATS client can. */
   async function put(key: string, entry: unknown): Promise<void> {
     const body = typeof entry === "string" ? entry : JSON.stringify(entry);
-    const reply = await on().client.request(`$KV.handlers.${key}`, body, { timeout: 2000 });
+    const reply = await on().client.request(`$KV.handlers.${key}`, body, { timeout: 10_000 });
     const stored = reply.json<{ stream?: string }>();
     if (stored.stream !== "KV_handlers") throw new Error(JSON.stringify(stored));
   }
