@@ -77,7 +77,9 @@ export interface Compared {
   peers: Record<string, Figures | undefined>;
 }
 
-/** Prints one figure for each request: that of this platform, and its ratio to each other product's figure. */
+/**
+ * Prints the figure of this platform for each request, and the ratio of that figure to each other product's figure.
+ */
 export function printComparison(
   title: string,
   names: readonly string[],

@@ -6,7 +6,7 @@ import type { Content } from "./content/send.ts";
 
 /** Receives a complete response with status 200, or learns that there is none. */
 export interface Recorder {
-  /** The data that the response depends on. The request's context is set later. */
+  /** The data that the response depends on. `context` is undefined until the application handles the request. */
   tracker: DependencyTracker;
   context: Context<AppEnv> | undefined;
   wants(headers: OutgoingHttpHeaders): boolean;

@@ -84,7 +84,7 @@ function actingIn(actor: HandlerActor, orb: string, rights: OrbRights): Principa
   return { ...principalIn(caller, orb, rights), actor, acting: { handler, acts } };
 }
 
-/** Returns the application that an API token's scope must name for requests about a set of accounts (a realm). */
+/** For requests about a realm (set of accounts), returns the application that the scope of an API token must name. */
 export function orbOfRealm(realm: string): string {
   return realm === PLATFORM_REALM || realm === SHARED_REALM ? EVERY_ORB : realm;
 }

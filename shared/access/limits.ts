@@ -55,7 +55,7 @@ export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<voi
 }
 
 const HOUR_SECONDS = 3600;
-/** Ratio of a network's limit of sign-ups for the long period to its limit for the short period. */
+/** A network's sign-up limit for the long period is this many times its limit for the short period. */
 const LONG_SIGNUPS = 10;
 
 interface CounterLimit {

@@ -1,11 +1,10 @@
 /**
  * Stores an upload. If the process crashes after any step, the sweep (see `sweep.ts`) uses the check from step 1 to
- * find and remove the remains.
- *
+ * find and remove the data that is left.
  * 1. Store the check, which names the chunks.
  * 2. Send the chunks.
  * 3. Store the metadata of the object. If the application already has the content, rewrite that metadata, and remove
- *    the chunks.
+ * the chunks.
  * 4. Store the record, which expires after a day unless an entry refers to the file.
  */
 import { type Actor, accountOf } from "../access/actor.ts";

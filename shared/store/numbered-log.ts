@@ -42,7 +42,7 @@ const FIRST_LEAD = 100;
 /** Every third step of the search halves the range, which bounds the number of reads. */
 const BISECT_EVERY = 3;
 
-/** Maximum retries while a replica does not have the newest messages yet, and the milliseconds between them. */
+/** Maximum retries while a replica does not have the newest messages yet, and milliseconds between two retries. */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 10;
 

@@ -29,7 +29,8 @@ export async function finishRecoveries(
   await Promise.all(recovered.map((one) => finish(deps, realm, id, one)));
   const done = JSON.stringify(recovered);
   return changeAccount(deps, realm, id, (current) =>
-    // If another recovery has happened at the same time, its steps are not done yet. Keep the list until they are.
+    // If another recovery has happened at the same time, its steps are not done yet. Keep the list until they are
+    // done.
     JSON.stringify(current.recovered) === done ? { ...current, recovered: undefined } : null,
   );
 }

@@ -61,7 +61,7 @@ export interface IndexScan {
 }
 
 /**
- * Reads several indexes. If they have more than `most` messages together, stops early, and `complete` is false.
+ * Reads several indexes. Stops early if they have more than `most` messages in total; `complete` is then false.
  * `reached` is the highest sequence that was read.
  */
 export async function readPlaces(

@@ -116,8 +116,7 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
 }
 
 /**
- * Returns `validFrom` and `validTo` if they are so near that the broker may execute the schedule although it was
- * cancelled.
+ * Returns those of `validFrom` and `validTo` that are so near that the broker may still execute a cancelled schedule.
  */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]

@@ -5,7 +5,7 @@ import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
 import { type EntrySnapshot, type LiveCopy, snapshotOf, type Tombstone } from "../model/snapshot.ts";
 
-/** The state of an entry after a message. */
+/** The state of an entry at one position of the stream. */
 export interface EntryState {
   head: EntrySnapshot;
   /** Reads the published revision. Returns null if there is none. */

@@ -55,7 +55,7 @@ export function liveEntry({ query, choice }: ListView, seen: VisibleEntry): Live
   return query.sort.length === 0 ? entry : { ...entry, rank: sortValues(query.sort, seen.shown, choice) };
 }
 
-/** Returns whether two revisions show the same published revision in the same window. */
+/** Returns whether two revisions of an entry have the same published revision and the same validity window. */
 function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
   return (
     a.status === b.status &&

@@ -15,7 +15,7 @@ import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
 import { fenced, moveEntries } from "../write/move.ts";
 
-/** Up to this many entries are counted one by one. Beyond it, the size of the index is used as the count. */
+/** Entries are counted one by one up to this number. For more entries, the size of the index is used as the count. */
 const EXACT = 500;
 const GROUP = 300;
 

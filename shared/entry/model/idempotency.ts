@@ -96,7 +96,7 @@ export function idempotencyClaim(
   return claimOf(deps, actor, (hash) => subjects.idempotency(orb, hash), sent, request);
 }
 
-/** Returns the sequence of the response to an earlier request with the same Idempotency-Key, or null. */
+/** Returns the sequence of the revision that an earlier request with the same Idempotency-Key created, or null. */
 export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | null): number | null {
   if (message === null || message.data.length === 0) return null;
   const { body, offset } = message.json<StoredClaim>();

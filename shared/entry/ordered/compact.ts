@@ -32,7 +32,7 @@ export interface CompactionLimits {
   recent: number;
   /** Maximum pairs in a page. */
   page: number;
-  /** The compaction shortens the log if the root already includes more than this many of its changes. */
+  /** The compaction shortens the log if the root already includes more than this many changes of the log. */
   dead: number;
 }
 
@@ -105,7 +105,7 @@ export async function compact(compaction: Compaction, least: number): Promise<nu
     recent: sorted.filter((item) => item.added).map(({ pair }) => pair),
     gone: current.root.pages.length === 0 ? [] : sorted.filter((item) => !item.added).map(({ pair }) => pair),
   });
-  // Keep the last change that the root includes: readers check that the log still has it.
+  // Keep the last change that the root includes, because readers check that the log still has this change.
   if (shortens) await store.purge(stream, log, { beforeSeq: last.seq });
   return page.messages.length;
 }

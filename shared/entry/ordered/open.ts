@@ -41,7 +41,7 @@ interface KnownRoot<R> {
   seq: number;
   time: number;
   root: R;
-  /** When the last change that the root includes was written. Undefined until that change has been read. */
+  /** Time at which the last change that the root includes was written. Undefined until that change has been read. */
   logTime: number | undefined;
 }
 

@@ -34,7 +34,10 @@ export interface StoredPage extends Pairs {
   v: 1;
 }
 
-/** A page in the list of an index's pages. It holds the pairs from `first` up to the `first` of the next page. */
+/**
+ * One item in the list of an index's pages. The page contains the pairs from `first` up to the `first` of the next
+ * page.
+ */
 export interface PagePlace {
   name: string;
   pairs: number;

@@ -13,8 +13,8 @@ export function indexesOf({ ordered, searched }: Pick<CompiledSchema, "ordered" 
 }
 
 /**
- * Erases an index. First replaces its root by a mark, so that readers with the earlier definition read the entries
- * instead.
+ * Erases an index. First replaces the index's root with a mark. Readers that still use the earlier definition see the
+ * mark, and read the entries themselves instead of the index.
  * @param erase erases a subject, unless another definition has become active
  * @throws Conflict if another definition is active; nothing was changed
  */

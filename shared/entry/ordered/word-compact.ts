@@ -114,7 +114,7 @@ export async function compactWords(compaction: WordCompaction, least: number): P
           merge: merge === undefined ? undefined : { ...merge, at: merge.at + 1 },
         }),
   });
-  // Readers check that the log still has the last change that the root includes. So keep that one.
+  // Keep the last change that the root includes, because readers check that the log still has this change.
   if (shortens) await store.purge(stream, subjects.orderedLog(index, index.field), { beforeSeq: last.seq });
   for (let step = 0; step < limits.merges && (await mergeStep(compaction, current)); step++);
   return messages.length;
@@ -139,8 +139,8 @@ function written(
 }
 
 /**
- * Returns how many of the newest runs (sorted lists) to merge: those of a level that has enough of them, and all
- * smaller ones.
+ * Returns how many of the newest runs (sorted lists) to merge: at least four runs, none of which is above the same
+ * level. Returns 0 if there are too few.
  */
 function mergeable(runs: readonly Run[], { level, step }: WordLimits): number {
   const levelOf = (run: Run) => Math.max(0, Math.floor(Math.log(countOf(run) / level) / Math.log(FAN_IN)));

@@ -107,7 +107,7 @@ async function eachTerm(
       const missing = lost.get(term);
       const all = splitIds(ids);
       each(term, missing === undefined ? all : all.filter((id) => !missing.has(id)));
-      // Older lists may still name these entries for the word.
+      // Older runs may still list these entries for the word.
       if (gone !== undefined) lost.set(term, new Set([...(missing ?? []), ...splitIds(gone)]));
     }
   }

@@ -101,8 +101,8 @@ function holdsMask(value: unknown): boolean {
 }
 
 /**
- * Applies a JSON Merge Patch to the stored values and returns the result. Does not merge, but replaces the whole
- * value of a field that the caller may not read, and the whole value in one language or market.
+ * Applies a JSON Merge Patch to the stored values and returns the result. Replaces two kinds of values as a whole
+ * instead of merging them: values that the caller may not read, and values in one language or market.
  * @param patch values by field name; null clears a field
  */
 export function merged(

@@ -26,7 +26,7 @@ export interface KitHttpResponse {
   /** Default: 200. */
   status?: number;
   headers?: Record<string, string>;
-  /** If this is an iterable, the kit reads it only as fast as the client receives the response. */
+  /** If this is an iterable, it is read only as fast as the client receives the response. */
   body?: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /** Total bytes of the body. Required if the body is an iterable. */
   length?: number;
@@ -58,7 +58,7 @@ interface Exchange {
   size: number;
   /** The unsent parts of the response. Undefined until the request has arrived completely. */
   parts: AsyncIterator<Uint8Array> | undefined;
-  /** Number of response bytes that the kit has not sent yet. */
+  /** Number of response bytes that have not been sent yet. */
   left: number;
   timer: ReturnType<typeof setTimeout>;
 }

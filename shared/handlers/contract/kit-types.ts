@@ -15,7 +15,7 @@ export interface KitMessage<H extends KitHeaders = KitHeaders> {
   respond(data?: Uint8Array, options?: { headers?: H }): boolean;
 }
 
-/** The methods of a NATS connection that the kit uses. */
+/** The methods of a NATS connection that this library uses. */
 export interface KitConnection<H extends KitHeaders = KitHeaders> {
   subscribe(
     subject: string,

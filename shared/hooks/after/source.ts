@@ -89,7 +89,7 @@ export function revisionsFor(
   };
 }
 
-/** Returns the due times of a schedule. None of them waits for an earlier one. */
+/** Returns the source of a schedule's due times. The delivery for one due time never waits for earlier ones. */
 export function ticksOf(
   live: LiveOrb,
   schedule: ScheduleDefinition,

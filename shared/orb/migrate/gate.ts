@@ -106,7 +106,7 @@ async function requireUnwritten(deps: Deps, orb: string, home: Home, seq: number
   if ((await deps.store.nextMessage(streams.orb(orb), logs, seq + 1)) !== null) throw new Conflict();
 }
 
-/** Unblocks writes. If this fails, the first waiting writer does it after a short time. */
+/** Unblocks writes. If this fails, the first waiting writer unblocks them after a short time. */
 export async function reopen(deps: Deps, orb: string): Promise<void> {
   try {
     await repairFence(deps, orb);

@@ -175,7 +175,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       }),
 
     async createStream(config) {
-      // The broker returns "created" even if the stream already exists, so check first whether it does.
+      // The broker returns "created" even if the stream already exists, so first check whether the stream exists.
       const before = await api(`STREAM.INFO.${config.name}`, undefined);
       if (before.error === undefined) return;
       const answer = await api(`STREAM.CREATE.${config.name}`, config);

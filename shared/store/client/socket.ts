@@ -164,8 +164,8 @@ export class EagerSocket implements BrokerSocket {
     };
     const lost = () => {
       if (!current()) return;
-      // Try another server only if this one has received nothing. Otherwise, requests that it has received could be
-      // executed twice.
+      // Try another server only if this server has received no requests. Otherwise the other server could execute the
+      // same requests again.
       if (this.#open) this.#end("the connection broke");
       else this.#dial();
     };

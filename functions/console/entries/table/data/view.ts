@@ -255,6 +255,6 @@ export function shownValue(
   return { value: text ?? null, ...(missing ? { from } : {}) };
 }
 
-/** Returns the value of a column, which is a field or a property. */
+/** Returns an entry's value for a column. A column shows a field, or a property such as the state. */
 export const storedValue = (item: EntryItem, field: FieldModel): unknown =>
   isProperty(field) ? item[field.name as keyof EntryItem] : item.values[field.name];
