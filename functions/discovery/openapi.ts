@@ -103,7 +103,7 @@ class Describer {
       try {
         described.set(live.orb, { live, part: describeOrb(source, live, handlers, deps.config) });
       } catch (error) {
-        // One application that cannot be described must not remove all others from the document.
+        // If one application cannot be described, the document must still contain all others.
         deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
       }
     }

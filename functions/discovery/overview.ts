@@ -86,8 +86,9 @@ function handlerView(live: LiveOrb, route: string, full: string, found: Handler 
 }
 
 /**
- * Returns the key of a schema in a map of collection URLs. Uses the name under which its entries are stored, not its
- * current id, because another application may still refer to the schema by an earlier id.
+ * Returns the key of a schema in a map of collection URLs. The key contains the name under which the schema's entries
+ * are stored. The schema's current id is not suitable, because another application may still refer to the schema by
+ * an earlier id.
  */
 function placeOf(orb: string, { module, schema }: { module: string; schema: SchemaToken }): string {
   return `${orb}/${module}/${schema}`;

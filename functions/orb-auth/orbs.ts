@@ -1,6 +1,6 @@
 /**
- * Account routes of orbs (applications), such as sign-in. They run before all other routes, because the same path may
- * be an account route in one application and belong to a module in another.
+ * Account routes of orbs (applications), such as sign-in. They run before all other routes: a path may be an account
+ * route in one application, and belong to a module in another.
  */
 
 import { z } from "@hono/zod-openapi";

@@ -69,8 +69,8 @@ const ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
 /**
- * Restores a stream. Retries, because 2% of the attempts fail while the broker still deletes the old files, and
- * because a concurrent write may create the stream again.
+ * Restores a stream. Retries after a failure: 2% of the attempts fail while the broker still deletes the old files,
+ * and a concurrent write may create the stream again.
  */
 export async function restoreStream(
   store: Store,

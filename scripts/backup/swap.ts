@@ -1,7 +1,7 @@
 /**
- * Replaces streams by those of a backup. The broker cannot rename a stream, so each stream is deleted and then
- * restored. A journal file describes the restore, so that the next start of the platform can finish it after an
- * interruption.
+ * Replaces streams with the streams of a backup. The broker cannot rename a stream, so each stream is deleted and
+ * then restored. A journal file describes the restore, so that the next start of the platform can finish the restore
+ * after an interruption.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -83,7 +83,7 @@ export interface Target {
 /** Headers that bypass the response cache. */
 export const PAST_ANSWERS: NonNullable<Target["warmUp"]> = { headers: { range: "bytes=0-" } };
 
-/** Returns the targets that respond with 2xx. Reports the others. */
+/** Returns the targets that respond with 2xx. Reports all other targets. */
 export async function served(targets: readonly Target[]): Promise<Target[]> {
   const out: Target[] = [];
   for (const target of targets) {

@@ -1,6 +1,6 @@
 /**
- * Checks of each broker: whether it is reachable, recent, of the same version as the others, and has a correct clock
- * and sufficient permissions.
+ * Checks each broker: whether it is reachable and recent, has the same version as the other brokers, and has a
+ * correct clock and sufficient permissions.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { newId } from "../../shared/kernel/ids.ts";
@@ -61,7 +61,7 @@ function clockFinding(name: string, differenceMs: number): Finding {
   return ms >= CLOCK_WARN_MS ? warn("clock", says, remedy) : ok("clock", says);
 }
 
-/** Compares this machine's clock with that of the broker. */
+/** Compares this machine's clock with the broker's clock. */
 export async function checkClock(store: Store): Promise<Finding> {
   const sent = Date.now();
   const { ts } = await api(store, `STREAM.INFO.${streams.platform}`, {});

@@ -1,7 +1,7 @@
 import { hashOf } from "./hash.ts";
 
 /**
- * Lets a cache store a key only when it is requested a second time, so that keys that are requested once take no
+ * Tells a cache to store a key only when the key is requested a second time. So keys that are requested once take no
  * space.
  */
 export class AdmissionFilter {

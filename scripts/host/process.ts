@@ -40,7 +40,8 @@ async function bundleHost(outfile: string): Promise<void> {
     banner: {
       js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(import.meta.url)});`,
     },
-    // Modules find files relative to their own source file, so give them its URL instead of that of the bundle.
+    // Modules find files relative to `import.meta.url`. Give them the URL of this source file instead of the bundle's
+    // URL.
     define: { "import.meta.url": JSON.stringify(import.meta.url) },
     logLevel: "silent",
   });

@@ -22,8 +22,8 @@ const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 
 /**
- * Returns a free port. No other process that calls this function gets the same port while this process lives, so the
- * program that is to listen on it may start seconds later.
+ * Returns a free port. While this process lives, no other process that calls this function gets the same port. So the
+ * program that uses the port may start seconds later.
  */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt++) {

@@ -25,7 +25,7 @@ export interface LiveRequest {
 const segmentsOf = (pathname: string) => pathname.split("/").slice(2).map(decoded);
 
 /**
- * Returns whether a path may be that of a list. Such a path names an application, a module and optionally a schema.
+ * Returns whether a path may belong to a list. Such a path names an application, a module and optionally a schema.
  */
 export function isLivePath(pathname: string): boolean {
   const [orb = "", module, , ...more] = segmentsOf(pathname);

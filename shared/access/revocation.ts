@@ -27,8 +27,9 @@ const end = (deps: Deps, bucket: string, found: Versioned<InvitationRecord>, sta
   replaceRecord(deps, bucket, found, { ...found.value, status });
 
 /**
- * Revokes an invitation or a recovery link. A recovery link is valid only while its account names it, so this function
- * removes it from the account first. If a revocation and a use are concurrent, only one of them succeeds.
+ * Revokes an invitation or a recovery link. A recovery link is valid only while its account names it, so this
+ * function first removes the link from the account. If a revocation and a use are concurrent, only one of them
+ * succeeds.
  * @throws Conflict if another request has just used or revoked the invitation or link
  */
 async function revoke(deps: Deps, realm: Realm, found: Versioned<InvitationRecord>): Promise<void> {

@@ -1,7 +1,6 @@
 /**
- * Validates the values of an entry and converts them to their stored form. The stored value of a translatable field
- * is a map by language, and that of a market-specific field a map by market. If a field is both, each market's value
- * is a map by language.
+ * Validates the values of an entry and converts them to their stored form. A translatable field is stored as a map by
+ * language, a market-specific field as a map by market. If a field is both, each market's value is a map by language.
  */
 import type { Fault } from "../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, type Report } from "../kernel/faults.ts";

@@ -30,7 +30,7 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
         const orb = await definitionFor(deps, id);
         if (orb !== null) pass.shared.push(...(await reported(deps, await backfillForms(deps, orb))));
       } catch (error) {
-        // A broken application must not stop the migration of the others, or the start of the platform.
+        // A broken application must not stop the migration of other applications, or the start of the platform.
         if (!(error instanceof AppError)) throw error;
         pass.failed.push(id);
       }

@@ -62,7 +62,7 @@ export function listEntries(
  * Receives changes of a list live, through the runtime API even for platform admins. The entries contain their state
  * but no values.
  * @param render called with all entries after the first complete load, and after each change
- * @param onRefused called with whether the client will retry, if the platform rejects the request
+ * @param onRefused called if the platform rejects the request; the argument tells whether the client will retry
  * @returns a function that stops following
  */
 export function followEntries(

@@ -124,7 +124,8 @@ function complete(): void {
 }
 
 /**
- * Replaces a link inside a button with text, because the keyboard cannot reach the link. The button does the same.
+ * Replaces a link inside a button with text, because keyboard users cannot reach the link. The button has the same
+ * effect.
  */
 const plainNames = ({ React }: { React: React }) => ({
   wrapComponents: {

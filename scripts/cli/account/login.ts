@@ -201,7 +201,7 @@ export async function login(context: Context, options: LoginOptions): Promise<nu
 }
 
 /**
- * Stores the new token, and revokes the one that it replaces. If the new token cannot be stored, revokes the new
+ * Stores the new token, and revokes the token that it replaces. If the new token cannot be stored, revokes the new
  * token.
  */
 async function keep(context: Context, base: string, created: Created): Promise<number> {

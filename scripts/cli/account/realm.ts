@@ -1,6 +1,6 @@
 /**
- * Finds the set of accounts that a command works with: that of the platform, that of one application, or the one that
- * applications share.
+ * Finds the set of accounts that a command works with: the platform admins, the users of one application, or the
+ * users that applications share.
  */
 import { CommandError, type Context } from "../command/context.ts";
 import { PLATFORM_BASE } from "../command/token.ts";
@@ -24,6 +24,7 @@ export async function baseFor({ transport }: Context, orb: string | undefined): 
       throw error;
     });
   await response.body?.cancel();
-  // If an application has no accounts of its own, its sign-in page redirects to that of the shared accounts.
+  // If an application has no accounts of its own, its sign-in page redirects to the sign-in page of the shared
+  // accounts.
   return new URL(response.url).pathname.startsWith(`${SHARED_BASE}/`) ? SHARED_BASE : path;
 }

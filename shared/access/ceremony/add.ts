@@ -19,8 +19,8 @@ import { CERTAIN } from "./recover.ts";
 import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
- * Adds a passkey to the signed-in account. Throws if the session or API token that began this has ended since, so
- * that a stolen session or token cannot be used after its end.
+ * Adds a passkey to the signed-in account. Throws if the session or API token with which the user began has ended
+ * since. Otherwise a thief could use a stolen session or token after its end.
  */
 export async function add(
   deps: Deps,

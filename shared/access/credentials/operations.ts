@@ -153,7 +153,7 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   "passkeys.write": MANAGE,
   "tokens.read": MANAGE,
   "tokens.write": MANAGE,
-  // Every token may end itself, so that a program can sign out whatever its scopes are.
+  // Every token may revoke itself, so that a program can sign out whatever its scopes are.
   "tokens.current": [],
   programs: "session",
   sessions: "session",

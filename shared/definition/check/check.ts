@@ -12,7 +12,7 @@ const MAX_DEPTH = 64;
 
 /**
  * Validates a document from a client and fills in defaults.
- * @param more validation errors to report together with those of the document
+ * @param more further validation errors, to report together with the errors of the document
  * @param before the current document, which the validated document would replace
  */
 export function checkDocument(

@@ -1,11 +1,10 @@
 /**
  * The fence of an application (like a fencing token): the broker rejects writes that an outdated definition decided.
  *
- * A publication moves the fence before it stores the definition. Every write expects the fence at the position that
- * is stored with the definition it used.
- *
- * The fence consists of 256 messages, which move in one atomic batch. Successive writes check different messages,
- * because a replicated broker rejects concurrent checks of the same message.
+ * A publication moves the fence before it stores the definition. The stored definition contains the fence's position,
+ * and every write expects the fence at the position in the definition that it used. The fence consists of 256
+ * messages, which move in one atomic batch. Successive writes check different messages, because a replicated broker
+ * rejects concurrent checks of the same message.
  */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";

@@ -201,11 +201,9 @@ export function unlessReopened(orb: string, since: number): Append {
 }
 
 /**
- * Repairs an application that rejects all writes, because a process crashed during a publication: it had moved the
- * fence, but had not stored the definition.
- *
- * Completes the publication if it was committed. Otherwise allows writes under the current definition again. If the
- * publication is only slow, it then fails.
+ * Repairs an application that rejects all writes because a process crashed during a publication. The process had
+ * moved the fence, but had not stored the definition. If the publication was committed, completes it. Otherwise
+ * allows writes under the current definition again, so that a publication which is only slow fails.
  * @param reopen false gives a running publication time to commit
  */
 export async function repairFence(deps: Deps, orb: string, reopen = true): Promise<void> {

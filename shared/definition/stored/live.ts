@@ -177,8 +177,8 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
 }
 
 /**
- * Returns the definition that validates entries: the published one or, if none is published, the one that last
- * validated the stored entries. Null if the application does not exist.
+ * Returns the definition that validates entries: the published definition. If none is published, returns the
+ * definition that last validated the stored entries. Null if the application does not exist.
  */
 export async function definitionFor(
   deps: Pick<Deps, "store">,

@@ -93,7 +93,7 @@ export async function backfillExisting(
       for (const one of missingKeys(entry, keys, options.fresh))
         (isWordKey(one.key) ? missingWords : missing).push(one);
     }
-    // Write the words of each page at once, because collecting those of all entries would take too much memory. If
+    // Write the words of each page at once, because the words of all entries together would take too much memory. If
     // the definition is refused, the written words do no harm.
     if (options.dryRun !== true) words += await backfillWords(deps, context, missingWords);
   }

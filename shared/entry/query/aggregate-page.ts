@@ -13,7 +13,7 @@ import type { ListQuery } from "./query.ts";
 
 /** Number of index entries per read. */
 const WINDOW = 500;
-/** A later request fails if its number of candidates exceeds that of the first request by more than this factor. */
+/** A later request fails if it has more than this many times as many candidates as the first request. */
 const GROWTH = 4;
 
 async function stepsOf<T>(

@@ -73,8 +73,8 @@ interface Place {
 }
 
 /**
- * Returns the group that the first part of a path names. Fields may be called `or`, `and` or `not`, so a path that is
- * only a name, or a name and an operator, is a condition and not a group.
+ * Returns the group that the first part of a path names. A field may be called `or`, `and` or `not`. So a path that
+ * is only a name, or a name and an operator, is a condition and not a group.
  */
 function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undefined {
   const [first, second = "", ...rest] = path;

@@ -56,7 +56,7 @@ interface Which {
   schema?: CompiledSchema | undefined;
 }
 
-/** Throws, before any read, if the caller may read no history at all, not even that of their own entries. */
+/** Throws before any read if the caller may not read any history, not even the history of their own entries. */
 function refuseEarly(actor: Actor, { orbId, orb, schema }: Which): void {
   requireScope(actor, "readRevisions", orbId);
   if (schema === undefined || orb instanceof Promise) return;

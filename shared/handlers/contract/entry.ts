@@ -49,7 +49,7 @@ const schemaOf = (value: unknown) =>
   isObject(value) && value.kind === "http" ? httpEntrySchema : callEntrySchema;
 
 const ENTRY_LIMIT = 256 * 1024;
-/** Maximum nesting of a registration: twice that of a JSON Schema. */
+/** Maximum nesting of a registration: twice the maximum nesting of a JSON Schema. */
 const ENTRY_DEPTH = 128;
 
 export interface FaultyEntry {

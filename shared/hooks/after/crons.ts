@@ -1,7 +1,7 @@
 /**
  * Keeps the broker's schedules in line with the published definitions. At each time of a cron expression, the broker
  * stores a message (a tick), even while no host runs. Only the leader (the process that delivers) writes schedules. A
- * write succeeds only if the stored message is still the one that the leader read. So a former leader cannot
+ * write succeeds only if the stored message has not changed since the leader read it. So a former leader cannot
  * overwrite a newer message.
  */
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
@@ -90,8 +90,8 @@ export class Crons {
   }
 
   /**
-   * Returns the sequence after which the messages of a schedule begin. Returns undefined if the broker does not have
-   * the schedule yet.
+   * Returns the sequence of the stored schedule, or undefined if the broker does not have the schedule yet. The
+   * messages (ticks) of the schedule have higher sequences.
    */
   since(live: LiveOrb, schedule: ScheduleDefinition): number | undefined {
     const stored = this.#stored.get(subjects.hookCron(live.orb, schedule.id));

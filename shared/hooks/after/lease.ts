@@ -11,9 +11,10 @@ export const TAKEOVER_MS = 5_000;
 const VALID_MS = 4_000;
 
 /**
- * Elects one process as the leader. The leader keeps replacing a message, each time by compare-and-set on its own
- * previous one. Other processes watch the message. If it has not changed for {@link TAKEOVER_MS}, one of them replaces
- * it and becomes the leader. Each process measures the time with its own clock, so the clocks need not agree.
+ * Elects one process as the leader. The leader keeps replacing a message, each time by compare-and-set on the message
+ * that it wrote before. Other processes watch the message. If it has not changed for {@link TAKEOVER_MS}, one of them
+ * replaces it and becomes the leader. Each process measures the time with its own clock, so the clocks need not
+ * agree.
  */
 export class Lease {
   readonly #deps: Pick<Deps, "store" | "clock">;

@@ -36,7 +36,7 @@ export interface HookState {
   cursor: number;
   /** Ordered by sequence. */
   waiting: Waiting[];
-  /** Number of successful deliveries. Does not count the ones that an operator requested again. */
+  /** Number of successful deliveries. Does not count deliveries that an operator requested again. */
   delivered?: number | undefined;
   /** Number of deliveries that failed on their last attempt. */
   failed?: number | undefined;

@@ -1,7 +1,7 @@
 /**
- * Runs the after-write hooks and the schedules of all applications. Only one process, the leader, does so at a time
- * (see `lease.ts`); the others wait to take over. It must be a long-running process: an edge function ends with its
- * request.
+ * Runs the after-write hooks and the schedules of all applications. Only one process at a time does this: the leader
+ * (see `lease.ts`). Other processes wait to take over. They must be long-running processes, because an edge function
+ * ends with its request.
  */
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { feedSubject } from "../../store/broker/provision.ts";

@@ -51,7 +51,8 @@ export async function recordTransaction(
   const { key, values } = input;
   const requests = key === undefined ? [] : await hmacs(deps.config, `transaction/${canonical(values)}`);
   const [request] = requests;
-  // The id is derived from the key. A repeated request therefore writes to the same subject and conflicts.
+  // The record's id is derived from the idempotency key. So a repeated request writes to the same subject, and gets a
+  // conflict.
   const keyed =
     key === undefined
       ? undefined

@@ -1,6 +1,6 @@
 /**
- * Caches the last message of each subject. If a read and the change feed return different messages, the one with the
- * higher sequence wins.
+ * Caches the last message of each subject. If a read and the change feed return different messages, the cache keeps
+ * the message with the higher sequence.
  */
 
 import type { OpenStore } from "../broker/store.ts";

@@ -12,9 +12,9 @@ export interface Evictable {
 }
 
 /**
- * A map limited in bytes, with SIEVE eviction: a hand moves over the values in insertion order. It evicts values
- * whose visited bit is not set, and clears the bit of the others. Unlike with LRU, a full scan does not evict values
- * in use.
+ * A map limited in bytes, with SIEVE eviction: a hand moves over the values in insertion order. It evicts a value
+ * whose visited bit is not set; otherwise it clears the bit. Unlike with LRU, a full scan does not evict values in
+ * use.
  */
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();

@@ -53,7 +53,7 @@ export class ResponseHeaders {
     return this.#at(this.text.indexOf(`\r\n${name}:`), name);
   }
 
-  /** Returns the last value of a header, because the broker appends its headers after those of the sender. */
+  /** Returns the last value of a header, because the broker appends its headers after the sender's headers. */
   last(name: string): string | undefined {
     return this.#at(this.text.lastIndexOf(`\r\n${name}:`), name);
   }

@@ -1,7 +1,7 @@
 /**
- * Ids of the events of a live list. With the id of the last event it received, a client can resume later. The id
- * contains a position in the stream, and a signature over the position, the filter and the caller's rights. If the id,
- * the filter or the rights have changed, the client gets a new snapshot instead.
+ * Ids of the events of a live list. A client can resume later with the id of the last event that it received. The id
+ * contains a position in the stream, and a signature over the position, the filter and the caller's rights. If the
+ * id, the filter or the rights have changed, the client gets a new snapshot instead.
  */
 import { base64url } from "jose";
 

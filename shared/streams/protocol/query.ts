@@ -4,7 +4,8 @@ import { EVENT_NAMES } from "./events.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
 /**
- * How a client reads a stream. `events` is specific to this platform; the Durable Streams protocol defines the others.
+ * How a client reads a stream. `events` is specific to this platform. The Durable Streams protocol defines the other
+ * modes.
  */
 export type Mode = "events" | "catch-up" | "long-poll" | "sse";
 

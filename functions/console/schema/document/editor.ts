@@ -61,7 +61,7 @@ function kept(orb: string): Kept | undefined {
   }
 }
 
-/** Returns a JSON Pointer, or that of its closest existing ancestor if it points to a missing list item. */
+/** Returns a JSON Pointer; if it points to a missing list item, its closest existing ancestor's pointer. */
 export function nearest(document: JsonObject, path: string): string {
   let inner = path;
   while (/\/\d+$/.test(inner) && valueAt(document, inner) === undefined) inner = outer(inner);

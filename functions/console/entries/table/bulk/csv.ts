@@ -49,7 +49,7 @@ export function readSheet(file: string): Sheet {
     while (at < text.length && text[at] !== separator && text[at] !== "\n") at++;
     cells.push(cell + text.slice(rest, at));
     if (text[at] === separator) {
-      // After a separator at the end of the file, add an empty last cell.
+      // If the file ends with a separator, the last row has an empty last cell.
       if (++at === text.length) cells.push("");
       else continue;
     }
