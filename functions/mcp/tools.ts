@@ -66,10 +66,14 @@ const brief = ({ id, name, description, languages, markets, modules, handlers }:
   handlers: handlers.map((handler) => handler.name),
 });
 
-/** Returns a schema that accepts only the given names. If there are none, it accepts any string. */
-function oneOf(names: readonly string[], description: string) {
+/** A segment of a path. Without dots, so that `..` cannot lead to the path of another operation. */
+const SEGMENT = z.string().regex(/^[^./]+$/);
+const COLLECTION = z.string().regex(/^[^./]+\/[^./]+$/);
+
+/** Returns a schema that accepts only the given names. If there are none, it accepts what `otherwise` accepts. */
+function oneOf(names: readonly string[], otherwise: z.ZodString, description: string) {
   const [first, ...others] = names;
-  const schema = first === undefined ? z.string() : z.enum([first, ...others]);
+  const schema = first === undefined ? otherwise : z.enum([first, ...others]);
   return schema.describe(description);
 }
 
@@ -80,10 +84,10 @@ function oneOf(names: readonly string[], description: string) {
 export function toolServer({ transport, orb }: Site): ToolServer {
   const server = new ToolServer({ name: orb?.id ?? "composable-platform", version: VERSION }, INSTRUCTIONS);
   const known = orb === undefined ? undefined : brief(orb);
-  const inOrb = orb === undefined ? { orb: z.string().describe("Id of the orb") } : {};
+  const inOrb = orb === undefined ? { orb: SEGMENT.describe("Id of the orb") } : {};
   const inCollection = {
     ...inOrb,
-    collection: oneOf(known?.collections ?? [], "module/schema, such as catalog/product"),
+    collection: oneOf(known?.collections ?? [], COLLECTION, "module/schema, such as catalog/product"),
   };
   const place = {
     locale: z
@@ -92,7 +96,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
       .describe("Language, such as en. Without it, values are maps of all languages"),
     market: z.string().optional().describe("Market, such as US"),
   };
-  const id = z.string().describe("Id of the entry");
+  const id = SEGMENT.describe("Id of the entry");
   const revision = z.int().min(1).describe("The newest revision that you have read");
   const values = z.record(z.string(), z.unknown()).describe("Values by field name");
 
@@ -237,7 +241,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
       description: "Calls a handler of an orb. describe shows the JSON Schema of its input.",
       inputSchema: z.strictObject({
         ...inOrb,
-        handler: oneOf(known?.handlers ?? [], "service.handler"),
+        handler: oneOf(known?.handlers ?? [], z.string(), "service.handler"),
         input: z.record(z.string(), z.unknown()).default({}),
       }),
       annotations: { openWorldHint: true },

@@ -105,6 +105,16 @@ test("creates and updates a draft, which readers see only after it is published"
   });
 });
 
+test("refuses names that would lead to the path of another operation", async () => {
+  await using all = await agent("/api/mcp", admin);
+  const place = { orb: "shop", collection: "catalog/category" };
+  const expected = { failed: true, text: expect.stringContaining("must match pattern") };
+  expect(await all.use("get_entry", { ...place, id: ".." })).toMatchObject(expected);
+  expect(await all.use("get_entry", { ...place, orb: "..", id: "0" })).toMatchObject(expected);
+  for (const collection of ["../users", "catalog/..", "catalog"])
+    expect(await all.use("query_entries", { ...place, collection })).toMatchObject(expected);
+});
+
 test("calls a handler, and reports faults of its input", async () => {
   await using caller = await agent("/api/shop/mcp", admin);
   const values = { total: 5, currency: "EUR", items: ["lamp"] };
