@@ -30,9 +30,15 @@ async function* linesOf(body: ReadableStream<Uint8Array> | null, limit: number):
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest = "";
   for await (const part of readUpload(body)) {
-    const lines = (rest + decode(decoder, part)).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
+    const text = decode(decoder, part);
+    if (text.includes("\n")) {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines;
+    } else {
+      // To split would copy the whole line again for each part that a slow client sends.
+      rest += text;
+    }
     if (rest.length >= limit) {
       throw new AppError(
         "too_large",
