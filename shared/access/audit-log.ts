@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import { READ_BYTES } from "../store/budget.ts";
+import { SMALL_BYTES } from "../store/budget.ts";
 import { scanPages } from "../store/pages.ts";
 import { isToken, streams, subjects } from "../store/subjects.ts";
 import type { StoredMessage } from "../store/types.ts";
@@ -72,7 +72,7 @@ function matching(message: StoredMessage, query: AuditQuery): AuditItem | null {
 async function forwards(deps: Deps, subject: string, query: AuditQuery, from: number): Promise<AuditPage> {
   const items: AuditItem[] = [];
   let looked = 0;
-  const page = { limit: FIRST_WINDOW, maxBytes: READ_BYTES };
+  const page = { limit: FIRST_WINDOW, maxBytes: SMALL_BYTES };
   const read = (fromSeq: number) => deps.store.scan(streams.platform, subject, { fromSeq, ...page });
   for await (const messages of scanPages(read, { fromSeq: from })) {
     for (const message of messages) {
@@ -126,7 +126,7 @@ async function between(
     const page = await deps.store.scan(streams.platform, subject, {
       fromSeq,
       limit: LARGEST_PAGE,
-      maxBytes: READ_BYTES,
+      maxBytes: SMALL_BYTES,
     });
     for (const message of page.messages) {
       if (message.seq > high) return found;
