@@ -39,7 +39,7 @@ export interface Host {
   log: (base: Record<string, unknown>) => Log;
   lend: (c: Context<AppEnv>) => Pick<Deps, "store" | "expires"> & { release: () => Promise<void> };
   client: (c: Context<AppEnv>) => string;
-  /** Reads a request body faster than through the request's stream. */
+  /** Reads a request body directly from the host, which is faster than the request's stream. */
   body?: (c: Context<AppEnv>, limit: number) => Promise<Uint8Array>;
   /**
    * Closes the connection if a response cannot be completed. Hosts without this function close the connection when

@@ -79,7 +79,8 @@ export function readManifest(folder: string): Read {
 
 /**
  * Checks the signature of a backup.
- * @param unsigned also accept a signature that is missing or cannot be verified, but never a wrong one
+ * @param unsigned whether to accept a backup whose signature is missing or cannot be verified. A wrong signature is
+ * always an error.
  */
 export function requireAuthentic(
   folder: string,

@@ -109,7 +109,8 @@ async function handlerOf(
 }
 
 /**
- * Returns the account of a session or an API token with its current role. `sid` has the format of {@link credentialOf}.
+ * Returns the account of a session or an API token with its current role.
+ * @param account.sid id of the session or token, in the format of {@link credentialOf}
  */
 export async function accountWith(
   deps: Deps,

@@ -57,7 +57,7 @@ export function OrbActions({ orb }: { orb: OrbDocument }) {
       return;
     }
     say(t("orb.deleted", { orb: name }));
-    // The cached list still contains the application.
+    // Reload the cached list, because it still contains the deleted application.
     refresh("orbs?");
     refresh("palette");
     forget(`orbs/${id}`);

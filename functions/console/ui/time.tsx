@@ -42,8 +42,8 @@ setInterval(() => tick.value++, 30_000);
 
 /** A relative time. The tooltip has the exact time with its time zone. */
 export function Time({ at }: { at: string }) {
-  // Reading the signal subscribes this component to it. Use the current time, because `at` may be later than the last
-  // tick.
+  // Reading the signal makes this component render again at each tick. Use the current time, because the last tick
+  // may be older than `at`.
   tick.value;
   return (
     <time dateTime={at} title={exactTime(at)}>

@@ -94,8 +94,8 @@ export type UseOperation = (typeof USE_OPERATIONS)[number];
 export type Operation = EntryOperation | PlatformOperation | RealmOperation | AccountOperation | UseOperation;
 
 /**
- * What an operation requires of an API token. A list names the rights that the token must have; with an empty list,
- * every token is accepted. `session` means that every API token is rejected.
+ * The rights that an API token needs for an operation. A list names the rights; with an empty list, every token is
+ * accepted. `session` means that every API token is rejected.
  */
 export type Need = readonly Can[] | "session";
 

@@ -55,8 +55,8 @@ async function ofValues<T>(
 }
 
 /**
- * Returns the keys under which indexes list an entry. Uses the stored keys, or computes them from the values if a new
- * definition may have changed them.
+ * Returns the keys under which indexes list an entry. Uses the stored keys, or computes the keys from the values if a
+ * new definition may have changed them.
  */
 export async function entryKeys(
   deps: Deps,

@@ -28,7 +28,7 @@ const positions = z.strictObject({
   /** Present if one request cannot read all entries that it must sort. Several requests then read them together. */
   best: z
     .strictObject({
-      /** Of all entries that earlier requests have read, the ids of those that come first in the sort order. */
+      /** Ids of the entries that come first in the sort order, among all entries that earlier requests have read. */
       names: z.array(z.string()).max(MOST_NAMES),
       /** The last entry of the previous page. */
       from: z.strictObject({ keys: z.array(key), id: z.string() }).optional(),

@@ -35,8 +35,8 @@ interface StoredClaim {
 export interface IdempotencyClaim {
   subject: string;
   /**
-   * HMACs of the request, one for each secret in `CLAIM_KEY`. The first one is stored. To recognise a repeated request,
-   * any may match.
+   * HMACs of the request, one for each secret in `CLAIM_KEY`. The first one is stored. A later request counts as the
+   * same request if any of its HMACs equals the stored one.
    */
   bodies: readonly string[];
 }
@@ -120,8 +120,8 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is shutting down may wrongly report that there is no message. Believe it only if it knows later
-    // sequences.
+    // A broker that is shutting down may wrongly report that there is no message. Trust the report only if the broker
+    // knows later sequences.
     const info = await deps.store.streamInfo(streams.orb(orb));
     if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
     throw new AppError(

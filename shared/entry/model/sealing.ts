@@ -39,8 +39,8 @@ async function mapLeaves(
 }
 
 /**
- * Values as they are stored, with sensitive ones encrypted, and the same values in plaintext. Never store or return the
- * plaintext.
+ * Values as they are stored (sensitive values are encrypted), and the same values in plaintext. Never store or return
+ * the plaintext.
  */
 export interface SealedValues {
   stored: Record<string, StoredValue>;

@@ -1,6 +1,6 @@
 /**
- * Each write appends a complete revision of the entry, a snapshot, to the entry's log. Published copies, index messages
- * and schedules derive from the last snapshot. Readers check them against it.
+ * Each write appends a complete revision of the entry, a snapshot, to the entry's log. Published copies, index
+ * messages and schedules derive from the last snapshot. Readers check them against the last snapshot.
  */
 import type { Status } from "../../definition/document/lifecycle.ts";
 import type { StoredMessage } from "../../store/types.ts";

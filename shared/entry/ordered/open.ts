@@ -13,8 +13,8 @@ import { nullIfMissing } from "../model/resolve.ts";
 import { EMPTY, type OrderedField, type Pair, REMOVED, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
 /**
- * Maximum changes to read from the log of an index. With more, readers cannot use the index until a compaction has
- * shortened the log.
+ * Maximum changes to read from the log of an index. If the log has more, readers cannot use the index until a
+ * compaction has shortened the log.
  */
 const LONGEST_LOG = 4_000;
 /** Maximum changes per read of the log. A larger read would have to wait for other large reads. */
@@ -108,8 +108,9 @@ async function readRoot<R extends { upTo: number }>(
 }
 
 /**
- * Reads the root only if it is newer than the cached one, because a root can have 100 KB. If it is not, the caller must
- * compare `logTime` with the log: the application may have been deleted and created again since.
+ * Reads the root only if it is newer than the cached root, because a root can have 100 KB. If the cached root is
+ * still current, the caller must compare `logTime` with the log: the application may have been deleted and created
+ * again since.
  */
 async function newerRoot<R extends { upTo: number }>(
   store: Store,

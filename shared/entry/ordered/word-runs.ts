@@ -25,8 +25,8 @@ export interface WordRoot {
 }
 
 /**
- * An unfinished merge of consecutive runs (sorted lists). The run at position `at` is its result so far. The next ones
- * are being merged into it.
+ * An unfinished merge of consecutive runs (sorted lists). The run at position `at` contains the result so far. The
+ * `inputs` runs after it are being merged into it.
  */
 export interface Merge {
   at: number;

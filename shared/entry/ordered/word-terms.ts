@@ -19,9 +19,7 @@ function sortedTerms(terms: Iterable<StoredTerm | undefined>): StoredTerm[] {
   return [...terms].filter((term) => term !== undefined).sort(([a], [b]) => compareTexts(a, b));
 }
 
-/**
- * Converts the pairs that an index got and lost into terms. Ignores an added pair if it is also among the lost ones.
- */
+/** Converts the added and the removed pairs of an index into terms. Ignores an added pair that was also removed. */
 export function termsOfPairs(added: readonly Pair[], gone: readonly Pair[]): StoredTerm[] {
   const byTerm = new Map<string, { ids: Set<string>; gone: Set<string> }>();
   const of = ({ value }: Pair) => {

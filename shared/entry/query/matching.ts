@@ -38,7 +38,7 @@ export interface Collection<T> {
   choice: Choice;
   /** Whether filters compare only values in the response's language and market, instead of all values. */
   localized: boolean;
-  /** Whether the list omits some entries of its index, so that its entries must be counted one by one. */
+  /** Whether the list omits some entries of its index. Its entries must then be counted one by one. */
   narrowed: boolean;
   /** Returns the total number of entries if there are no filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
@@ -92,8 +92,8 @@ export async function readMatching<T>(
 
 /**
  * Reads many entries in batches. Keeps only the current batches in memory.
- * @returns the number of entries at the start that were all read; `each` may also receive some entries after them if
- * the budget is used up
+ * @returns the number of entries, from the start, that were all read. If the budget is used up, `each` may have
+ * received some later entries too.
  */
 export async function readAll<T>(
   list: Collection<T>,

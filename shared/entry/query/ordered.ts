@@ -56,8 +56,8 @@ function cursorRange(after: Position | undefined, descending: boolean): Range {
 }
 
 /**
- * @param least minimum entries per step: each step causes a read, and an index page may have only a few entries in
- * the range
+ * @param least minimum entries per step. Each step causes a read, and a page of the index may have only a few entries
+ * in the range.
  */
 async function* stepsOf(
   scan: ReturnType<typeof scanOrdered>,

@@ -54,8 +54,8 @@ export interface Search {
 }
 
 /**
- * A condition on fields of referenced entries. It holds if at least one of the entries that the reference field
- * points to meets it.
+ * A condition on a field of referenced entries. It holds if at least one entry that the reference field points to
+ * meets it.
  */
 export interface Related {
   via: CompiledField;

@@ -39,8 +39,8 @@ class Best<T> {
   /** The page contains only entries after this position. */
   readonly #from: SortPosition | undefined;
   /**
-   * Position of the first entry that did not fit. The page contains only entries before this position, even if an
-   * entry of the page changes between requests. Otherwise, an entry after this position could take its place.
+   * Position of the first entry that did not fit. The page contains only entries before this position. Otherwise, if
+   * an entry of the page changed between two requests, an entry after this position could take its place.
    */
   #bound: SortPosition | undefined;
   #items: Ranked<T>[] = [];
@@ -133,7 +133,7 @@ export async function pageOfSorted<T>(
     total += found.length;
     best.add(found);
   });
-  // Read the entries that the cursor names after all others, so that a request makes progress even if they are large.
+  // Read the entries that the cursor names last, so that a request makes progress even if those entries are large.
   const named = (before?.names ?? []).map((name) => placeOf(list, name));
   for (let at = 0; at < named.length; ) {
     const next = await readMatching(list, query, named.slice(at));

@@ -67,7 +67,7 @@ export function requireReader(
 
 /**
  * Returns whether the parameter `revision` asks for the newest revision, not the published one. Throws if the caller
- * may read this revision of no entry of the schema.
+ * may not read this revision of any entry of the schema.
  */
 export function latestOf(
   actor: Actor,

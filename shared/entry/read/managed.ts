@@ -28,7 +28,7 @@ const LIST_EXTRA = ["module", "schema", "status", "at"];
 
 export interface ManagedList {
   orb: OrbContext;
-  /** Query parameters that are not parsed yet, because the parameter `schema` decides which others are valid. */
+  /** Query parameters that are not parsed yet, because the parameter `schema` decides which parameters are valid. */
   parameters: readonly [string, string][];
 }
 

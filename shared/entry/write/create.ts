@@ -73,7 +73,7 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
 
 /**
  * Error for a settings entry that is created directly. `settings.set` derives an entry's id from the account, and
- * `settings.get` would never find another id.
+ * `settings.get` would never find an entry with another id.
  */
 function settingsOnly(): AppError {
   return new AppError(

@@ -138,7 +138,8 @@ export function cachedStore(
       try {
         return await store.purge(stream, filter, purge);
       } finally {
-        // No reader needs the removed part of an ordered index's log any more, so cached values stay valid.
+        // After a purge of an ordered index's log, cached values stay valid, because no reader needs the removed
+        // part.
         if (!isOrderedLog(filter)) cache.invalidate(stream);
       }
     },
