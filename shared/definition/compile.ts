@@ -74,8 +74,8 @@ export interface CompiledSchema {
   readonly definition: SchemaDefinition;
   readonly access: SchemaAccess;
   /**
-   * The readers who can use the published copies of entries. If only some of the signed-in users may read every
-   * entry, for example, this is `admin`.
+   * The group of readers for which published copies are stored. All of them may read every entry. If only some of the
+   * signed-in users may read every entry, for example, this is `admin`.
    */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;

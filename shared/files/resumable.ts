@@ -43,8 +43,8 @@ const ATTEMPTS = 24;
 export interface Resumable {
   orb: string;
   /**
-   * Authenticates the caller. For a short body, an upload calls this after the body; for a long one, before and after
-   * it.
+   * Authenticates the caller. For a short body, an upload calls this once, after the body. For a long body, it calls
+   * this before and after the body.
    */
   authority: () => Promise<Authority>;
 }

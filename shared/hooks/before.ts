@@ -121,8 +121,8 @@ class NoAnswer extends Error {
 }
 
 /**
- * Returns why a handler gave no usable response. Rethrows all other errors, such as the handler's rejection of the
- * write.
+ * Returns the reason why a handler gave no usable response. Rethrows all other errors, such as the handler's
+ * rejection of the write.
  */
 function reasonOf(error: unknown): NoAnswer {
   if (error instanceof NoAnswer) return error;

@@ -37,7 +37,7 @@ interface Log<T> {
 /** Maximum messages and bytes of one read while searching. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
-/** A search starts to read this many numbers before the wanted one, so that the first read usually includes it. */
+/** A search starts this many numbers before the wanted number, so that the first read usually includes it. */
 const FIRST_LEAD = 100;
 /** Every third step of the search halves the range, which bounds the number of reads. */
 const BISECT_EVERY = 3;

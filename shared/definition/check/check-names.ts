@@ -29,7 +29,7 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
       } else if (
         usesAccess &&
         isRealmSegment(module.id) &&
-        // If the module had its id before the platform added the route, accept it. The module keeps its path.
+        // Accept a module whose id is older than the platform's route of that name. The module keeps its path.
         !(used && hidesRealmSegment(before, module.id))
       ) {
         // A module with this id would hide the routes for signing out and for managing users.
@@ -63,8 +63,8 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
 }
 
 /**
- * Rejects two schemas whose entries would be stored in the same place. Message subjects contain the module type, but
- * not the module id, and the schema id in kebab-case.
+ * Rejects two schemas whose entries would be stored in the same place. Message subjects contain the module type and
+ * the schema id in kebab-case, but not the module id.
  */
 function checkHome(
   homes: Map<HomeKey, { module: string; schema: string }>,

@@ -174,8 +174,8 @@ export function accessLists(
 /** The callers who may perform an action, in the form that authorization decisions use. */
 export interface Grant {
   /**
-   * Least powerful built-in role that may perform the action on every entry. More powerful roles may too. Null if
-   * only handlers may.
+   * Least powerful built-in role that may perform the action on every entry. More powerful roles may perform it too.
+   * Null if only handlers may perform it.
    */
   least: BuiltInRole | null;
   /** Whether signed-in users may perform the action on entries that they created. */

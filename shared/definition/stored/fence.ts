@@ -23,7 +23,7 @@ export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined):
 const PARTS = 256;
 
 /**
- * Index of the fence message that the last write checked. Each write takes the following one, so that concurrent
+ * Index of the fence message that the last write checked. Each write checks the next message, so that concurrent
  * writes check different messages.
  */
 let next = Math.floor(Math.random() * PARTS);
@@ -71,7 +71,8 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // An earlier, deleted application with the same id may have had no fence. Late writes to it must fail too.
+  // An earlier, deleted application with the same id may have had no fence. Late writes to that application must fail
+  // too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
   const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);

@@ -114,9 +114,9 @@ async function replace(
 }
 
 /**
- * Returns, for each after-write hook, the stream sequence after which it runs. For a new hook, that is the position
- * at which the definition was published. All writes under the definition follow it, so the hook misses no revision. A
- * hook that the previous definition had keeps its sequence.
+ * For each after-write hook, returns a stream sequence: the hook runs only for later revisions. A new hook gets the
+ * position at which the definition was published, so it misses no write under this definition. A hook that the
+ * previous definition had keeps its sequence.
  */
 function sinceOf(
   before: LiveRecord | undefined,

@@ -130,7 +130,7 @@ export function readEntry(
 }
 
 /**
- * An HTTP handler also receives the messages whose subjects begin with its own. Those subjects must not belong to
+ * An HTTP handler also receives messages whose subjects begin with its own subject. These subjects must not belong to
  * another service.
  */
 function ownFault(subject: string, service: string | undefined): string | undefined {

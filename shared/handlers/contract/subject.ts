@@ -6,8 +6,8 @@ const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
 /**
- * Returns why a service cannot use a subject; undefined if it can. A service with the subject of another service
- * would receive calls that the other service's access rules should decide.
+ * Returns the reason why a service cannot use a subject; undefined if it can. With another service's subject, a
+ * service would receive calls that the other service's access rules should decide.
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {
   if (subject.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters long`;

@@ -36,8 +36,8 @@ export class Lease {
   }
 
   /**
-   * Counts the times that this process has become the leader; undefined while it does not lead. A changed number
-   * means that another process may have been the leader meanwhile, or that a restore may have replaced the streams.
+   * Number of times that this process has become the leader; undefined while it does not lead. If the number has
+   * changed, another process may have been the leader meanwhile, or a restore may have replaced the streams.
    */
   get term(): number | undefined {
     return this.valid ? this.#term : undefined;

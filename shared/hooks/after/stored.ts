@@ -2,8 +2,8 @@
 import type { HookEvent } from "../../definition/document/hooks.ts";
 
 /**
- * A delivery that waits for its next attempt. For hooks, also a revision that waits behind an earlier one of the same
- * entry.
+ * A delivery that waits for its next attempt. For hooks, also a revision that waits until an earlier revision of the
+ * same entry is delivered.
  */
 export interface Waiting {
   /** Sequence of the message to deliver: the revision in the application's stream, or the tick of the schedule. */

@@ -27,8 +27,8 @@ export interface NewRecord {
 }
 
 /**
- * Throws 401 or 403 if the caller may not create records. By default every account may; the schema's `access` can
- * restrict this.
+ * Throws 401 or 403 if the caller may not create records. By default, every account may create records; the schema's
+ * `access` can restrict this.
  */
 function requireWriter(caller: Principal, schema: CompiledSchema): void {
   const { write, create } = schema.definition.access ?? {};
@@ -93,8 +93,8 @@ export async function recordTransaction(
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-    // Two requests with the same key may write the same record. With one atomic batch, it cannot appear twice in
-    // lists.
+    // Two requests with the same key may write the same record at the same time. With one atomic batch, lists never
+    // contain the record twice.
     await commit(deps, live, sure, { atomic: request !== undefined });
     return { record: recordView(viewIn(live, schema), snapshot), replayed: false };
   };

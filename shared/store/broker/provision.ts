@@ -132,8 +132,8 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.apiTokens, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services register their handlers in this bucket. Rollups are off, because a service could use one to delete the
-    // keys of others. The byte limit keeps the bucket small enough to read as a whole.
+    // Services register their handlers in this bucket. Rollups are off, because a service could use a rollup to
+    // delete the keys of other services. The byte limit keeps the bucket small enough to read as a whole.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
     bucketConfig(buckets.platformSettings, replicas),

@@ -124,7 +124,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       return await append(connection, stream, message(write.expect));
     } catch (error) {
       // The caller expects that the key does not exist. The conflict may come from the deletion marker of a deleted
-      // key. Then overwrite the marker.
+      // key. In that case, overwrite the marker.
       if (!(error instanceof Conflict) || write.expect !== 0) throw error;
       const last = await get(stream, subject);
       if (last === null || !isDeletionMarker(last)) throw error;

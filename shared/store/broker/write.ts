@@ -78,7 +78,8 @@ export async function append(connection: Connection, stream: string, message: Ap
 }
 
 /**
- * Adds to a counter and returns the new sum. Sets no expected sequence, because the broker rejects one for counters.
+ * Adds to a counter and returns the new sum. Sets no expected sequence, because the broker does not accept it for
+ * counters.
  */
 export async function count(
   connection: Connection,

@@ -129,8 +129,8 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
     this.#indexes.apply(message);
-    // The change feed of a stream does not show that the stream was deleted and created again. A changed definition
-    // does.
+    // The change feed of a stream does not show that the stream was deleted and created again. Only a changed
+    // definition shows it.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);
   }
