@@ -1,7 +1,7 @@
 /**
  * `npm run bench` compares the platform with a lower bound: a minimal server that does only what no platform can
- * avoid. Compare only figures of the same run, because they depend on the machine. Arguments select parts, such as
- * `npm run bench -- edge host growth orbs memory peers`, or `npm run bench -- scale 10000 1000000` for orbs
+ * avoid. Compare only figures of the same run, because they depend on the machine. Arguments select the parts to run,
+ * such as `npm run bench -- edge host growth orbs memory peers`, or `npm run bench -- scale 10000 1000000` for orbs
  * (applications) with these numbers of entries.
  */
 import { join } from "node:path";

@@ -102,8 +102,8 @@ const UNTOUCHED: readonly string[] = [
   streams.longQuotas,
 ];
 /**
- * Streams that are restored only with --keep-sessions. A restore of these would make sessions and API tokens valid
- * again that ended or were revoked after the backup.
+ * Streams that are restored only with --keep-sessions. Otherwise, sessions and API tokens that ended after the backup
+ * would become valid again.
  */
 const SESSIONS: readonly string[] = [buckets.sessions, buckets.apiTokens].map(streams.kv);
 /**
@@ -210,7 +210,7 @@ async function replaceStreams(
 
 /**
  * Finishes an interrupted restore before the platform serves requests. Until then, accounts may be missing, and on a
- * platform without admins the first visitor can become one.
+ * platform without admins the first visitor can become an admin.
  * @param open connects to the broker with all permissions
  */
 export async function finishAtStart(

@@ -31,8 +31,8 @@ function user(name: keyof typeof PERMISSIONS): string {
 const accountOf = (service: string) => `SERVICE_${service}`;
 const answers = (service: string) => `svc.${service}.>`;
 /**
- * Key-value clients request information about the bucket before they use it. The broker answers such requests also in
- * the service's own account, which has no JetStream. So this account first maps the request to a subject of its own.
+ * Key-value clients request information about a bucket before they use it. In the service's own account, which has no
+ * JetStream, the broker would answer this request itself. So this account maps the request to another subject.
  */
 const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
 const MAPPED = "_handlers.info";

@@ -22,8 +22,8 @@ const FLAGS = [
 ];
 
 /**
- * Bundles the Node host into one file. A process that loads this file needs a third less memory than one that strips
- * types.
+ * Bundles the Node host into one file. A process that loads this file needs a third less memory than a process that
+ * strips types from the sources.
  */
 async function bundleHost(outfile: string): Promise<void> {
   await build({

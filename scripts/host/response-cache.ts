@@ -1,6 +1,6 @@
 /**
  * Caches responses to anonymous reads until the data that they depend on changes. A response that contains one entry
- * goes to a file. Any other goes to memory when it is requested a second time.
+ * goes to a file. Any other response goes to memory when it is requested a second time.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";

@@ -30,7 +30,7 @@ const NO_TAG = 0xffff;
 
 /**
  * Maximum number of stored responses that depend on the same broker subject. They differ in language, origin or
- * parameters. One more replaces the oldest.
+ * parameters. A further response replaces the oldest.
  */
 const MOST_VARIANTS = 32;
 

@@ -136,8 +136,8 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
       yield messages.filter(({ size }) => size > 0).map(placeOf);
     return;
   }
-  // To list the newest applications first, read the stream backwards in growing ranges, because most of its messages
-  // are of other kinds.
+  // To list the newest applications first, read the stream backwards in growing ranges, because most messages in this
+  // stream are of other kinds.
   const newest = await deps.store.get(streams.platform, subjects.allOrbPlaces);
   let last = Math.min(newest?.seq ?? 0, (input.after ?? Number.POSITIVE_INFINITY) - 1);
   for (let width = WINDOW; last > 0; width *= 4) {

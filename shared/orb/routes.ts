@@ -118,7 +118,8 @@ export function handlerRoutes(
         bothForms(orb.id, path).map((path): ActiveRoute => ({ method, path, ...route })),
       );
     const called = `/api/${orb.id}/call/${short}`;
-    // Older definitions may have handlers with the same path as a sign-in route. The sign-in route then wins.
+    // Older definitions may have handlers with the same path as a sign-in route. The sign-in route then takes
+    // precedence.
     const hidden = isSigninPage(short) || (orb.usesAccess && isRealmSegment(short));
     const paths = hidden ? [called] : [`/api/${orb.id}/${short}`, called];
     return paths.map((path): ActiveRoute => ({ method: "POST", path, ...route }));

@@ -17,7 +17,10 @@ const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
 const REMEMBERED = 10_000;
 
-/** How many bytes one process may write to an application before it asks the broker again how large the stored data is. */
+/**
+ * The bytes that one process may write to an application before it asks the broker again for the size of the stored
+ * data.
+ */
 interface Allowance {
   left: number;
   taken: number;

@@ -14,7 +14,7 @@ const isCan = (name: string): name is Can => (CANS as readonly string[]).include
 
 /**
  * Parses scopes such as `read,write` or `shop:read,write blog:read`.
- * @param orb the application of scopes that do not name one before a colon; `*` means all applications
+ * @param orb application of the scopes that do not begin with an id and a colon; `*` means all applications
  */
 export function parseScopes(text: string, orb: string): Scope[] {
   const scopes = text

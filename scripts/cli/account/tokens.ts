@@ -86,7 +86,7 @@ export interface NewTokenOptions extends OwnerOptions {
 const DAYS = 90;
 
 /**
- * Returns the expiry of a new token. The platform rejects a token that expires later than the caller's own. So
+ * Returns the expiry of a new token. The platform rejects a token that expires later than the caller's own token. So
  * without `days`, the new token expires after the default time or together with the caller's token, whichever comes
  * first.
  */

@@ -68,8 +68,9 @@ export function checkKey(key: string): string {
 }
 
 /**
- * Returns what to store for a request with an Idempotency-Key, or undefined if the client sent none.
- * @param subjectOf returns the subject to store it on. Its argument is a hash of the caller, the route and the key.
+ * Returns the data to store for a request with an Idempotency-Key, or undefined if the client sent none.
+ * @param subjectOf returns the subject to store the data on. Its argument is a hash of the caller, the route and the
+ * key.
  */
 export async function claimOf(
   deps: Deps,

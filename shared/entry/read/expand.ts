@@ -148,7 +148,10 @@ async function targetsIn(
   return targets;
 }
 
-/** Reads the entries to which the entries of a page refer. Also returns what the ETags of the responses depend on. */
+/**
+ * Reads the entries to which the entries of a page refer. Also returns the data on which the ETags of the responses
+ * depend.
+ */
 export async function expandAll(
   deps: Deps,
   page: readonly Expandable[],

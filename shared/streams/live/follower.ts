@@ -53,7 +53,7 @@ export class Follower implements ListFollower, TimerListener {
   /** Whether the client also got entries that `#told` omits to save memory. */
   readonly #toldMore: boolean;
   /**
-   * Whether the client has not received a position yet. Without one, it would get the whole list again after a
+   * Whether the client has not received a position yet. Without a position, it would get the whole list again after a
    * reconnection.
    */
   #isBeginning: boolean;
@@ -146,8 +146,8 @@ export class Follower implements ListFollower, TimerListener {
       return;
     }
     const lost = step.lost.filter(({ seq }) => seq > this.#position);
-    // Returns whether the client may show an erased entry. If it was erased before the snapshot was read, only a
-    // replica that lagged can have returned it.
+    // Returns whether the client may show an erased entry. If the entry was erased before the snapshot was read, only
+    // a replica that lagged can have returned the entry.
     const mayShow = ({ seq, id }: ListStep["lost"][number]) =>
       seq > this.#snapshotLast || (this.#toldMore && this.#told?.has(id) === false);
     if (lost.some(mayShow)) {

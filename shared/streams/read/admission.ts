@@ -35,7 +35,8 @@ export class Admission {
   /**
    * Counts a new reader of a stream.
    * @returns a function that removes the reader; repeated calls have no effect
-   * @throws AppError too_many if the user or the application has too many readers; unavailable if the server has
+   * @throws AppError too_many if the user or the application has too many readers; unavailable if this server has too
+   * many
    */
   async admit(user: string, admin: boolean, stream: string): Promise<() => void> {
     const mine = this.#readers.get(user) ?? 0;

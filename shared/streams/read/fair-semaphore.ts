@@ -16,7 +16,8 @@ export class FairSemaphore {
 
   /**
    * @param most total amount
-   * @param each maximum per owner; a request that waits for this maximum does not delay other owners
+   * @param each maximum per owner. A request that waits because its owner has reached this maximum does not delay
+   * other owners.
    */
   constructor(most: number, each = most) {
     this.#most = most;

@@ -45,8 +45,9 @@ const NO_HEAD: HeadState = {
 const encoder = new TextEncoder();
 
 /**
- * Returns what clients may read of an application's messages. Reads the definition after the messages: an older one
- * might allow messages that a newer one forbids. The page ends early after `maxBytes` of entries were read.
+ * Returns the parts of an application's messages that clients may read. Reads the definition after the messages: an
+ * older definition might allow messages that a newer one forbids. The page ends early after `maxBytes` of entries
+ * were read.
  */
 export async function projectMessages(
   store: Store,

@@ -76,7 +76,7 @@ export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" |
 }
 
 /**
- * Returns what clients get of a message, or undefined if they must not get it.
+ * Returns the part of a message that clients get, or undefined if they must not get the message.
  * @param now milliseconds since the epoch
  */
 export function project(

@@ -105,7 +105,7 @@ export class Source {
   }
 
   /**
-   * Returns what clients may read of the messages.
+   * Returns the parts of the messages that clients may read.
    * @param live true for readers of new messages, which take precedence over readers of stored ones
    */
   async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {

@@ -1,7 +1,7 @@
 /**
  * Delivers new messages of a stream to all readers of one filter. A notification from the broker only says that there
- * are new messages. They are then read from the stream, so none is lost, repeated or out of order. A slow poll finds
- * messages whose notification was lost.
+ * are new messages. The messages are then read from the stream, so none is lost, repeated or out of order. A slow
+ * poll finds messages whose notification was lost.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type StoredMessage, StreamMissing } from "../../store/types.ts";
