@@ -35,8 +35,8 @@ function originOf(text: string): string | undefined {
 }
 
 /**
- * Returns what is wrong with the public URL. Browsers support passkeys only on host names (not IP addresses), and
- * over http only on localhost.
+ * Returns the problem with the public URL; undefined if there is none. Browsers support passkeys only on host names
+ * (not IP addresses), and over http only on localhost.
  */
 export function publicUrlFault(text: string): string | undefined {
   const origin = originOf(text);

@@ -1,6 +1,6 @@
 /**
- * Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Omits what OpenAPI cannot express, so the result may accept
- * more values.
+ * Converts JSON Schema (draft 4 to 2020-12) to OpenAPI 3.0. Omits keywords that OpenAPI cannot express, so the result
+ * may accept more values.
  */
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { isPortable } from "../../shared/definition/portable.ts";

@@ -4,7 +4,7 @@ import type { AppEnv } from "../request/context.ts";
 
 /**
  * Responds with a file of the host: 200 with its content, or 304 if the client has the same version.
- * @param contents what the host must provide, for the error message
+ * @param contents name of the files that the host must provide, for the error message
  */
 export async function hostFile(
   c: Context<AppEnv>,

@@ -35,7 +35,7 @@ export function check(where: Place, field: HTMLElement | null, isValid: boolean,
   return false;
 }
 
-/** True while an action runs that the user has started. */
+/** True while an action that the user started is running. */
 let working = false;
 
 let pressed: Element | null = null;

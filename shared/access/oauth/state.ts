@@ -1,7 +1,7 @@
 /**
- * The state of a sign-in at a provider that has not finished. The browser keeps the state in an encrypted cookie, so
- * the server stores nothing until the browser returns. A browser without the cookie cannot complete the sign-in,
- * which prevents login CSRF.
+ * The state of an unfinished sign-in at a provider. The browser keeps the state in an encrypted cookie, so the server
+ * stores nothing until the browser returns. A browser without the cookie cannot complete the sign-in, which prevents
+ * login CSRF.
  */
 import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";

@@ -23,7 +23,7 @@ const PART = /^(?:([*?])|([0-9a-z]{1,3})(?:-([0-9a-z]{1,3}))?)(?:\/(\d{1,2}))?$/
 /** Number of days of each month. The broker rejects an expression that matches no time within five years. */
 const LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** Returns what is wrong with a cron expression, or undefined. */
+/** Returns the problem with a cron expression; undefined if the expression is valid. */
 export function cronFault(text: string): string | undefined {
   const parts = text.split(" ");
   if (parts.length !== FIELDS.length) {

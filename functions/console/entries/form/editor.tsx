@@ -80,8 +80,8 @@ export function Editor({
     orb,
     entry,
     draft,
-    // A save keeps the stored values of omitted fields: those that the caller cannot write, or cannot read and did
-    // not change.
+    // Omit the fields that the caller cannot write, and the fields that the caller cannot read and did not change.
+    // The platform keeps their stored values.
     writable: fields.filter(
       ({ name }) =>
         rights.writable.has(name) &&
