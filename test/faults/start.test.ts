@@ -2,7 +2,6 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { freePort } from "../../scripts/process/ports.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
@@ -63,8 +62,7 @@ test("restarts a killed broker, and health answers 200 again", async () => {
   });
   process.kill(Number(pids.trim().split("\n")[0]), "SIGKILL");
   await started.printed(/The broker is back/);
-  for (let attempt = 0; attempt < 50 && (await health()) !== 200; attempt++) await delay(50);
-  expect(await health()).toBe(200);
+  await expect.poll(health).toBe(200);
 });
 
 test.each(["PORT", "STREAMS_PORT", "NATS_PORT", "NATS_WS_PORT"])(

@@ -341,14 +341,12 @@ describe("an orb's stream, served by each host", () => {
           if (got.some(({ values }) => values?.title === "last")) return;
         }
       })();
-      await delay(500);
+      const soon = (done: () => boolean) => expect.poll(done).toBe(true);
+      // The first control event says that the reader has all earlier messages.
+      await soon(() => end !== "");
       const already = got.length;
       await become(id, documentOf(id, [title]));
       const copy = await storedCopy(id, entry);
-      const soon = async (done: () => boolean) => {
-        for (let i = 0; !done() && i < 100; i++) await delay(50);
-        expect(done()).toBe(true);
-      };
       const reached = (seq: number) => soon(() => Number(end) >= seq);
       await reached(await lay(id, entry, copy));
       await become(id, documentOf(id, [title], { access: { read: "admin" } }));
