@@ -4,24 +4,52 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
 import * as all from "zod";
+import { withoutMembers } from "./members.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+/** Packages that use schemas of the functions. */
+const PACKAGES = ["@asteasolutions/zod-to-openapi", "@hono/zod-openapi", "@hono/zod-validator"];
+
+/** Returns the text of all sources of the functions. */
+function sourcesInUse(): string {
+  return ["functions", "shared"]
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(".ts"))
+        .map((file) => readFileSync(join(root, folder, file), "utf8")),
+    )
+    .join("\n");
+}
+
+const namesIn = (text: string, pattern: RegExp) =>
+  new Set([...text.matchAll(pattern)].map(([, name = ""]) => name));
 
 /**
  * Returns the members of `z` that the sources use. Members that only comments name are included too, which does no
  * harm.
  */
-function membersInUse(): string[] {
+function membersInUse(sources: string): string[] {
+  // `z.input<…>` and `z.output<…>` are types.
+  const names = namesIn(sources, /\bz\s*\.(?!(?:in|out)put<)([A-Za-z]\w*)/g);
   // The package `@hono/zod-openapi` needs this class.
-  const names = new Set(["ZodType"]);
-  for (const folder of ["functions", "shared"]) {
-    for (const file of readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })) {
-      if (!file.endsWith(".ts")) continue;
-      const source = readFileSync(join(root, folder, file), "utf8");
-      for (const [, name = ""] of source.matchAll(/\bz\s*\.([A-Za-z]\w*)/g)) names.add(name);
-    }
-  }
+  names.add("ZodType");
   return [...names].filter((name) => name in all).sort();
+}
+
+/** Removes the conversion to JSON Schema, and the methods that nothing calls, from the source of zod's schemas. */
+function reduceSchemas(schemas: string, sources: string): string {
+  const packages = PACKAGES.map((name) =>
+    readFileSync(join(root, "node_modules", name, "dist/index.mjs"), "utf8"),
+  );
+  const called = namesIn([sources, ...packages].join("\n"), /\.\s*([A-Za-z_]\w*)/g);
+  const own = namesIn(schemas, /\b(?:inst|schema|this)\.([A-Za-z_]\w*)/g);
+  const isUnused = (name: string, isMethod: boolean) =>
+    isMethod ? !called.has(name) && !own.has(name) : name === "jsonSchema" || name === "processJSONSchema";
+  // The bundler cannot remove unused members of a namespace that another module exports.
+  return withoutMembers(schemas, isUnused)
+    .replace('import { util } from "../core/index.js";', 'import * as util from "../core/util.js";')
+    .replaceAll("core.util.", "util.");
 }
 
 /**
@@ -31,13 +59,17 @@ function membersInUse(): string[] {
 export const zod: Plugin = {
   name: "zod",
   setup(builder) {
+    const sources = sourcesInUse();
     builder.onResolve({ filter: /^zod$/ }, () => ({ path: "zod", namespace: "zod", sideEffects: false }));
     builder.onLoad({ filter: /.*/, namespace: "zod" }, () => {
-      const members = membersInUse().map((name) => `${name}: all.${name}`);
+      const members = membersInUse(sources).map((name) => `${name}: all.${name}`);
       return {
         contents: `import * as all from "./v4/classic/external.js";\nexport const z = { ${members.join(", ")} };`,
         resolveDir: join(root, "node_modules/zod"),
       };
     });
+    builder.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]classic[\\/]schemas\.js$/ }, ({ path }) => ({
+      contents: reduceSchemas(readFileSync(path, "utf8"), sources),
+    }));
   },
 };
