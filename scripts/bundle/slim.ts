@@ -1,7 +1,9 @@
 /** Makes the bundle smaller: removes code of packages that the functions never run. */
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
+import { withoutMembers } from "./members.ts";
 import { patterns } from "./patterns.ts";
 import { zod } from "./zod.ts";
 
@@ -37,6 +39,16 @@ const certificates: Plugin = {
   },
 };
 
+/** Methods of a connection that `shared/store/client` does not call. They need JetStream code or are large. */
+const UNUSED_OF_CONNECTIONS = new Set([
+  "jetstream",
+  "jetstreamManager",
+  "publishMessage",
+  "requestMany",
+  "respondMessage",
+  "rtt",
+]);
+
 /** Keeps only the connection code of nats.ws, because `shared/store/client` implements JetStream itself. */
 const broker: Plugin = {
   name: "broker",
@@ -44,7 +56,7 @@ const broker: Plugin = {
     // The package's main file contains all its code, and the bundler cannot remove parts of it. Import its source
     // modules instead.
     builder.onResolve({ filter: /^nats\.ws$/ }, () => ({ path: "nats.ws", namespace: "broker" }));
-    builder.onLoad({ filter: /.*/, namespace: "broker" }, () => ({
+    builder.onLoad({ filter: /^nats\.ws$/, namespace: "broker" }, () => ({
       contents: `
         exports.connect = require("./src/connect.js").connect;
         exports.credsAuthenticator = require("./nats-base-client/authenticator.js").credsAuthenticator;
@@ -52,13 +64,77 @@ const broker: Plugin = {
       `,
       resolveDir: join(root, "node_modules/nats.ws/lib"),
     }));
+    // This module of the package exports all others. Only `src` imports it, and needs these.
+    builder.onResolve({ filter: /\/internal_mod$/ }, ({ importer }) =>
+      /[\\/]nats\.ws[\\/]lib[\\/]src[\\/]/.test(importer)
+        ? { path: "internal_mod", namespace: "broker" }
+        : undefined,
+    );
+    const parts = ["core", "databuffer", "nats", "options", "protocol", "transport", "util"];
+    builder.onLoad({ filter: /^internal_mod$/, namespace: "broker" }, () => ({
+      contents: `module.exports = { ${parts.map((part) => `...require("./${part}")`).join(", ")} };`,
+      resolveDir: join(root, "node_modules/nats.ws/lib/nats-base-client"),
+    }));
+    builder.onLoad({ filter: /[\\/]nats\.ws[\\/]lib[\\/]nats-base-client[\\/]nats\.js$/ }, ({ path }) => ({
+      contents: withoutMembers(readFileSync(path, "utf8"), (name) => UNUSED_OF_CONNECTIONS.has(name)),
+    }));
     builder.onResolve({ filter: /^tweetnacl$/ }, () => ({
       path: join(root, "scripts/bundle/ed25519.ts"),
     }));
     const unused =
-      /[\\/]nats\.ws[\\/]lib[\\/](?:jetstream[\\/].*|nats-base-client[\\/](?:bench|service|serviceclient|typedsub))\.js$/;
+      /[\\/](?:nats\.ws[\\/]lib[\\/](?:jetstream[\\/].*|nats-base-client[\\/](?:service|serviceclient))|nkeys\.js[\\/]lib[\\/]curve)\.js$/;
     builder.onLoad({ filter: unused }, () => ({ contents: "module.exports = {};" }));
   },
 };
 
-export const slim: readonly Plugin[] = [broker, certificates, patterns, zod];
+const UNUSED_OF_RULES = new Set(["asyncMethod", "build", "compile", "deterministic"]);
+
+/**
+ * Returns the source of json-logic-engine without its compiler, its optimizer and its asynchronous operators.
+ * `shared/modules/rules` counts the steps of a rule, so it uses none of them.
+ */
+export function reduceRules(source: string): string {
+  return withoutMembers(source, (name) => UNUSED_OF_RULES.has(name)).replace(
+    /\/\/ OPTIMIZER BLOCK \/\/.*?\/\/ END OPTIMIZER BLOCK \/\//gs,
+    "",
+  );
+}
+
+const rules: Plugin = {
+  name: "rules",
+  setup(builder) {
+    builder.onLoad({ filter: /[\\/]json-logic-engine[\\/]dist[\\/]esm[\\/]index\.js$/ }, ({ path }) => ({
+      contents: reduceRules(readFileSync(path, "utf8")),
+    }));
+  },
+};
+
+/** Removes the code of rfc6902 that applies patches. The functions only create them. */
+const patches: Plugin = {
+  name: "patches",
+  setup(builder) {
+    builder.onLoad({ filter: /[\\/]rfc6902[\\/]patch\.js$/ }, () => ({ contents: "module.exports = {};" }));
+  },
+};
+
+/**
+ * Makes jose refuse all JWE algorithms except `dir`, the only one of `shared/kernel/seal.ts`. The bundler then removes
+ * the code of the others.
+ */
+const encryption: Plugin = {
+  name: "encryption",
+  setup(builder) {
+    const direct = /if \(mode === "direct-encryption"\)\s+return [^;]+;/g;
+    builder.onLoad(
+      { filter: /[\\/]jose[\\/]dist[\\/]webapi[\\/]lib[\\/]key_management\.js$/ },
+      ({ path }) => ({
+        contents: readFileSync(path, "utf8").replace(
+          direct,
+          '$& throw new JOSENotSupported("only dir is supported");',
+        ),
+      }),
+    );
+  },
+};
+
+export const slim: readonly Plugin[] = [broker, certificates, encryption, patches, patterns, rules, zod];
