@@ -2,7 +2,7 @@ import { totalmem } from "node:os";
 
 /**
  * Percentage by which the broker's memory may grow before the next garbage collection. With Go's default, 100, the
- * broker holds up to twice the memory in use. Most of that is the index of subjects, which is never garbage.
+ * broker holds up to twice the memory in use: the index of subjects, and the files that were just read or written.
  */
 const GOGC = 50;
 
