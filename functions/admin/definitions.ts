@@ -125,7 +125,7 @@ const remove = defineRoute({
   path,
   operationId: "deleteDefinition",
   summary: "Remove a definition",
-  description: "Orbs that were created from it do not change.",
+  description: "Orbs that contain a copy of the module do not change.",
   request: { params: Params, headers: IfMatch },
   responses: { 204: { description: "Removed" } },
   problems: [400, 401, 403, 404, 409, 412],

@@ -21,7 +21,7 @@ const DeliverySchema = z
     module: z.string().nullable(),
     schema: z.string().nullable(),
     entry: z.string().nullable().openapi({
-      description: "Id of the entry. Null for a call of a schedule, as are module, schema and revision",
+      description: "Id of the entry. For a call of a schedule, id, module, schema and revision are null",
     }),
     revision: z.int().nullable(),
     attempts: z.int(),
@@ -35,7 +35,7 @@ const PageSchema = z
     items: z.array(DeliverySchema),
     nextCursor: z.string().nullable(),
     worker: z.enum(["running", "absent"]).openapi({
-      description: "Whether a process delivers at the moment. Without one, deliveries wait.",
+      description: "Whether a hooks process runs. Without one, deliveries wait.",
     }),
   })
   .openapi("Deliveries");
@@ -76,7 +76,7 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     method: "post",
     path: `${prefix}/{orbId}/deliveries/{deliveryId}/redeliver`,
     operationId: "redeliver",
-    summary: "Deliver once more",
+    summary: "Deliver again",
     description:
       "One further attempt follows within seconds. It does not wait for other deliveries of the entry.",
     request: { params: OrbIdParam.extend({ deliveryId: z.string().openapi({ example: "notify.1342" }) }) },
@@ -90,7 +90,7 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     operationId: "renewWebhookSecret",
     summary: "Make a new secret for a webhook",
     description:
-      "The answer is the only one that holds the secret. Webhooks are signed with the secret before too, for 24 hours.",
+      "Only this response contains the secret. For 24 hours, webhooks are also signed with the previous secret.",
     request: { params: OrbIdParam.extend({ hookId: z.string().openapi({ example: "notify" }) }) },
     responses: { 200: json("The secret", SecretSchema) },
     problems: [401, 403, 404],

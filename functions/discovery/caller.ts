@@ -69,7 +69,7 @@ const route = defineRoute({
   operationId: "getCaller",
   summary: "Get the caller's account and rights",
   description:
-    "User interfaces use it to show only what the caller may do. Answers callers without a session too.",
+    "User interfaces use this to show only what the caller may do. It also works without a session.",
   tags: ["Discovery"],
   security: [{}, ...ANY_SESSION],
   ...scopesFor("account.read"),

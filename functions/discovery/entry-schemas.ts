@@ -161,7 +161,7 @@ export function describeEntries(generic: Generic, live: LiveOrb, schema: Compile
   }
   schemas[BARE] ??= {
     ...withMembers(plain, { values: { type: "object", maxProperties: 0 } }),
-    description: "The response to a write of a caller who may not read drafts",
+    description: "The response to a write by a caller who may not read drafts",
   };
   const input = (use: "new" | "change") =>
     anyOf(

@@ -23,7 +23,7 @@ const route = defineRoute({
   operationId: "listFaults",
   summary: "List damaged stored definitions",
   description:
-    "Live definitions of orbs and handler registrations that the platform cannot use. All others work.",
+    "Lists live definitions of orbs, and registrations of handlers, that the platform cannot use. All other orbs and handlers work.",
   responses: { 200: json("All", z.array(StoredFault)) },
   problems: [400, 401, 403],
 });

@@ -32,7 +32,8 @@ const FieldOverview = z
     sensitive: z.boolean().openapi({ description: "Masked in responses" }),
     unique: z.boolean(),
     access: z.object({ read: callers.optional(), write: callers.optional() }).optional().openapi({
-      description: "Callers who may read and set it, if not all of the entry",
+      description:
+        "Callers who may read and set the field, if these are not all callers who may read and write the entry",
     }),
     ref: z.string().optional().openapi({ description: "Target of the reference: orbId/moduleId/schemaId" }),
     options: z.string().optional().openapi({ description: "Path of the list of possible targets" }),

@@ -177,7 +177,8 @@ export function overviewRoutes() {
     path: "/api/discovery",
     operationId: "discover",
     summary: "List published orbs with their modules, schemas, fields and handlers",
-    description: "Contains everything that menus and forms need. Lists only published orbs.",
+    description:
+      "Contains everything that a program needs to build menus and forms. Lists only published orbs.",
     response: "The overview",
     schema: Overview,
     orb: "Only this orb",

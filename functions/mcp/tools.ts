@@ -166,7 +166,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
   server.registerTool(
     "get_entry",
     {
-      description: "Reads one entry: the live revision, or with draft the newest one.",
+      description: "Reads one entry: the live revision, or the newest revision with draft.",
       inputSchema: z.strictObject({ ...inCollection, id, draft: z.boolean().default(false), ...place }),
       annotations: { readOnlyHint: true },
     },
@@ -182,7 +182,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
   server.registerTool(
     "create_draft",
     {
-      description: "Creates an entry as a draft. Readers see it after publish_entry.",
+      description: "Creates an entry as a draft. Readers see the entry only after publish_entry.",
       inputSchema: z.strictObject({ ...inCollection, values, ...place }),
     },
     (input) => answer(() => entriesOf(input).create(input.values as never, wishOf(input))),
@@ -191,7 +191,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
     "update_draft",
     {
       description:
-        "Writes a new draft of an entry. Keeps values that you do not name. Readers go on to see the live one.",
+        "Writes a new draft of an entry. Values that you do not name stay. Readers still see the live revision.",
       inputSchema: z.strictObject({ ...inCollection, id, revision, values, ...place }),
       annotations: { idempotentHint: true },
     },

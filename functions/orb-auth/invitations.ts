@@ -40,7 +40,7 @@ export function bootstrapRoutes(scope: Scope) {
     operationId: `create${name}Bootstrap`,
     summary: "Get or create the invitation for the realm's first owner",
     description:
-      "For platform admins. There is one at a time: asked again, it is the same. 409 once there is an owner.",
+      "For platform admins. There is one such invitation at a time, so a repeated request returns the same one. 409 once the realm has an owner.",
     request,
     responses: { 200: json("The invitation", InvitationSchema) },
     problems: [401, 403, 404, 409],

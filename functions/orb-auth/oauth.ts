@@ -37,7 +37,7 @@ const IdentitySchema = z
 
 const Return = z.string().max(2_000).optional().openapi({
   description:
-    "Where to go afterwards: a path, or an address of an origin in ALLOWED_ORIGINS. Others are ignored.",
+    "Where to go afterwards: a path, or a URL whose origin is in ALLOWED_ORIGINS. Other values are ignored.",
 });
 
 /**
@@ -86,7 +86,7 @@ export function oauthRoutes(scope: Scope) {
     operationId: `begin${name}OAuth`,
     summary: "Sign in with a provider",
     description:
-      "Redirects to the provider. The first sign-in creates an account if sign-up is open, or with an invitation.",
+      "Redirects to the provider. The first sign-in creates an account if sign-up is open, or if the request has an invitation.",
     request: {
       params: withProvider,
       query: z.strictObject({
@@ -123,7 +123,7 @@ export function oauthRoutes(scope: Scope) {
     path: `${prefix}/oauth/{provider}/link`,
     operationId: `link${name}Identity`,
     summary: "Begin to link an identity to the signed-in account",
-    description: "Open the returned address in the same browser.",
+    description: "Open the returned URL in the same browser.",
     request: { params: withProvider, query: z.strictObject({ return: Return }) },
     responses: { 200: json("Begun", z.object({ url: z.string() }).openapi("OAuthStart")) },
     problems: [401, 403, 404, 429, 502],
@@ -145,7 +145,7 @@ export function oauthRoutes(scope: Scope) {
     operationId: `unlink${name}Identity`,
     summary: "Unlink an identity",
     description:
-      "Ends the sessions that it started, except the one of this request. The last way to sign in cannot be removed (409).",
+      "Ends the sessions that it started, except the one of this request. Removing the account's last way to sign in is refused (409).",
     request: { params: params.extend({ id: z.string() }) },
     responses: { 204: { description: "Unlinked" } },
     problems: [401, 403, 404, 409],

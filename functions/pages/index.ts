@@ -21,7 +21,7 @@ export const PageQuery = z.object({
   }),
   return: z.string().optional().openapi({
     description:
-      "Where to go after sign-in: a path of this origin, or an address of an origin in ALLOWED_ORIGINS. Other values are ignored.",
+      "Where to go after sign-in: a path of this origin, or a URL whose origin is in ALLOWED_ORIGINS. Other values are ignored.",
   }),
 });
 

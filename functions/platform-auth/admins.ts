@@ -35,7 +35,8 @@ export function adminRoutes(scope: Scope) {
     path: "/api/_auth/admins",
     operationId: "createPlatformService",
     summary: "Create a service account that acts as a platform admin",
-    description: "It has no passkeys: create API tokens for it. It never counts as the last admin.",
+    description:
+      "It has no passkeys: create API tokens for it. It does not count as the platform admin who must remain.",
     request: { body: jsonRequest(NewAdminSchema) },
     responses: { 201: json("The service account", AdminSchema) },
     problems: [401, 403],

@@ -31,7 +31,7 @@ export function settingsRoutes(scope: Scope) {
     path: "/api/_auth/settings",
     operationId: "putPlatformSettings",
     summary: "Change the settings of the platform",
-    description: "Counts at once, also for registrations that have begun.",
+    description: "A change applies at once, also to registrations that have begun.",
     request: { body: jsonRequest(ChangeSchema) },
     responses: { 200: json("The settings", SettingsSchema) },
     problems: [401, 403],

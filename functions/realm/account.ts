@@ -78,7 +78,7 @@ export function accountRoutes(scope: Scope) {
     path: `${prefix}/passkeys/{id}`,
     operationId: `remove${name}Passkey`,
     summary: "Remove a passkey",
-    description: "The last way to sign in cannot be removed (409).",
+    description: "Removing the account's last way to sign in is refused (409).",
     request: { params: withId },
     responses: { 204: { description: "Removed" } },
     problems: [401, 403, 404, 409],

@@ -26,7 +26,7 @@ export function ceremonyRoutes(scope: Scope) {
       operationId: `begin${name}Passkey`,
       summary: "Start a registration, a recovery or a sign-in",
       description:
-        "A registration with an invitation or where sign-up is open; a recovery with a recovery link or a recovery code; otherwise a sign-in.",
+        "With an invitation, or where sign-up is open, this starts a registration. With a recovery link or a recovery code, it starts a recovery. Otherwise it starts a sign-in.",
       request: { params, query: BeginQuery, body: jsonRequest(BeginSchema, false) },
     },
     complete: {
@@ -35,7 +35,8 @@ export function ceremonyRoutes(scope: Scope) {
       path: `${prefix}/passkey/complete`,
       operationId: `complete${name}Passkey`,
       summary: "Complete the registration, recovery or sign-in",
-      description: "Also sets the realm's session cookie. A recovery ends all other sessions of the account.",
+      description:
+        "The response also sets the realm's session cookie. A recovery ends all other sessions of the account.",
     },
   };
 }

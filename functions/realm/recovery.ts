@@ -52,7 +52,7 @@ export function recoveryRoutes(scope: Scope) {
     operationId: `create${name}RecoveryCodes`,
     summary: "Create ten recovery codes for the signed-in account",
     description:
-      "Needs a session; an API token does not suffice. The codes replace earlier ones, and only this response contains them. Using one adds a passkey to the account and voids all.",
+      "Needs a session; an API token is not enough. The new codes replace earlier ones, and only this response contains them. Using a code adds a passkey to the account and voids all codes.",
     responses: { 201: json("The codes", CodesSchema) },
   });
   return newRouter()

@@ -41,7 +41,8 @@ export function sessionRoutes(scope: Scope) {
     path: `${prefix}/sessions/{id}`,
     operationId: `end${name}Session`,
     summary: "End a session",
-    description: "Its token and its cookie no longer work, on any host. The own session can be ended too.",
+    description:
+      "The token and the cookie of the session then no longer work, on any host. The session of this request can be ended too.",
     request: { params: params.extend({ id: z.string() }) },
     responses: { 204: { description: "Ended" } },
     problems: [401, 403, 404],

@@ -92,7 +92,8 @@ export function tokenRoutes(scope: Scope) {
     path: `${prefix}/tokens`,
     operationId: `list${name}Tokens`,
     summary: "List API tokens",
-    description: "Those of the own account, or of a service account. Their texts cannot be read again.",
+    description:
+      "Lists the API tokens of your own account, or of a service account. The response does not contain the tokens themselves.",
     request: { params, query },
     responses: { 200: json("The tokens, oldest first", z.array(TokenSchema)) },
     problems: [401, 403, 404, 422],
@@ -145,7 +146,7 @@ export function tokenRoutes(scope: Scope) {
     path: `${prefix}/tokens/{id}`,
     operationId: `revoke${name}Token`,
     summary: "Revoke an API token",
-    description: "It no longer works, on any host.",
+    description: "The token then no longer works, on any host.",
     request: { params: withId, query },
     responses: { 204: { description: "Revoked" } },
     problems: [401, 403, 404, 422],

@@ -245,7 +245,7 @@ function streamOf(
         // The status has already been sent. Ending the connection early tells the client that the response is
         // incomplete.
         const code = error instanceof AppError ? error.code : String(error);
-        deps.log.warn("handler stopped within its response", { error: code });
+        deps.log.warn("a handler stopped before its response was complete", { error: code });
         if (host.cut === undefined) controller.error(new Error("the handler's response is incomplete"));
         else {
           host.cut(c);

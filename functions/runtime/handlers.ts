@@ -155,7 +155,7 @@ export const callRoute = defineRoute({
     }),
     headers: z.object({
       "idempotency-key": IdempotencyKey.shape["idempotency-key"].openapi({
-        description: "Passed on to the handler. The platform never repeats a call itself.",
+        description: "The platform passes the key on to the handler, and never repeats a call itself.",
       }),
     }),
   },

@@ -57,7 +57,7 @@ const worker = new HookWorker(deps, {
 worker.start();
 const sweep = () =>
   sweepFiles(deps).catch((error: unknown) =>
-    log.warn("the sweep of files stopped", { error: String(error) }),
+    log.warn("the removal of unused files failed", { error: String(error) }),
   );
 const sweeping = setInterval(() => void sweep(), SWEEP_MS);
 log.info("hooks process runs");

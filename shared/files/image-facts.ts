@@ -82,6 +82,6 @@ export async function addImageFacts(
     record.image = { width, height, ...(color === undefined ? {} : { color }) };
   } catch (error) {
     // The upload succeeds without the colour.
-    deps.log.warn("the colour of an image was not found", { orb, error: String(error) });
+    deps.log.warn("the colour of an image could not be computed", { orb, error: String(error) });
   }
 }

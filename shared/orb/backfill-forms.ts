@@ -50,7 +50,11 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
 /** Logs which entries share a unique value, without the value. */
 async function reported(deps: Deps, shared: readonly SharedForm[]): Promise<readonly SharedForm[]> {
   for (const { orb, field, ids } of shared.slice(0, NAMED)) {
-    deps.log.warn("entries share a unique value in different forms", { orb, field, ids: ids.join() });
+    deps.log.warn("entries have the same unique value in different Unicode forms", {
+      orb,
+      field,
+      ids: ids.join(),
+    });
     for (const target of ids) {
       await audit(deps, {
         realm: orb,

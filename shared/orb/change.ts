@@ -126,7 +126,7 @@ async function follow(deps: Deps, orb: string, made: OrbHead, fence: Fence | und
   } catch (error) {
     deps.afterwards(finishLater(deps, orb));
     if (!(error instanceof Conflict)) throw error;
-    deps.log.warn("entries follow their definition later", { orb });
+    deps.log.warn("stored entries do not match their new definition yet; the work is repeated", { orb });
   }
 }
 

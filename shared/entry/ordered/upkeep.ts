@@ -59,7 +59,7 @@ export function tendIndex(
   };
   deps.afterwards(
     work().catch((error) => {
-      deps.log.warn("an ordered index was not compacted", { orb: index.orb, error: String(error) });
+      deps.log.warn("an ordered index could not be compacted", { orb: index.orb, error: String(error) });
     }),
   );
 }

@@ -60,7 +60,10 @@ export interface BackfillResult {
 }
 
 export function warnOfShared(deps: Pick<Deps, "log">, { orb, id }: CompiledSchema): void {
-  deps.log.warn("entries that were written while a field became unique share a value", { orb, schema: id });
+  deps.log.warn("entries were written with the same value while their field became unique", {
+    orb,
+    schema: id,
+  });
 }
 
 interface Run {

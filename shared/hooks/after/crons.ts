@@ -108,7 +108,7 @@ export class Crons {
       // Another process changed the schedule, the schedule expired, or the broker rejects its expression.
       this.forget();
       if (error instanceof Conflict) return;
-      this.#deps.log.error("a schedule is not stored", { subject, error: String(error) });
+      this.#deps.log.error("a schedule could not be stored", { subject, error: String(error) });
     }
   }
 }

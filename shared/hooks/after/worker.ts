@@ -106,7 +106,9 @@ export class HookWorker {
         const led = this.#lease.valid;
         if (!idle && (await this.#lease.hold()) && !led) this.#waker.wake();
       } catch (error) {
-        this.#deps.log.warn("the lease of the hooks waits for the broker", { error: String(error) });
+        this.#deps.log.warn("the hooks process could not renew its lease; it tries again", {
+          error: String(error),
+        });
       }
       if (!this.#stopped) await this.#keeper.wait(TICK_MS);
     }
@@ -118,7 +120,9 @@ export class HookWorker {
       try {
         await this.tick();
       } catch (error) {
-        this.#deps.log.warn("the hooks after writes wait for the broker", { error: String(error) });
+        this.#deps.log.warn("the hooks process could not look for work; it tries again", {
+          error: String(error),
+        });
       }
       if (!this.#stopped) await this.#waker.wait(TICK_MS);
     }
@@ -226,7 +230,7 @@ export class HookWorker {
           const due = (queue.due ?? Number.POSITIVE_INFINITY) - this.#deps.clock.now();
           await waker.wait(valid() ? Math.max(0, Math.min(LOOK_MS, due)) : TICK_MS);
         } catch (error) {
-          this.#deps.log.warn("a hook waits for the broker", {
+          this.#deps.log.warn("a hook could not deliver; it tries again", {
             orb: queue.source.live.orb,
             error: String(error),
           });

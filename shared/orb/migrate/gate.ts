@@ -111,6 +111,9 @@ export async function reopen(deps: Deps, orb: string): Promise<void> {
   try {
     await repairFence(deps, orb);
   } catch (error) {
-    deps.log.warn("an orb is reopened later, by its writers", { orb, error: String(error) });
+    deps.log.warn("writes to an orb are still blocked; its next writer unblocks them", {
+      orb,
+      error: String(error),
+    });
   }
 }

@@ -103,7 +103,10 @@ async function compactImported(deps: Deps, orb: string): Promise<void> {
     const definition = await definitionFor(deps, orb);
     if (definition !== null) await compactSchemas(deps, definition, definition.compiled.byHome.values());
   } catch (error) {
-    deps.log.warn("ordered indexes of an import are compacted later", { orb, error: String(error) });
+    deps.log.warn("the ordered indexes of an import could not be compacted; later writes compact them", {
+      orb,
+      error: String(error),
+    });
   }
 }
 
