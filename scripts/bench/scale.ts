@@ -17,8 +17,8 @@ const READ_LIMIT_MS = 120_000;
 /** Use one connection, to measure the cost of a single request without load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
 /**
- * For reads of single entries. The rounds are short, so that the functions and the bare worker find equally many file
- * blocks in memory.
+ * Reads of single entries are measured in short rounds, so that the broker holds equally many file blocks in memory
+ * for the functions and for the bare worker.
  */
 const ENTRIES = { rounds: 15, roundMs: 250, connections: 1 };
 

@@ -23,7 +23,7 @@ export interface BrokerConfig {
   /** Passwords by user name. Without users, the broker accepts every connection. Only tests may omit the users. */
   passwords: Partial<Record<BrokerUser, string>>;
   cluster?: ClusterNode | undefined;
-  /** Maximum size of stored data, such as "8MB". If missing, the broker may use all free disk space. */
+  /** Maximum size of the broker's stored data, such as "8MB". If missing, the broker may use all free disk space. */
   maxFileStore?: string | undefined;
   /** False starts a broker without JetStream, for tests of the error message. */
   jetstream?: boolean;

@@ -44,10 +44,7 @@ const ASKED = 16_384;
 /** Estimated bytes of memory for each dependency and for each response, in addition to their text. */
 const DEPENDENCY_BYTES = 72;
 const ANSWER_BYTES = 500;
-/**
- * Maximum number of different sets of headers, and maximum number of generations. An application needs about one for
- * each language and origin.
- */
+/** Maximum number of different sets of headers. An application needs about one for each language and origin. */
 const MOST_HEADS = 1_000;
 const MOST_GENERATIONS = 4_096;
 const CACHEABLE = "public, no-cache";
@@ -58,7 +55,10 @@ export class ResponseCache {
   readonly #file: ResponseFile | undefined;
   readonly #cached: SieveCache<CachedAnswer>;
   readonly #heads = new BoundedMap<string, Head>(MOST_HEADS);
-  /** Generations by number, oldest first. The file stores these numbers with the responses. */
+  /**
+   * Generations by number, oldest first. A generation is the headers and the data versions that several responses
+   * share. The file stores the number of its generation with each response.
+   */
   readonly #generations = new Map<number, Generation>();
   /** For each set of response headers, the number of the newest generation. */
   readonly #newest = new Map<string, number>();

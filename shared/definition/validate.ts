@@ -172,7 +172,8 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
 }
 
 /**
- * Requires a value for the default market and language, because readers without a value of their own get this one.
+ * Requires a value for the default market and language. Readers get this value if there is none for their own market
+ * and language.
  */
 function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): void {
   const { field, schema } = at;

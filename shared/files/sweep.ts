@@ -33,7 +33,10 @@ interface Check {
   sha256?: string;
 }
 
-/** Examines the checks that are due, for all applications. Several processes may do this at the same time. */
+/**
+ * Does all checks for unused content that are due, in all applications. Several processes may do this at the same
+ * time.
+ */
 export async function sweepFiles(deps: Deps): Promise<void> {
   for (const stream of await deps.store.streamNames(fileSubjects.everyStore)) {
     const orb = orbOfFiles(stream);
@@ -49,7 +52,7 @@ async function isGone(deps: Deps, orb: string): Promise<boolean> {
   return (await definitionFor(deps, orb)) === null;
 }
 
-/** Examines the checks of one application that are due. */
+/** Does the checks for unused content that are due in one application. */
 export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
   const stream = streams.orb(orb);
   const read = async (fromSeq: number) =>

@@ -60,7 +60,8 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
 }
 
 /**
- * A market for the validation of templates: market-specific fields are valid only in an application that has markets.
+ * A template does not declare markets, but its market-specific fields are valid only with at least one. So validate
+ * it with this one.
  */
 const PLACES = { markets: ["any"] };
 

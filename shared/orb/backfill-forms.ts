@@ -47,7 +47,7 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
   return pass;
 }
 
-/** Logs which entries share a unique value, without the value. */
+/** Logs which entries have the same unique value, but not the value itself. */
 async function reported(deps: Deps, shared: readonly SharedForm[]): Promise<readonly SharedForm[]> {
   for (const { orb, field, ids } of shared.slice(0, NAMED)) {
     deps.log.warn("entries have the same unique value in different Unicode forms", {

@@ -42,7 +42,7 @@ export interface OrbTarget {
 }
 
 export interface Change extends Partial<OrbRecord> {
-  /** Set if writes of entries are blocked until this change is committed. */
+  /** Set if all writes of entries are blocked until this change is committed. */
   closed?: Closed | undefined;
 }
 

@@ -148,7 +148,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
   }
 }
 
-/** Number of messages that the first range covers. */
+/** Number of sequence numbers in the first range to read. Each further range is larger. */
 const WINDOW = 256;
 
 async function placesBetween(deps: Deps, first: number, last: number): Promise<OrbPosition[]> {

@@ -24,7 +24,7 @@ const REMEMBERED = 10_000;
 interface Allowance {
   left: number;
   taken: number;
-  /** Time at which to ask again, in milliseconds since the epoch. */
+  /** Time at which to ask the broker again for the size of the stream, in milliseconds since the epoch. */
   until: number;
   full: boolean;
 }

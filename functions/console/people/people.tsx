@@ -28,7 +28,7 @@ export interface PeopleProps {
   title: string;
   lead: string;
   path?: readonly Crumb[];
-  /** Console page that invited users see first. */
+  /** Name of the console page that an invited user sees first. */
   page: string;
   /** The roles that the caller may grant. */
   roles: readonly Option[];

@@ -9,7 +9,9 @@ import type { EntrySnapshot } from "./snapshot.ts";
 export interface Guard {
   subject: string;
   seq: number;
-  /** Messages to append if this write itself changes `subject`. The first of them carries the condition. */
+  /**
+   * If this write itself changes `subject`: the messages to append for it. The first of them carries the condition.
+   */
   carriers?: readonly Append[];
 }
 

@@ -170,7 +170,7 @@ async function replacePages(
   await replaceRoot(compaction, current, messages, { ...root, pages: next });
 }
 
-/** Reads pages with several small reads. */
+/** Reads pages, four at a time, so that no single response becomes too large. */
 async function readMany(
   store: Store,
   index: OrderedField,

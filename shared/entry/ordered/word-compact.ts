@@ -214,7 +214,7 @@ async function readWindows(
     const pages = await readWordPages(deps.store, index, names.flat(), "leader");
     return names.map((some) => some.map((name) => pages.get(name) ?? []));
   } catch (error) {
-    // Another compaction has replaced the page since its name was read.
+    // PageGone means that another compaction has replaced a page after this one read its name.
     throw error instanceof PageGone ? new Conflict() : error;
   }
 }

@@ -74,7 +74,7 @@ function countIn([, ids, gone = ""]: StoredTerm): number {
   return countOfIds(ids) + countOfIds(gone);
 }
 
-/** Returns the ids of a term for which `isWanted` returns true. */
+/** Returns a copy of a term with only those ids for which `isWanted` returns true. */
 function withIds(
   [term, ids, gone = ""]: StoredTerm,
   isWanted: (id: string) => boolean,

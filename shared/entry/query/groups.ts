@@ -85,7 +85,7 @@ function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undef
   return isField ? undefined : { draft: draft.negated(), path: path.slice(1) };
 }
 
-/** Parses all filters of a query. Reports errors to the reader. */
+/** Parses all filters of a query. `reader` collects their errors. */
 export function readFilters(
   reader: ParameterReader,
   filters: Iterable<[string, { path: readonly string[]; texts: string[] }]>,

@@ -43,7 +43,7 @@ export interface Collection<T> {
   /** Returns the total number of entries if there are no filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
   last?: Promise<number | undefined> | undefined;
-  /** Reads the referenced entries that filters need. */
+  /** Reads the referenced entries, if filters have conditions on their fields. */
   targets?: Targets;
 }
 

@@ -42,7 +42,10 @@ function operand(value: Json | undefined): { value: OrderedValue; whole: boolean
 }
 
 interface ConditionRange extends Range {
-  /** Whether every pair in the range meets the condition. */
+  /**
+   * Whether every pair in the range meets the condition. False for a long text, because the index stores only its
+   * beginning.
+   */
   whole: boolean;
 }
 

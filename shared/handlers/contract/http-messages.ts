@@ -5,7 +5,7 @@
  */
 import type { Caller, HandlerCredential } from "./types.ts";
 
-/** The first message about an HTTP request. */
+/** The first message that the platform sends to a service for an HTTP request. */
 export interface HttpRequestMessage {
   orbId: string;
   handler: string;

@@ -20,7 +20,7 @@ export interface Occurrence {
 
 export interface Source {
   live: LiveOrb;
-  /** Id of the hook or of the schedule. */
+  /** Id of the hook, or of the schedule, to which the deliveries belong. */
   id: string;
   origin: Origin;
   stream: string;
@@ -53,8 +53,8 @@ export interface TickDelivery {
 }
 
 /**
- * A due time of a schedule is skipped if it is older than this many milliseconds and the schedule has been due again
- * since.
+ * A late call of a schedule is skipped if it was due more than this many milliseconds ago and the next call is due
+ * too.
  */
 export const LATE_MS = 60_000;
 

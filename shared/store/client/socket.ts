@@ -23,9 +23,9 @@ const LETTER_I = 73;
 const NEXT_MS = 500;
 
 export interface Limits {
-  /** Maximum milliseconds without a frame from the server. */
+  /** Maximum milliseconds without a frame from the server, while the connection is being opened. */
   silenceMs: number;
-  /** Maximum milliseconds in total, even if the server sends frames. */
+  /** Maximum milliseconds until the connection is ready, even if the server sends frames meanwhile. */
   patienceMs: number;
 }
 

@@ -122,7 +122,7 @@ export class Follower implements ListFollower, TimerListener {
     }
   }
 
-  /** Writes a piece, and waits until the client has accepted it. */
+  /** Writes a part of the response, and waits until the client has accepted it. */
   async #writeSlowly(piece: Uint8Array): Promise<void> {
     if (this.#ended) return;
     this.#write(piece);

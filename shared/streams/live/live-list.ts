@@ -31,7 +31,7 @@ export interface ListStep {
   pieces: readonly Piece[];
   /** Entries whose history was erased, each with the sequence of the message that reports this. */
   lost: readonly { seq: number; id: string }[];
-  /** Set if the clients must start again, because the definition changed. */
+  /** Reason why the clients must load the list again, such as a changed definition. Undefined if they need not. */
   end: EndReason | undefined;
 }
 

@@ -135,7 +135,7 @@ class Heads {
     let most = HEADS;
     for (let at = 0; at < logs.length && this.#bytes < this.#maxBytes; ) {
       const part = logs.slice(at, at + most);
-      // A single entry can be as large as the broker allows, so it gets the higher limit.
+      // If only one entry is read, allow the higher limit, because an entry can be as large as the broker allows.
       const maxBytes = part.length > 1 ? HEAD_BYTES : PAIR_BYTES;
       const done = await this.#take(HEAD_BYTES);
       try {

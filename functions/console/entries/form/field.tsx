@@ -27,7 +27,7 @@ export interface FormContext {
   revealed: Content | undefined;
   reveal: (() => Promise<void>) | undefined;
   set: (cell: Cell, value: unknown) => void;
-  /** Reports input that cannot be parsed. */
+  /** Sets the error message for input that cannot be parsed, or clears it (undefined). */
   tell: (cell: Cell, message: string | undefined) => void;
   open: (target: EntryTarget) => void;
 }

@@ -16,7 +16,7 @@ import { Difference } from "../difference.tsx";
 import { contentOf } from "./draft.ts";
 import { stateWords } from "./words.ts";
 
-/** Reads the published version, unless the form is known to show the same content. */
+/** Loads the published revision for a comparison with the form. Loads nothing if the form shows the same content. */
 function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {
   const { id, publishedRevision, revision } = entry;
   const needed = publishedRevision !== null && (publishedRevision < revision || isChanged);
