@@ -32,6 +32,30 @@ export function randomToken(bytes: number): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(bytes)));
 }
 
+const encoder = new TextEncoder();
+
+/** Longer texts than this many characters are encoded into memory of their own. */
+const SHORT_TEXT = 4096;
+const SLAB_BYTES = 64 * 1024;
+let slab = new Uint8Array(0);
+let used = 0;
+
+/**
+ * Encodes a text as UTF-8. Many short texts share one buffer, because the allocation of a buffer takes longer than the
+ * encoding. Do not transfer the buffer of the result.
+ */
+export function encodeText(text: string): Uint8Array {
+  if (text.length > SHORT_TEXT) return encoder.encode(text);
+  // UTF-8 needs at most three bytes per UTF-16 code unit.
+  if (used + text.length * 3 > slab.length) {
+    slab = new Uint8Array(SLAB_BYTES);
+    used = 0;
+  }
+  const { written } = encoder.encodeInto(text, slab.subarray(used));
+  used += written;
+  return slab.subarray(used - written, used);
+}
+
 /** Copies parts into one new buffer. A view is not enough, because some runtimes send the whole buffer behind it. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let size = 0;

@@ -265,9 +265,10 @@ export function followedFilter(stream: string): string | undefined {
   return orb === undefined ? undefined : subjects.orbAll(orb);
 }
 
+const DEFINITION = kvSubject(buckets.orbs, "");
+
 export function definedStream(subject: string): string | undefined {
-  const start = kvSubject(buckets.orbs, "");
-  const orb = subject.startsWith(start) ? subject.slice(start.length) : "";
+  const orb = subject.startsWith(DEFINITION) ? subject.slice(DEFINITION.length) : "";
   return isToken(orb) ? streams.orb(orb) : undefined;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ByteCollector } from "../../shared/kernel/ids.ts";
+import { ByteCollector, encodeText } from "../../shared/kernel/ids.ts";
 
 test("holds a body that arrives in parts of one byte in few parts", () => {
   const collector = new ByteCollector();
@@ -19,4 +19,10 @@ test("keeps the order of parts of any size, and does not copy a body of one part
   single.add(only);
   expect(single.bytes()).toBe(only);
   expect(new ByteCollector().bytes()).toHaveLength(0);
+});
+
+test("encodes each text as TextEncoder does, and later texts leave earlier results unchanged", () => {
+  const texts = Array.from({ length: 400 }, (_, i) => `${i} ${"aß€😀".repeat(i * 3)}`);
+  const encoded = texts.map(encodeText);
+  expect(encoded.map((bytes) => new TextDecoder().decode(bytes))).toEqual(texts);
 });

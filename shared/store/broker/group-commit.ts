@@ -36,24 +36,32 @@ class Subjects {
   take(messages: readonly Append[]): boolean {
     const alone = messages.some(({ expectStreamSeq }) => expectStreamSeq !== undefined);
     if (this.#alone || (alone && this.#touched.size > 0)) return false;
-    const bound = new Map<string, number | undefined>();
-    for (const { expect } of messages)
-      if (expect?.subject !== undefined) bound.set(expect.subject, expect.seq);
-    for (const { subject, expect, rollup } of messages) {
-      if (rollup === true || bound.has(subject)) bound.set(subject, undefined);
-      else if (expect !== undefined && expect.subject === undefined) bound.set(subject, undefined);
-    }
-    for (const [subject, seq] of bound) {
-      if (this.#touched.has(subject)) return false;
-      const same = seq !== undefined && this.#bound.get(subject) === seq;
-      if (this.#bound.has(subject) && !same) return false;
-    }
-    for (const { subject } of messages) if (this.#bound.has(subject)) return false;
+    for (const message of messages) if (!this.#admits(message)) return false;
     this.#alone = alone;
-    for (const [subject, seq] of bound) this.#bound.set(subject, seq);
-    for (const { subject } of messages) this.#touched.add(subject);
+    for (const message of messages) {
+      this.#touched.add(message.subject);
+      if (bindsOwn(message)) this.#bound.set(message.subject, undefined);
+    }
+    for (const { expect } of messages) {
+      if (expect?.subject === undefined) continue;
+      // The write may change the subject itself. Then no other write may expect anything of it.
+      this.#bound.set(expect.subject, this.#touched.has(expect.subject) ? undefined : expect.seq);
+    }
     return true;
   }
+
+  #admits(message: Append): boolean {
+    const { subject, expect } = message;
+    if (this.#bound.has(subject) || (bindsOwn(message) && this.#touched.has(subject))) return false;
+    if (expect?.subject === undefined) return true;
+    if (this.#touched.has(expect.subject)) return false;
+    return !this.#bound.has(expect.subject) || this.#bound.get(expect.subject) === expect.seq;
+  }
+}
+
+/** Returns whether a message changes its subject in a way that no other write of a batch may meet. */
+function bindsOwn({ expect, rollup }: Append): boolean {
+  return rollup === true || (expect !== undefined && expect.subject === undefined);
 }
 
 function messagesOf(group: readonly Waiting[]): Append[] {

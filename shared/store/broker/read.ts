@@ -42,17 +42,33 @@ const PAUSES = [5, 20, 80];
  * @throws StreamMissing if the stream does not exist, AppError unavailable if it does not respond
  */
 export async function received<T>(connection: Connection, stream: string, ask: () => Promise<T>): Promise<T> {
-  for (let attempt = 0; ; attempt++) {
+  try {
+    return await ask();
+  } catch (error) {
+    return repeated(connection, stream, ask, error);
+  }
+}
+
+/** Repeats a request like {@link received}, after it has failed with an error. */
+export async function repeated<T>(
+  connection: Connection,
+  stream: string,
+  ask: () => Promise<T>,
+  failed: unknown,
+): Promise<T> {
+  let error = failed;
+  for (let attempt = 0; error instanceof NoResponders; attempt++) {
+    await inspect(connection, stream);
+    const wait = PAUSES[attempt];
+    if (wait === undefined) throw unavailable("the stream does not respond");
+    await pause(wait);
     try {
       return await ask();
-    } catch (error) {
-      if (!(error instanceof NoResponders)) throw error;
-      await inspect(connection, stream);
-      const wait = PAUSES[attempt];
-      if (wait === undefined) throw unavailable("the stream does not respond");
-      await pause(wait);
+    } catch (again) {
+      error = again;
     }
   }
+  throw error;
 }
 
 function refused(status: number): Error {

@@ -71,6 +71,8 @@ export class Message implements StoredMessage {
   readonly body: string | Uint8Array;
   readonly size: number;
   readonly seq: number;
+  /** Cached, because the change feed asks several times for the subject of every message. */
+  #subject: string | undefined;
 
   constructor(headers: ResponseHeaders, body: string | Uint8Array, size = body.length) {
     this.headers = headers;
@@ -88,7 +90,8 @@ export class Message implements StoredMessage {
   }
 
   get subject(): string {
-    return this.headers.last("Nats-Subject") ?? "";
+    this.#subject ??= this.headers.last("Nats-Subject") ?? "";
+    return this.#subject;
   }
   get time(): number {
     return Date.parse(this.headers.last("Nats-Time-Stamp") ?? "");

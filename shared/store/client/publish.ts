@@ -1,6 +1,6 @@
 import type { MsgHdrs, NatsConnection, PublishOptions } from "nats.ws";
-import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { encodeText } from "../../kernel/ids.ts";
 import { VERSION } from "./message.ts";
 
 /** Returns an upper bound for the bytes of a body: UTF-8 needs at most three bytes per UTF-16 code unit. */
@@ -9,26 +9,14 @@ export function mostBytes(data: string | Uint8Array): number {
 }
 
 const EMPTY = new Uint8Array(0);
-const encoder = new TextEncoder();
 
 function bytes(data: string | Uint8Array): Uint8Array {
   if (typeof data !== "string") return data;
-  return data === "" ? EMPTY : encoder.encode(data);
+  return data === "" ? EMPTY : encodeText(data);
 }
 
 const BREAKS = /[\r\n]/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Cache of encoded headers, because most messages have the same headers as earlier ones. */
-const blocks = new BoundedMap<string, Uint8Array>(256);
-
-/**
- * Returns whether to cache the encoded headers. True if other messages are likely to have the same headers and if
- * they contain no secrets.
- */
-function comesAgain(values: Record<string, string>): boolean {
-  const { "Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": seq, ...others } = values;
-  return stream !== undefined && (seq ?? "0") === "0" && Object.keys(others).length === 0;
-}
 
 /**
  * Encodes headers, because the client library's own encoder is slow.
@@ -43,9 +31,7 @@ function toHeaders(values: Record<string, string>): MsgHdrs {
     text += `${name}: ${value}\r\n`;
   }
   text += "\r\n";
-  const known = blocks.get(text);
-  const block = known ?? encoder.encode(text);
-  if (known === undefined && comesAgain(values)) blocks.set(text, block);
+  const block = encodeText(text);
   return { encode: () => block } as unknown as MsgHdrs;
 }
 
