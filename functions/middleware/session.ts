@@ -48,21 +48,17 @@ export function credentialsOf(c: Context<AppEnv>): Credentials {
  * not have expired. An API token must have a correct checksum. Does not ask the broker, so the session may already
  * have ended, or the API token may be revoked.
  */
-async function mayBeAuthenticated(c: Context<AppEnv>): Promise<boolean> {
+function mayBeAuthenticated(c: Context<AppEnv>): boolean | Promise<boolean> {
   const { config, clock } = c.get("deps");
   const header = c.req.header("authorization");
-  const tokens =
-    header === undefined
-      ? Object.entries(getCookie(c)).flatMap(([name, value]) =>
-          isSessionCookie(config, name) ? [value] : [],
-        )
-      : [BEARER.exec(header)?.[1] ?? ""];
-  const checks = tokens.map((token) =>
-    header !== undefined && isTokenText(token)
-      ? readTokenText(token) !== null
-      : isVerified(config, token, clock.now()),
+  if (header !== undefined) {
+    const token = BEARER.exec(header)?.[1] ?? "";
+    return isTokenText(token) ? readTokenText(token) !== null : isVerified(config, token, clock.now());
+  }
+  const checks = Object.entries(getCookie(c)).flatMap(([name, token]) =>
+    isSessionCookie(config, name) ? [isVerified(config, token, clock.now())] : [],
   );
-  return (await Promise.all(checks)).includes(true);
+  return Promise.all(checks).then((valid) => valid.includes(true));
 }
 
 /**

@@ -66,15 +66,12 @@ export function principalIn(actor: Actor, orb: string, rights: OrbRights): Princ
   if (actor.kind === "handler") return actingIn(actor, orb, rights);
   const { usesAccess, roles } = rights;
   const realm = { name: realmOf(orb, usesAccess), roles };
-  const role = roleInRealm(actor, realm);
-  const own = actor.kind === "orb" && actor.realm === realm.name && roles.has(actor.role);
+  const principal: Principal = { actor, role: roleInRealm(actor, realm) };
+  if (actor.kind === "orb" && actor.realm === realm.name && roles.has(actor.role))
+    principal.orbRole = actor.role;
   const token = scopesOf(actor);
-  return {
-    actor,
-    role,
-    ...(own ? { orbRole: actor.role } : {}),
-    ...(token === undefined ? {} : { scope: scopeIn(token, orb) }),
-  };
+  if (token !== undefined) principal.scope = scopeIn(token, orb);
+  return principal;
 }
 
 function actingIn(actor: HandlerActor, orb: string, rights: OrbRights): Principal {

@@ -160,46 +160,48 @@ export function claimedRealm(token: string): string | null {
   }
 }
 
-/** Caches tokens with a verified signature. Each request still checks that the session exists. */
-const verified = new BoundedMap<string, { keys: KeySet; issuer: string; payload: JWTPayload }>(1_000);
+/** Caches the claims of verified tokens. Each request still checks that the session exists. */
+const verified = new BoundedMap<string, TokenConfig & { claims: Claims }>(1_000);
 
-/** Returns the payload of a token with a valid signature, algorithm, issuer and lifetime. */
-async function payloadOf(config: TokenConfig, token: string, now: number): Promise<JWTPayload> {
-  const keys = await keySet(config.jwtSigningKeys);
+/** Returns the claims of a session token that was verified before and has not expired. */
+function verifiedBefore(config: TokenConfig, token: string, now: number): Claims | undefined {
   const known = verified.get(token);
-  if (known !== undefined && known.keys === keys && known.issuer === config.publicUrl) {
-    if ((known.payload.exp ?? 0) > Math.floor(now / 1000) - TOLERANCE) return known.payload;
-    verified.delete(token);
-  }
-  const payload = await verifiedPayload(config, keys, token, now, SESSION_TYP);
-  verified.set(token, { keys, issuer: config.publicUrl, payload });
-  return payload;
+  if (known?.publicUrl !== config.publicUrl || known.jwtSigningKeys !== config.jwtSigningKeys)
+    return undefined;
+  if (known.claims.exp > Math.floor(now / 1000) - TOLERANCE) return known.claims;
+  verified.delete(token);
+  return undefined;
 }
 
+/** Returns the payload of a token with a valid signature, algorithm, issuer and lifetime. */
 async function verifiedPayload(
   config: TokenConfig,
-  keys: KeySet,
   token: string,
   now: number,
   typ: string,
 ): Promise<JWTPayload> {
-  const { payload } = await jwtVerify(
-    token,
-    (header) => {
-      const key = header.kid === undefined ? undefined : keys.verifying.get(header.kid);
-      if (key === undefined) throw new Error("unknown key");
-      return key;
-    },
-    {
-      algorithms: [ALGORITHM],
-      issuer: config.publicUrl,
-      typ,
-      requiredClaims: ["sub", "iat", "exp", "type", ...(typ === SESSION_TYP ? ["sid"] : [])],
-      currentDate: new Date(now),
-      clockTolerance: TOLERANCE,
-    },
-  );
-  return payload;
+  try {
+    const { verifying } = await keySet(config.jwtSigningKeys);
+    const { payload } = await jwtVerify(
+      token,
+      (header) => {
+        const key = header.kid === undefined ? undefined : verifying.get(header.kid);
+        if (key === undefined) throw new Error("unknown key");
+        return key;
+      },
+      {
+        algorithms: [ALGORITHM],
+        issuer: config.publicUrl,
+        typ,
+        requiredClaims: ["sub", "iat", "exp", "type", ...(typ === SESSION_TYP ? ["sid"] : [])],
+        currentDate: new Date(now),
+        clockTolerance: TOLERANCE,
+      },
+    );
+    return payload;
+  } catch (error) {
+    throw badToken(error);
+  }
 }
 
 /**
@@ -207,16 +209,16 @@ async function verifiedPayload(
  * @throws AppError unauthenticated `invalid_token`, with the same text for every reason
  */
 export async function verifyToken(config: TokenConfig, token: string, now: number): Promise<Claims> {
-  const payload = await payloadOf(config, token, now).catch((error: unknown) => {
-    throw badToken(error);
-  });
+  const known = verifiedBefore(config, token, now);
+  if (known !== undefined) return known;
+  const payload = await verifiedPayload(config, token, now, SESSION_TYP);
   const { sub = "", sid, type, orb, role, iat = 0, exp = 0 } = payload;
   const realm = type === "platform" ? PLATFORM_REALM : type === "orb" ? text(orb) : "";
   const platform = realm === PLATFORM_REALM;
   if (platform !== (type === "platform")) throw badToken();
   if (!platform && !isAccountRole(text(role))) throw badToken();
   if (!isToken(sub) || !isToken(text(sid)) || !isToken(realm)) throw badToken();
-  return {
+  const claims: Claims = {
     sub,
     sid: text(sid),
     realm,
@@ -226,6 +228,9 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
     iat,
     exp,
   };
+  const { jwtSigningKeys, publicUrl } = config;
+  verified.set(token, { jwtSigningKeys, publicUrl, claims });
+  return claims;
 }
 
 /**
@@ -236,6 +241,8 @@ const decodedHeaders = new BoundedMap<string, boolean>(16);
 
 /** Returns whether a bearer token claims to be a handler's credential. Does not verify the token. */
 export function claimsHandler(token: string): boolean {
+  // Only session tokens are cached.
+  if (verified.has(token)) return false;
   const header = token.slice(0, token.indexOf("."));
   const known = decodedHeaders.get(header);
   if (known !== undefined) return known;
@@ -260,10 +267,7 @@ export async function verifyHandlerToken(
   now: number,
 ): Promise<HandlerClaims> {
   // Do not cache the verified credential, because a handler sends it with only a few requests.
-  const keys = await keySet(config.jwtSigningKeys);
-  const payload = await verifiedPayload(config, keys, token, now, HANDLER_TYP).catch((error: unknown) => {
-    throw badToken(error);
-  });
+  const payload = await verifiedPayload(config, token, now, HANDLER_TYP);
   const { type, handler, orb, acts, requestId, sub = "", realm, sid, iat = 0, exp = 0 } = payload;
   const caller = sid === undefined ? null : { realm: text(realm), sub, sid: text(sid) };
   if (type !== "handler" || !isToken(text(orb)) || !Array.isArray(acts)) throw badToken();
@@ -283,7 +287,8 @@ export async function verifyHandlerToken(
  * Returns whether a session token or a handler's credential has a valid signature and has not expired. The session
  * itself may have ended.
  */
-export async function isVerified(config: TokenConfig, token: string, now: number): Promise<boolean> {
+export function isVerified(config: TokenConfig, token: string, now: number): boolean | Promise<boolean> {
+  if (verifiedBefore(config, token, now) !== undefined) return true;
   const verify = claimsHandler(token) ? verifyHandlerToken : verifyToken;
   return verify(config, token, now).then(
     () => true,
