@@ -92,6 +92,7 @@ export interface CompiledSchema {
   readonly translatable: readonly CompiledField[];
   readonly marketSpecific: readonly CompiledField[];
   readonly references: readonly CompiledField[];
+  readonly files: readonly CompiledField[];
   readonly languages: readonly string[];
   readonly markets: readonly string[];
 }
@@ -123,13 +124,11 @@ export interface CompiledOrb {
    * name, such as `quote`. If several services have a `quote`, the path includes the service: `pricing/quote`.
    */
   readonly handlers: ReadonlyMap<string, string>;
-  /** Full names of all handlers that the application uses. */
   readonly handlerNames: ReadonlySet<string>;
   /** Acts that the document grants to each handler, keyed by full handler name. */
   readonly grants: ReadonlyMap<string, readonly Act[]>;
   /** Whether the application has user accounts. */
   readonly usesAccess: boolean;
-  /** Roles that the application defines. */
   readonly roles: OrbRoles;
   schema(module: string, schema?: string): CompiledSchema | undefined;
   /**
@@ -243,6 +242,7 @@ function partsOf(fields: ReadonlyMap<string, CompiledField>) {
     translatable: all.filter((field) => field.translatable),
     marketSpecific: all.filter((field) => field.marketSpecific),
     references: all.filter((field) => field.target !== undefined),
+    files: all.filter(({ definition }) => definition.type === "file"),
   } satisfies Partial<CompiledSchema>;
 }
 

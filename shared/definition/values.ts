@@ -14,6 +14,8 @@ export interface Leaf {
 export function leavesOf(field: CompiledField, values: Readonly<Values>): Leaf[] {
   const stored = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
   if (stored === undefined || stored === null) return [];
+  if (!field.marketSpecific && !field.translatable)
+    return [{ value: stored, market: undefined, language: undefined, trail: [field.name] }];
   const leaves: Leaf[] = [];
   for (const [market, byMarket] of entriesOf(stored, field.marketSpecific)) {
     for (const [language, value] of entriesOf(byMarket, field.translatable)) {

@@ -15,12 +15,8 @@ import { notFound } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type FileRecord, isFileValue } from "./record.ts";
 
-export function fileFields(schema: CompiledSchema): CompiledField[] {
-  return [...schema.fields.values()].filter(({ definition }) => definition.type === "file");
-}
-
 function* schemasWithFiles(compiled: CompiledOrb): Generator<CompiledSchema> {
-  for (const schema of compiled.byHome.values()) if (fileFields(schema).length > 0) yield schema;
+  for (const schema of compiled.byHome.values()) if (schema.files.length > 0) yield schema;
 }
 
 /** Throws 401, 403 or 404 unless the caller may write a field of type file. */
@@ -34,14 +30,14 @@ export function requireUpload(actor: Actor, { orb, compiled }: OrbContext): void
     const { access } = schema;
     const writes = (own: boolean) =>
       may(caller, own ? "update" : "create", { access, own }) &&
-      fileFields(schema).some((field) => mayField(caller, "write", { access: field.access, own }));
+      schema.files.some((field) => mayField(caller, "write", { access: field.access, own }));
     return writes(false) || writes(true);
   });
   if (!allowed) throw refusal(actor);
 }
 
 function fieldsWith(schema: CompiledSchema, values: EntrySnapshot["values"], id: string): CompiledField[] {
-  return fileFields(schema).filter((field) =>
+  return schema.files.filter((field) =>
     leavesOf(field, values as Values).some(({ value }) =>
       [value].flat().some((each) => isFileValue(each) && each.file === id),
     ),
@@ -90,7 +86,7 @@ async function readingThrough(
   // Only older revisions contain the file, and the record does not say in which field. So the caller must be able to
   // read all file fields.
   const older = shown.length === 0 && drafted.length === 0 && may(caller, "readRevisions", on);
-  return older && fileFields(schema).every(readable) ? "private" : undefined;
+  return older && schema.files.every(readable) ? "private" : undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ import { isObject } from "../kernel/json.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { isToken, streams } from "../store/subjects.ts";
-import { fileFields, mayUse } from "./access.ts";
+import { mayUse } from "./access.ts";
 import { accepts } from "./content-type.ts";
 import {
   type FileRecord,
@@ -108,7 +108,7 @@ export async function attachFiles(
   schema: CompiledSchema,
   entry: { id: string; values: Readonly<Values>; stored: Readonly<Record<string, unknown>> },
 ): Promise<Attached> {
-  const fields = fileFields(schema);
+  const fields = schema.files;
   const places = placesOf(fields, entry.values);
   if (places.length === 0) return { values: entry.values, faults: [], guards: [] };
   const { orb } = context;

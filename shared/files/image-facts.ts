@@ -5,7 +5,6 @@ import type { OrbContext } from "../entry/model/resolve.ts";
 import { headerOf, isDecodable, shownSize } from "../images/header.ts";
 import { IMAGE_BYTES } from "../images/job.ts";
 import { type Variant, variantOf } from "../images/variant.ts";
-import { fileFields } from "./access.ts";
 import { contentOf } from "./download.ts";
 import type { FileRecord, FileUse } from "./record.ts";
 
@@ -22,7 +21,7 @@ export function variantsIn({ byHome }: CompiledOrb, uses: readonly FileUse[]): V
       uses.length === 0 || uses.some(({ type, schema }) => type === home.type && schema === home.schema),
   );
   return schemas.flatMap((schema) =>
-    fileFields(schema).flatMap(({ definition }) => (definition.variants ?? []).map(variantOf)),
+    schema.files.flatMap(({ definition }) => (definition.variants ?? []).map(variantOf)),
   );
 }
 

@@ -11,7 +11,6 @@ import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { type Home, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
-import { fileFields } from "./access.ts";
 import { completed, storedFiles } from "./attach.ts";
 import { contentOf } from "./download.ts";
 import { newRecord, storeCheck } from "./keep.ts";
@@ -77,7 +76,7 @@ export function idsIn(
   schema: CompiledSchema,
   values: readonly Readonly<Record<string, unknown>>[],
 ): string[] {
-  const fields = fileFields(schema);
+  const fields = schema.files;
   return [...new Set(values.flatMap((each) => [...storedFiles(fields, each).keys()]))];
 }
 
@@ -157,7 +156,7 @@ export function withFiles(
 ): Values {
   const known = new Map<string, FileValue>(files.map((file) => [file.id, fileValue(orb, file)]));
   const all = { ...values };
-  for (const { name } of fileFields(schema)) {
+  for (const { name } of schema.files) {
     const value = all[name];
     if (value !== undefined) all[name] = completed(value, known);
   }

@@ -153,6 +153,6 @@ export function presentEntry(
   presentation: Presentation,
   languages: Set<string>,
 ): RuntimeEntry {
-  const view = viewWith(shown, presentValues(schema, shown.values, presentation, languages));
-  return { ...view, module: schema.module, schema: schema.id };
+  const values = presentValues(schema, shown.values, presentation, languages);
+  return viewWith(shown, values, { module: schema.module, schema: schema.id });
 }

@@ -38,11 +38,12 @@ const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
 
 /** Returns the hash under which the equality index lists a value, or null if the value is not indexed. */
-export async function equalityToken(field: CompiledField, value: Json): Promise<string | null> {
+export function equalityToken(field: CompiledField, value: Json): string | null | Promise<string> {
   const token = field.type.token(value);
-  if (token === null) return null;
-  const known = hashes.get(token);
-  if (known !== undefined) return known;
+  return token === null ? null : (hashes.get(token) ?? hashOf(token));
+}
+
+async function hashOf(token: string): Promise<string> {
   const hash = `h${(await sha256(token)).slice(0, 22)}`;
   if (token.length <= SHORT) hashes.set(token, hash);
   return hash;
@@ -212,7 +213,8 @@ export async function indexKeysOf(
     for (const target of referenceTargets(field, plain)) keys.add(referenceKey(field.name, target));
   }
   for (const field of schema.ordered) keys.add(orderedKey(field.name, orderedValue(field, plain)));
-  for (const term of termsOf(schema, plain)) keys.add(orderedKey(WORDS, term));
+  if (schema.searched.length > 0)
+    for (const term of termsOf(schema, plain)) keys.add(orderedKey(WORDS, term));
   return [...keys].sort();
 }
 
@@ -240,7 +242,10 @@ export function orderedKeyParts(key: string): { field: string; value: OrderedVal
 }
 
 export function keySubject(address: EntryAddress, key: string): string {
-  const { kind, field, token } = parseKey(key);
+  return subjectOf(address, parseKey(key));
+}
+
+export function subjectOf(address: EntryAddress, { kind, field, token }: IndexKey): string {
   switch (kind) {
     case "u":
       return subjects.unique(address, field, token);

@@ -1,6 +1,6 @@
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
-import { isOrderedKey, keySubject, orderedKeyParts, parseKey } from "./index-keys.ts";
+import { isOrderedKey, keySubject, orderedKeyParts, parseKey, subjectOf } from "./index-keys.ts";
 import { changeBody, type OrderedChange } from "./ordered-value.ts";
 
 const FREED_SECONDS = 1;
@@ -24,16 +24,17 @@ export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string
 export function keyMessages(
   address: EntryAddress,
   change: KeyChange,
-  known: ReadonlyMap<string, number> = new Map(),
+  known?: ReadonlyMap<string, number>,
 ): Append[] {
   const messages: Append[] = [];
   const touched = new Set<string>();
   for (const key of change.adds) {
     if (isOrderedKey(key)) continue;
-    const subject = keySubject(address, key);
-    const { kind, token } = parseKey(key);
+    const parsed = parseKey(key);
+    const { kind, token } = parsed;
+    const subject = subjectOf(address, parsed);
     if (kind === "u") {
-      messages.push({ subject, data: address.id, expect: { seq: known.get(key) ?? 0 } });
+      messages.push({ subject, data: address.id, expect: { seq: known?.get(key) ?? 0 } });
       continue;
     }
     messages.push({ subject, data: PRESENT, rollup: true });
@@ -44,7 +45,7 @@ export function keyMessages(
   }
   for (const key of change.frees) {
     if (isOrderedKey(key)) continue;
-    const seq = known.get(key);
+    const seq = known?.get(key);
     messages.push({
       subject: keySubject(address, key),
       data: "",
@@ -53,7 +54,8 @@ export function keyMessages(
       ...(seq === undefined ? {} : { expect: { seq } }),
     });
   }
-  return [...messages, ...orderedMessages(address, change)];
+  const isOrdered = change.adds.some(isOrderedKey) || change.frees.some(isOrderedKey);
+  return isOrdered ? [...messages, ...orderedMessages(address, change)] : messages;
 }
 
 /** Returns the changes of ordered indexes, one message for each field. */

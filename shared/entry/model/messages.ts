@@ -39,20 +39,16 @@ export function messagesOf(write: EntryWrite): Append[] {
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
   const place = subjects.entryIndex(address);
-  const hints: Append[] = [
-    ...keyMessages(address, write.claims, write.known),
-    ...(write.headSeq === 0 ? [] : lateMarks(address, write.claims)),
-    ...(write.hints ?? []),
-  ];
+  const hints: Append[] = [];
   if (write.index === "add") {
-    hints.unshift(
-      { subject: place, data: "{}" },
-      { subject: subjects.schemaOrder(address), data: address.id },
-    );
+    hints.push({ subject: place, data: "{}" }, { subject: subjects.schemaOrder(address), data: address.id });
   }
+  hints.push(...keyMessages(address, write.claims, write.known));
+  if (write.headSeq !== 0) hints.push(...lateMarks(address, write.claims));
+  if (write.hints !== undefined) hints.push(...write.hints);
   if (write.index === "remove") hints.push({ subject: place, data: "", rollup: true, ttl: GONE_SECONDS });
-  const guarded = guard(address, hints, write.guards ?? []);
-  const messages = [...guarded, ...(write.live ?? [])];
+  const messages = guard(address, hints, write.guards ?? []);
+  if (write.live !== undefined) messages.push(...write.live);
   if (write.idempotency !== undefined) {
     messages.push(claimMessage(write.idempotency, snapshots.length));
   }
@@ -72,30 +68,26 @@ export function messagesOf(write: EntryWrite): Append[] {
  */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
   const out = [...hints];
+  if (guards.length === 0) return out;
   const open = new Map<string, number>();
   for (const { subject, seq, carriers: [first, ...others] = [] } of guards) {
     if ((open.get(subject) ?? seq) !== seq) throw new Conflict();
     if (first === undefined) open.set(subject, seq);
     else out.push({ ...first, expect: { seq } }, ...others);
   }
-  for (const [index, message] of out.entries()) {
-    const next = open.entries().next();
-    if (next.done) break;
-    const [subject, seq] = next.value;
-    if (message.expect !== undefined || message.subject === subject) continue;
-    out[index] = { ...message, expect: { subject, seq } };
-    open.delete(subject);
-  }
-  let number = 0;
+  const own: Append[] = [];
+  let index = 0;
   for (const [subject, seq] of open) {
-    out.unshift({
-      subject: subjects.guard(address.orb, address.id, number++),
-      data: "",
-      ttl: GONE_SECONDS,
-      expect: { subject, seq },
-    });
+    let message = out[index];
+    while (message?.expect !== undefined || message?.subject === subject) message = out[++index];
+    const expect = { subject, seq };
+    if (message !== undefined) out[index++] = { ...message, expect };
+    else {
+      const named = subjects.guard(address.orb, address.id, own.length);
+      own.unshift({ subject: named, data: "", ttl: GONE_SECONDS, expect });
+    }
   }
-  return out;
+  return own.length === 0 ? out : [...own, ...out];
 }
 
 /**

@@ -48,7 +48,18 @@ export interface SealedValues {
 }
 
 /** Encrypts the sensitive values among validated values. Masked values keep their stored encrypted text. */
-export async function sealValues(
+export function sealValues(
+  config: Config,
+  schema: CompiledSchema,
+  id: string,
+  values: Readonly<Values>,
+  existing: Readonly<Record<string, StoredValue>>,
+): SealedValues | Promise<SealedValues> {
+  if (schema.sensitive.length === 0) return { stored: values, plain: values };
+  return sealSensitive(config, schema, id, values, existing);
+}
+
+async function sealSensitive(
   config: Config,
   schema: CompiledSchema,
   id: string,

@@ -182,12 +182,17 @@ export function tombstone(
   };
 }
 
-export function viewWith(stored: EntryView, values: EntryView["values"]): EntryView {
+/** @param named the current ids of the entry's module and schema */
+export function viewWith(
+  stored: EntryView,
+  values: EntryView["values"],
+  named: Pick<EntryView, "module" | "schema"> = stored,
+): EntryView {
   return {
     id: stored.id,
     orb: stored.orb,
-    module: stored.module,
-    schema: stored.schema,
+    module: named.module,
+    schema: named.schema,
     status: stored.status,
     revision: stored.revision,
     publishedRevision: stored.publishedRevision,
@@ -203,6 +208,6 @@ export function viewWith(stored: EntryView, values: EntryView["values"]): EntryV
 
 /** Returns a revision as clients see it: with the current id of its schema, and with sensitive values masked. */
 export function entryView(stored: EntryView, schema?: Secrets & { readonly id: string }): EntryView {
-  const view = viewWith(stored, maskValues(stored.values, schema));
-  return schema === undefined ? view : { ...view, schema: schema.id };
+  const { module, schema: stale } = stored;
+  return viewWith(stored, maskValues(stored.values, schema), { module, schema: schema?.id ?? stale });
 }

@@ -4,8 +4,9 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import { ruleFaults } from "../../definition/rule.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
-import { attachFiles } from "../../files/attach.ts";
+import { type Attached, attachFiles } from "../../files/attach.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
+import { encodeText } from "../../kernel/ids.ts";
 import { countValues } from "../../quotas/write.ts";
 import { checkTargets } from "../index/references.ts";
 import { ofFields, readableIn } from "../model/fields.ts";
@@ -17,8 +18,6 @@ import type { StoredValue } from "../model/snapshot.ts";
 
 /** An entry's values must have fewer bytes than this, as JSON. */
 export const ENTRY_LIMIT = 512 * 1024;
-
-const encoder = new TextEncoder();
 
 export interface Prepared {
   values: Record<string, StoredValue>;
@@ -39,8 +38,13 @@ export interface Preparation {
   createdBy: string;
 }
 
+interface RelatedValues extends Pick<Preparation, "id" | "stored" | "publish"> {
+  values: Readonly<Values>;
+  held: ReadonlySet<string>;
+}
+
 function sizeOf(values: Readonly<Record<string, unknown>>): number {
-  return encoder.encode(JSON.stringify(values)).length;
+  return encodeText(JSON.stringify(values)).length;
 }
 
 /**
@@ -89,38 +93,65 @@ export async function prepare(
   const checked = validateValues(schema, input.given, isNew ? {} : { existing: input.stored as Values });
   const faults = [...checked.faults, ...ruleFaults(schema, checked.values), ...input.faults];
   const held = new Set(input.held);
-  const [targets, files] = await Promise.all([
-    checkTargets(deps, actor, context, schema, input.id, checked.values, {
-      live: input.publish,
-      ...(input.publish ? {} : { only: added(schema, checked.values, held) }),
-    }),
-    attachFiles(deps, actor, context, schema, {
-      id: input.id,
-      values: checked.values,
-      stored: input.stored,
-    }),
-  ]);
-  const notLive = targets.faults.filter((fault) => fault.code === "reference_not_live");
-  faults.push(...targets.faults.filter((fault) => fault.code !== "reference_not_live"), ...files.faults);
+  const related = hasRelated(schema)
+    ? await attachRelated(deps, actor, context, schema, { ...input, values: checked.values, held })
+    : { values: checked.values, faults: [], guards: [] };
+  const notLive = related.faults.filter((fault) => fault.code === "reference_not_live");
+  faults.push(...related.faults.filter((fault) => fault.code !== "reference_not_live"));
   if (faults.length > 0) throw invalid(faults);
   if (notLive.length > 0) throw referencesNotLive(notLive);
-  const { stored, plain } = await sealValues(deps.config, schema, input.id, files.values, input.stored);
+  const { stored, plain } = await sealValues(deps.config, schema, input.id, related.values, input.stored);
   const caller = principalIn(actor, context.orb, context.compiled);
   const view = readableIn(schema, caller, input.createdBy);
   const bytes = measured(schema, view, plain);
   const claims = await indexKeysOf(deps.config, schema, plain);
-  // A conflict on a unique value reveals that another entry has this value. So a rate limit counts the unique values
-  // in a write that are sensitive or that the caller may not read.
-  const secret = new Set(secretOf(schema, claims));
-  const guesses = claims.filter((key) => {
-    const hidden = isUniqueKey(key) && !view.fields.has(parseKey(key).field);
-    return (secret.has(key) || hidden) && !held.has(key);
+  const guesses = schema.unique.length === 0 ? [] : guessesIn(schema, view, claims, held);
+  await countValues(deps, actor, context.orb, { bytes, guesses });
+  return { values: stored, claims, guards: related.guards };
+}
+
+function hasRelated({ references, files }: CompiledSchema): boolean {
+  return references.length > 0 || files.length > 0;
+}
+
+/** Checks the references in the values, and attaches the files. */
+async function attachRelated(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  schema: CompiledSchema,
+  { id, values, stored, held, publish }: RelatedValues,
+): Promise<Attached> {
+  const [targets, files] = await Promise.all([
+    checkTargets(deps, actor, context, schema, id, values, {
+      live: publish,
+      ...(publish ? {} : { only: added(schema, values, held) }),
+    }),
+    attachFiles(deps, actor, context, schema, { id, values, stored }),
+  ]);
+  return {
+    values: files.values,
+    faults: [...targets.faults, ...files.faults],
+    guards: [...targets.guards, ...files.guards],
+  };
+}
+
+/**
+ * Returns the fields whose unique values the caller may be guessing: those that are sensitive or that the caller may
+ * not read. A rate limit counts them, because a conflict on a unique value reveals that another entry has this value.
+ */
+function guessesIn(
+  schema: CompiledSchema,
+  view: CompiledSchema,
+  keys: readonly string[],
+  held: ReadonlySet<string>,
+): string[] {
+  const secret = new Set(secretOf(schema, keys));
+  return keys.flatMap((key) => {
+    const { field } = parseKey(key);
+    const hidden = isUniqueKey(key) && !view.fields.has(field);
+    return (secret.has(key) || hidden) && !held.has(key) ? [field] : [];
   });
-  await countValues(deps, actor, context.orb, {
-    bytes,
-    guesses: guesses.map((key) => parseKey(key).field),
-  });
-  return { values: stored, claims, guards: [...targets.guards, ...files.guards] };
 }
 
 function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlySet<string>): Set<string> {

@@ -105,8 +105,8 @@ function tombstoneEvent(stored: Tombstone, definition: CompiledSchema | undefine
 }
 
 function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unknown> {
-  const view = viewWith(copy, shownValues(schema, copy.values));
-  return { v: copy.v, ...view, module: schema.module, schema: schema.id };
+  const named = { module: schema.module, schema: schema.id };
+  return { v: copy.v, ...viewWith(copy, shownValues(schema, copy.values), named) };
 }
 
 /** Clients of a stream cannot choose a language, so they get all translations. */
