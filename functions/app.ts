@@ -24,7 +24,7 @@ import { overviewRoutes } from "./discovery/overview.ts";
 import { tusHeaders } from "./files/resumable.ts";
 import { PREFIXES } from "./http/prefixes.ts";
 import { onError } from "./http/problem.ts";
-import { answerUnmatched, newRouter } from "./http/router.ts";
+import { answerUnmatched, newRouter, noRoute } from "./http/router.ts";
 import { innerHost } from "./mcp/inner.ts";
 import { describeOrbMcp, mcpRoutes, orbMcp } from "./mcp/routes.ts";
 import { readToEnd } from "./middleware/body.ts";
@@ -73,9 +73,11 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     app.use("/api/:orbId/files/uploads/*", tusHeaders);
     // `readToEnd` comes first, so it discards an unread body after `context` has released the broker connection.
     app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
-    answerUnmatched(app);
     app.onError(onError);
   }
+  answerUnmatched(own);
+  // The routes of `runtime` accept every method, and reject wrong ones themselves.
+  runtime.notFound(noRoute);
 
   own.route("/", rootRoutes());
   own.route("/", healthRoutes());

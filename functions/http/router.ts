@@ -1,5 +1,5 @@
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { type Fault, invalid, invalidParameters } from "../../shared/kernel/errors.ts";
 import { knownParameters } from "../../shared/kernel/faults.ts";
@@ -49,10 +49,14 @@ export function parseQuery<T extends z.ZodObject>(schema: T, given: Record<strin
   throw invalidParameters(faultsOf(result.error, given).map((fault) => asParameter(fault, "query", known)));
 }
 
+export function noRoute(c: Context<AppEnv>): Response {
+  return problem(c, 404, "route_not_found", noRouteDetail(c.req.path));
+}
+
 /** Responds with 405 if the URL supports other methods, and with 404 otherwise. */
 export function answerUnmatched(app: Router): void {
   app.use("*", methodNotAllowed({ app, onMethodNotAllowed: wrongMethod }));
-  app.notFound((c) => problem(c, 404, "route_not_found", noRouteDetail(c.req.path)));
+  app.notFound(noRoute);
 }
 
 export type ProblemStatus =

@@ -215,7 +215,7 @@ export async function receiveBody(c: Context<AppEnv>): Promise<void> {
 }
 
 async function receivedBody(c: Context<AppEnv>): Promise<Uint8Array> {
-  await receiveBody(c);
+  if (c.get("received") === undefined) await receiveBody(c);
   const received = c.get("received") ?? { bytes: new Uint8Array(0) };
   if ("error" in received) throw received.error;
   return received.bytes;

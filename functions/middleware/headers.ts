@@ -15,19 +15,19 @@ export const SECURITY_HEADERS: Record<string, string> = {
 
 const HSTS = "max-age=31536000; includeSubDomains";
 
-export function defaultHeaders(config: Pick<Config, "publicUrl">): Record<string, string> {
-  const headers: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
-  if (config.publicUrl.startsWith("https:")) headers["strict-transport-security"] = HSTS;
-  return headers;
+const DEFAULTS: Record<string, string> = { ...SECURITY_HEADERS, "cache-control": "no-store" };
+const HTTPS_DEFAULTS: Record<string, string> = { ...DEFAULTS, "strict-transport-security": HSTS };
+
+export function defaultHeaders(config: Pick<Config, "publicUrl">): Readonly<Record<string, string>> {
+  return config.publicUrl.startsWith("https:") ? HTTPS_DEFAULTS : DEFAULTS;
 }
 
 function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   const deps: Deps | undefined = c.get("deps");
   // `deps` is undefined if the host failed before it read its settings.
-  if (deps === undefined) return { ...SECURITY_HEADERS, "cache-control": "no-store" };
+  if (deps === undefined) return { ...DEFAULTS };
   const { config, request } = deps;
-  const headers = defaultHeaders(config);
-  headers["x-request-id"] = request.requestId;
+  const headers: Record<string, string> = { ...defaultHeaders(config), "x-request-id": request.requestId };
   if (request.traceparent !== undefined) headers.traceparent = request.traceparent;
   return headers;
 }
@@ -39,7 +39,7 @@ export function completeResponse(
   status: number,
   headers: Record<string, string>,
 ): Response {
-  const response = new Response(body, { status, headers: { ...commonHeaders(c), ...headers } });
+  const response = new Response(body, { status, headers: Object.assign(commonHeaders(c), headers) });
   c.set("whole", response);
   return response;
 }

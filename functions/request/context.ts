@@ -76,6 +76,9 @@ export function holdConnection(c: Context<AppEnv>): () => void {
   return release;
 }
 
+const CLOCK = { now: Date.now };
+const newIdNow = () => newId(Date.now());
+
 export function context(hostOf: (env: Record<string, unknown>) => Host): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const started = Date.now();
@@ -87,12 +90,12 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
     c.set("host", host);
     c.set("deps", {
       ...lent,
-      clock: { now: Date.now },
+      clock: CLOCK,
       log,
       config: host.config,
       images: host.images,
       request: { requestId, traceparent, client: host.client(c), agent: c.req.header("user-agent") },
-      newId: () => newId(Date.now()),
+      newId: newIdNow,
       randomToken,
       builtIn: BUILT_IN,
       actingFor,
@@ -153,10 +156,11 @@ export function recordFinished(
     route,
     status,
     durationMs,
-    ...(orb === undefined ? {} : { orb }),
-    ...(anonymous ? {} : { caller: actorId(actor) }),
-    ...(through === undefined ? {} : { through }),
-    ...(token === undefined ? {} : { token }),
+    // JSON omits undefined members.
+    orb,
+    caller: anonymous ? undefined : actorId(actor),
+    through,
+    token,
   });
 }
 

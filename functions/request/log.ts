@@ -8,17 +8,42 @@ export function consoleLog(
   base: Record<string, unknown> = {},
   line: (text: string) => void = (text) => console.log(text),
 ): Log {
-  const least = level === "silent" ? LEVELS.length : LEVELS.indexOf(level);
-  const write = (at: number, message: string, fields?: Record<string, unknown>) => {
-    if (at < least) return;
-    line(JSON.stringify({ time: new Date().toISOString(), level: LEVELS[at], message, ...base, ...fields }));
-  };
-  return {
-    debug: (message, fields) => write(0, message, fields),
-    info: (message, fields) => write(1, message, fields),
-    warn: (message, fields) => write(2, message, fields),
-    error: (message, fields) => write(3, message, fields),
-  };
+  return new LineLog(level === "silent" ? LEVELS.length : LEVELS.indexOf(level), base, line);
+}
+
+/** A class, because each request creates a log, and a class shares its functions. */
+class LineLog implements Log {
+  readonly #least: number;
+  readonly #base: Record<string, unknown>;
+  readonly #line: (text: string) => void;
+
+  constructor(least: number, base: Record<string, unknown>, line: (text: string) => void) {
+    this.#least = least;
+    this.#base = base;
+    this.#line = line;
+  }
+
+  debug(message: string, fields?: Record<string, unknown>): void {
+    this.#write(0, message, fields);
+  }
+
+  info(message: string, fields?: Record<string, unknown>): void {
+    this.#write(1, message, fields);
+  }
+
+  warn(message: string, fields?: Record<string, unknown>): void {
+    this.#write(2, message, fields);
+  }
+
+  error(message: string, fields?: Record<string, unknown>): void {
+    this.#write(3, message, fields);
+  }
+
+  #write(at: number, message: string, fields?: Record<string, unknown>): void {
+    if (at < this.#least) return;
+    const time = new Date().toISOString();
+    this.#line(JSON.stringify({ time, level: LEVELS[at], message, ...this.#base, ...fields }));
+  }
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -33,14 +58,20 @@ export function namesOf(
   return { requestId, traceparent: trace(incoming) };
 }
 
+/** Returns 32 random hexadecimal digits. */
+function randomTrace(): string {
+  const uuid = crypto.randomUUID();
+  return `${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`;
+}
+
 /** Returns 16 random hexadecimal digits. */
-function randomHex(): string {
+function randomSpan(): string {
   const uuid = crypto.randomUUID();
   return uuid.slice(0, 8) + uuid.slice(24, 32);
 }
 
 function trace(incoming: string | undefined): string {
   const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
-  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : randomHex() + randomHex();
-  return `00-${traceId}-${randomHex()}-${match?.[3] ?? "01"}`;
+  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : randomTrace();
+  return `00-${traceId}-${randomSpan()}-${match?.[3] ?? "01"}`;
 }

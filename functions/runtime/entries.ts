@@ -75,12 +75,9 @@ function begin(c: Context<AppEnv>, orb: string, segments: readonly string[]): Sp
   return { live, answer };
 }
 
-/**
- * Returns whether the request is a PATCH to a handler with a body of unknown length. Such a body is streamed to the
- * service.
- */
+/** Returns whether a PATCH goes to a handler and has a body of unknown length. Such a body is streamed to the service. */
 async function mayStream(c: Context<AppEnv>, orb: string, segments: readonly string[]): Promise<boolean> {
-  if (c.req.method !== "PATCH" || c.req.header("content-length") !== undefined) return false;
+  if (c.req.header("content-length") !== undefined) return false;
   const live = await liveOrb(c.get("deps"), orb, "stale");
   return live !== null && isHandler(live.compiled, segments);
 }
@@ -91,7 +88,8 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   if (!isOrbId(orb)) throw noLiveOrb();
   const toFiles = isFilePath(segments);
   const upload = toFiles && isUpload(c, segments);
-  if (!isRead(c) && !upload && !(await mayStream(c, orb, segments))) await receiveEarly(c);
+  const streams = c.req.method === "PATCH" && (await mayStream(c, orb, segments));
+  if (!isRead(c) && !upload && !streams) await receiveEarly(c);
   if (toFiles) {
     // Authenticate an upload after its body was received, because the session could end in the meantime.
     const caller = upload ? undefined : beginCaller(c, orb);

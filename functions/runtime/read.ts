@@ -84,11 +84,12 @@ export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   const first = schema.translatable.length > 0 ? choice.languages[0] : undefined;
   const spoken = languages.length > 0 ? languages.join(", ") : first;
   const open = actor.kind === "anonymous" && !personal && forAll;
-  return {
-    ...(vary.length > 0 ? { vary: vary.join(", ") } : {}),
-    ...(spoken !== undefined && !choice.allLocales ? { "content-language": spoken } : {}),
+  const headers: Record<string, string> = {
     "cache-control": open ? "public, no-cache" : "private, no-cache",
   };
+  if (vary.length > 0) headers.vary = vary.join(", ");
+  if (spoken !== undefined && !choice.allLocales) headers["content-language"] = spoken;
+  return headers;
 }
 
 export async function list(

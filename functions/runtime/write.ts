@@ -97,14 +97,13 @@ function answer(
   const { c, live, schema, actor } = writing;
   const choice = choiceOf(c, schema, extra);
   const { entry, etag, languages } = presentWritten(actor, live, schema, written.snapshot, choice);
-  return completeResponse(c, JSON.stringify(entry), status, {
-    ...responseHeaders({ schema, actor, choice, private: true, expanded: false, languages }),
-    "content-type": "application/json",
-    "cache-control": "no-store",
-    etag,
-    ...(written.replayed ? { "idempotent-replayed": "true" } : {}),
-    ...(status === 201 ? { location: `${c.req.path}/${entry.id}` } : {}),
-  });
+  const headers = responseHeaders({ schema, actor, choice, private: true, expanded: false, languages });
+  headers["content-type"] = "application/json";
+  headers["cache-control"] = "no-store";
+  headers.etag = etag;
+  if (written.replayed) headers["idempotent-replayed"] = "true";
+  if (status === 201) headers.location = `${c.req.path}/${entry.id}`;
+  return completeResponse(c, JSON.stringify(entry), status, headers);
 }
 
 const FLAGS = ["publish", "force"];
@@ -120,6 +119,7 @@ const EXTRAS = new Map(
 );
 
 function extrasOf(c: Context<AppEnv>, operation: keyof typeof definitions): Record<string, string> {
+  if (!c.req.url.includes("?")) return {};
   const { others, flags } = EXTRAS.get(operation) ?? { others: [], flags: [] };
   return parseExtras(parametersOf(c), others, flags);
 }
