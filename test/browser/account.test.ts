@@ -241,7 +241,7 @@ describe("open sign-up", () => {
     expect(errors).toEqual([]);
   });
 
-  test("that closes meanwhile says so", async () => {
+  test("that closes while the form is open shows that an invitation is needed", async () => {
     const token = await adminToken(platform);
     const set = (signup: string) =>
       call(platform, "PUT", "/api/_auth/settings", { token, body: { shared: { signup } } });

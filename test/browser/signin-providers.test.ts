@@ -130,7 +130,7 @@ test("an account without a passkey opens, and links, adds and unlinks ways to si
   expect(errors.filter((text) => !text.includes("ERR_NAME_NOT_RESOLVED"))).toEqual([]);
 });
 
-test("another tab may have removed the other way to sign in meanwhile", async () => {
+test("refuses to remove the last way to sign in if another tab has removed the other one", async () => {
   await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
   const { page } = opened;
   await page.goto((await invite("club")).url);

@@ -263,7 +263,7 @@ describe("an untrusted backup", () => {
 });
 
 describe("sessions and invitations that ended after the backup", () => {
-  test("stay ended", async () => {
+  test("are not valid again after a restore", async () => {
     await using platform = await startPlatform();
     const { token, authenticator } = await filled(platform);
     const invite = async (realm: string) =>

@@ -315,7 +315,7 @@ describe("a response", () => {
     expect([response.status, (await response.json()).code]).toEqual([502, "handler_answer_invalid"]);
   });
 
-  test("of a service that says it failed or refuses is the answer that handlers have", async () => {
+  test("becomes the usual error of a handler if the service reports a failure or a refusal", async () => {
     const { headers } = await import("nats");
     client.subscribe("svc.answers.refusing", {
       callback: (_, message) => {

@@ -321,24 +321,27 @@ describe("the right to create a recovery link", () => {
 });
 
 describe("a session that adds a passkey while a recovery ends it", () => {
-  test.each(Array.from({ length: 14 }, (_, i) => i))("before call %i: adds none that remains", async (n) => {
-    const lost = await person();
-    const actor = await authenticate(deps(), { bearer: lost.session.token }, { realms: ["auth"] });
-    const { sessionId, publicKey } = await beginAdding(deps(), actor, { realm });
-    const { token } = await linkFor(lost.id);
-    const thief = new Authenticator(ORIGIN);
-    const response = thief.create(publicKey);
-    let adding: Promise<unknown> | undefined;
-    const racing = countingStore(store, (_, index) => {
-      if (index === n) adding = complete(deps(), { realm, sessionId, response }).catch(() => null);
-    });
-    const found = new Authenticator(ORIGIN);
-    const done = await recover(token, found, true, racing.store).catch(() => null);
-    await adding;
-    expect(done).not.toBeNull();
-    expect((await login(found)).account.credentials).toHaveLength(1);
-    expect(await failureOf(login(thief))).toMatchObject({ code: "passkey_refused" });
-  });
+  test.each(Array.from({ length: 14 }, (_, i) => i))(
+    "before call %i of the recovery: its passkey does not remain",
+    async (n) => {
+      const lost = await person();
+      const actor = await authenticate(deps(), { bearer: lost.session.token }, { realms: ["auth"] });
+      const { sessionId, publicKey } = await beginAdding(deps(), actor, { realm });
+      const { token } = await linkFor(lost.id);
+      const thief = new Authenticator(ORIGIN);
+      const response = thief.create(publicKey);
+      let adding: Promise<unknown> | undefined;
+      const racing = countingStore(store, (_, index) => {
+        if (index === n) adding = complete(deps(), { realm, sessionId, response }).catch(() => null);
+      });
+      const found = new Authenticator(ORIGIN);
+      const done = await recover(token, found, true, racing.store).catch(() => null);
+      await adding;
+      expect(done).not.toBeNull();
+      expect((await login(found)).account.credentials).toHaveLength(1);
+      expect(await failureOf(login(thief))).toMatchObject({ code: "passkey_refused" });
+    },
+  );
 });
 
 describe("API tokens of a recovered account", () => {

@@ -201,7 +201,7 @@ test("a use is recorded once an hour by all hosts together, and never brings a r
   expect(await deps.store.kvList(buckets.apiTokens, `auth.${id}.*`, { maxBytes: 100_000 })).toEqual([]);
 });
 
-test("a process that may not write records no use", async () => {
+test("a read-only process does not record when a token was used", async () => {
   const deps = testDeps(broker.store(), config);
   const { token } = await account(deps);
   const counted = countingStore(broker.store());

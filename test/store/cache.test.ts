@@ -310,7 +310,7 @@ describe("creation order", () => {
     expect(s.cached.stats().resets).toBe(0);
   });
 
-  test("leaves an index that is too long to the broker", async () => {
+  test("does not cache an index that is too long, and reads it from the broker", async () => {
     await using s = await setUp({ maxIndexMessages: 10 });
     for (let i = 0; i < 20; i++)
       await s.other.append(STREAM, { subject: subjects.entryIndex(at(String(i))), data: "{}" });

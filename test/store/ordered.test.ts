@@ -551,7 +551,7 @@ describe("compaction", () => {
 });
 
 describe("an orb that was deleted and created again", () => {
-  it("is listed without anything of the earlier one, with and without a compaction", async () => {
+  it("is listed without the entries of the earlier one, with and without a compaction", async () => {
     const query: Query = { sort: { name: "price", descending: false }, ranges: [] };
     for (const compacted of [true, false, true]) {
       await createOrb(deps, admin, { document: shop("again", "ordered"), publish: true });

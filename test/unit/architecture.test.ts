@@ -83,7 +83,7 @@ function readLayers(): Map<string, string[]> {
   );
 }
 
-it("finds the imports that the other rules are about", () => {
+it("finds imports, so that the other tests of imports do not pass without checking any", () => {
   const found = (path: string) => imports.get(path)?.length ?? 0;
   expect(found("functions/app.ts")).toBeGreaterThan(20);
   expect(found("shared/entry/write/commit.ts")).toBeGreaterThan(4);

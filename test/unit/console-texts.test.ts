@@ -24,7 +24,7 @@ const patterns = [...sources.matchAll(/`([a-z]+\.(?:\$\{[^}]*\}|[^`$\s])+)`/g)].
     ),
 );
 
-test("uses every text", () => {
+test("has no text that the console does not use", () => {
   const used = (key: string) => sources.includes(`"${key}"`) || patterns.some((pattern) => pattern.test(key));
   expect(keys.filter((key) => !used(key))).toEqual([]);
 });
