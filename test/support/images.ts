@@ -33,7 +33,7 @@ export const png = (image: Pixels) => encodePng(image);
 export const jpeg = (image: Pixels) => encodeJpeg(codecs, image);
 export const webp = (image: Pixels) => encodeWebp(codecs, image);
 
-/** Returns EXIF data with an orientation, and with a text in the place of a location. */
+/** Returns EXIF data with an orientation. Appends the text `place`, so that a test can search for it in other images. */
 export function exif(orientation: number, place = ""): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(26 + place.length);
   const view = new DataView(bytes.buffer);

@@ -36,7 +36,7 @@ export interface RevisionItem {
   by: string;
   /** The handler that wrote the revision on behalf of its author. */
   through?: string;
-  /** When and by whom the revision was made visible, if `validFrom` was later than its publication. */
+  /** If `validFrom` was later than the publication: when the revision became visible, and who made it visible. */
   opened?: { at: string; by: string };
 }
 
