@@ -188,8 +188,8 @@ type RelatedNames<S extends Fields> = {
 }[keyof S & string];
 
 /**
- * Groups of conditions. A field called `or`, `and` or `not` hides the group of that name. Use the query string for that
- * group.
+ * Groups of conditions. If the schema has a field called `or`, `and` or `not`, the property of that name is a
+ * condition on the field. The group can then be sent only in the URL's query string.
  */
 interface Groups<S extends Fields> {
   /** At least one of these must match. */

@@ -35,7 +35,7 @@ export async function sendContent(
     stopped(error);
     response.destroy();
   };
-  // Node restarts the timer whenever the system has sent some bytes of a part.
+  // Node restarts the timer each time the operating system has sent some bytes of a part.
   response.setTimeout(stalledMs, () => stop(new Error("the client receives nothing")));
   try {
     for await (const part of parts) {

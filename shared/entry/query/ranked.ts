@@ -34,7 +34,10 @@ export function isRankedPosition(position: Position | undefined): boolean {
 }
 
 export interface RankedPlan<T> {
-  /** The list. Each entry occurs only once, at the position that its real points give it. */
+  /**
+   * The entries of the list. The index gives only the maximum points of an entry, so each entry is placed by the
+   * points that its values really have.
+   */
   list: Collection<T>;
   /** The query without the search. */
   query: ListQuery;
