@@ -17,7 +17,9 @@ import {
   TABLES,
 } from "./setup.ts";
 
-const VERSION = "0.28.2";
+const VERSION = "0.39.4";
+/** The version of Go that it needs. */
+const GO = "1.25";
 const USER = "bench@example.org";
 const MAIN = `package main
 
@@ -52,31 +54,29 @@ const RECORDS = "/api/collections/{table}/records";
 const PAGE = `perPage=${LIST_SIZE}&skipTotal=1`;
 const OF_CATEGORY = encodeURIComponent(`category='${CATEGORY}'`);
 
-const program = (dir: string, version = VERSION) => join(dir, `pocketbase-${version}`);
+const program = (dir: string) => join(dir, `pocketbase-${VERSION}`);
 
 async function signIn(url: string, users: string, password: string): Promise<string> {
   const path = `${url}/api/collections/${users}/auth-with-password`;
   return ((await api(path, { identity: USER, password })) as { token: string }).token;
 }
 
-async function build(dir: string, version: string, go: string): Promise<void> {
-  if (existsSync(program(dir, version))) return;
+async function build(dir: string): Promise<void> {
+  if (existsSync(program(dir))) return;
   writeFileSync(join(dir, "main.go"), MAIN);
   const module = "github.com/pocketbase/pocketbase";
-  writeFileSync(join(dir, "go.mod"), `module peer\n\ngo ${go}\n\nrequire ${module} v${version}\n`);
+  writeFileSync(join(dir, "go.mod"), `module peer\n\ngo ${GO}\n\nrequire ${module} v${VERSION}\n`);
   await run(dir, "tidy", "go", ["mod", "tidy"]);
-  await run(dir, "build", "go", ["build", "-o", program(dir, version), "."], { CGO_ENABLED: "0" });
+  await run(dir, "build", "go", ["build", "-o", program(dir), "."], { CGO_ENABLED: "0" });
 }
-
-const FILES_VERSION = "0.39.4";
 
 /** Starts a PocketBase with a collection of files. Anyone can upload and download them. */
 export async function startFiles(dir: string) {
   const at = { dir, data: join(dir, "files-data"), secret: randomBytes(12).toString("hex") };
   rmSync(at.data, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
-  await build(dir, FILES_VERSION, "1.25");
-  const binary = program(dir, FILES_VERSION);
+  await build(dir);
+  const binary = program(dir);
   await run(dir, "admin", binary, ["superuser", "upsert", USER, at.secret, `--dir=${at.data}`]);
   const running = await start(pocketbase, at, (port) =>
     serve(at, binary, ["serve", `--http=127.0.0.1:${port}`, `--dir=${at.data}`]),
@@ -88,7 +88,7 @@ export async function startFiles(dir: string) {
   await api(`${running.url}/api/collections`, { name: "papers", type: "base", fields, ...rules }, token);
   return {
     ...running,
-    version: FILES_VERSION,
+    version: VERSION,
     async stop() {
       await running.stop();
       rmSync(at.data, { recursive: true, force: true });
@@ -107,7 +107,7 @@ export const pocketbase: Peer = {
   ready: "/api/health",
   created: "created",
 
-  install: (dir) => build(dir, VERSION, "1.23"),
+  install: build,
 
   async serve(at, port) {
     await admin(at);
