@@ -3,7 +3,8 @@
  *
  * - `/pong` responds at once.
  * - `/get?get=<stream>/<subject>&…` reads messages in parallel.
- * - `/list?get=…&index=<stream>/<filter>&of=<prefix>&…` reads a definition and 50 index messages, then the entries.
+ * - `/list?get=…&index=<stream>/<filter>&of=<prefix>&…` reads a definition and 50 index messages, then the entries. Their
+ * ids are the bodies of the index messages, or the last parts of their subjects if the filter is a wildcard.
  * - `/write?get=…&put=<subject>&put=…` reads messages, and then appends the body to each subject. `{n}` becomes a
  * unique value.
  */
@@ -64,7 +65,9 @@ async function list(nc: NatsConnection, env: Env, query: URLSearchParams): Promi
     many(nc, `${inbox}.index`, stream, { next_by_subj: filter, seq: 1, batch: LIST_SIZE }),
     ...query.getAll("get").map((place) => get(nc, place)),
   ]);
-  const ids = index.map((message) => message.headers?.get("Nats-Subject").split(".").at(-1) ?? "");
+  const ids = index.map((message) =>
+    filter.endsWith("*") ? (message.headers?.get("Nats-Subject").split(".").at(-1) ?? "") : message.string(),
+  );
   const prefixes = query.getAll("of");
   const names = ids.flatMap((id) => prefixes.map((prefix) => `${prefix}${id}`));
   const items = await many(nc, `${inbox}.items`, stream, { multi_last: names, batch: 1024 });

@@ -76,7 +76,7 @@ export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const live = subjects.entryLive({ ...at(orb), id: "x" }, "public").slice(0, -1);
   const entry = (prefix: string) => `get=${place(stream, `${prefix}{any}`).replace("%7Bany%7D", "{any}")}`;
   const of = { url: stand.floor.url, pid: stand.floor.pid, brokerPid: stand.brokerPid };
-  const index = place(stream, subjects.schemaIndex(at(orb)));
+  const index = place(stream, subjects.schemaOrder(at(orb)));
   const category = place(stream, subjects.equalityOf(at(orb), "category", CATEGORY_7));
   const put = (subject: string) => `put=${encodeURIComponent(`${subject}{n}`)}`;
   return [
