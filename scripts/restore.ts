@@ -64,7 +64,10 @@ async function requireReplaceable({ store }: Deps, { streams: saved }: Manifest)
   );
 }
 
-/** Copies and verifies the backup's files, and tests each file at the broker. Changes no stream. */
+/**
+ * Copies and verifies the backup's files, and tests each file by restoring it under a temporary name. Does not change
+ * the platform's streams.
+ */
 async function stage(
   { store }: Deps,
   folder: string,

@@ -41,7 +41,7 @@ export class Shrinker {
     this.#cut = cut;
     this.#columns = sharesOf(cut.width, cut.to.width);
     this.#rows = sharesOf(cut.height, cut.to.height);
-    // The line has one spare pixel at its end.
+    // A pixel of the image can also contribute to the next result pixel, so keep a spare pixel after the last one.
     this.#line = new Float64Array((cut.to.width + 1) * 4);
     this.#sum = new Float64Array(cut.to.width * 4);
     this.#data = new Uint8Array(cut.to.width * cut.to.height * 4);

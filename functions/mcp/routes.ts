@@ -60,8 +60,8 @@ async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefin
 }
 
 /**
- * Checks the token before parsing the message, so that a client with an invalid token gets a 401. Each request that a
- * tool sends is authenticated again.
+ * Checks the token before parsing the message, so that a client with an invalid token gets a 401. The API requests that
+ * a tool sends authenticate the token again.
  */
 async function requireValidToken(c: Context<AppEnv>, realms: readonly string[]): Promise<void> {
   if (c.req.header("authorization") === undefined) return;

@@ -58,8 +58,8 @@ function schemaOf(module: CompiledModule, id: string | undefined): CompiledSchem
 }
 
 /**
- * Returns whether a path may be the path of files. {@link servesFiles} tells whether the application uses it for
- * files.
+ * Returns whether a path has the form of a file URL. {@link servesFiles} returns whether the application serves files
+ * there.
  */
 export function isFilePath(segments: readonly string[]): boolean {
   return segments[0] === "files";

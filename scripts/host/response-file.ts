@@ -72,8 +72,8 @@ class Chains {
   }
 
   /**
-   * Yields the slots with a hash. Reads the next slot before each yield, because the caller may remove the yielded
-   * one.
+   * Yields the slots that have a given hash. Reads the next slot before each yield, because the caller may remove the
+   * yielded slot.
    */
   *find(hash: number): Generator<number> {
     for (let at = this.#first[this.#bucket(hash)] ?? 0; at > 0; ) {

@@ -60,8 +60,8 @@ export interface HandlerActor {
   handler: string;
   orb: string;
   /**
-   * Acts (kinds of operation) that the application had granted to the handler at the time of the call. An act that
-   * the application withdraws later no longer counts, and an act that it grants later does not count.
+   * Acts (kinds of operation) that the application had granted to the handler at the time of the call. The handler may
+   * use an act only if the application still grants it.
    */
   acts: readonly string[];
   caller: DirectActor;

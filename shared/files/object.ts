@@ -17,7 +17,7 @@ export const CHUNK_BYTES = 128 * 1024;
 const WINDOW = 8;
 const ATTEMPTS = 24;
 
-/** Chunks with consecutive sequences: the first sequence, and the number of chunks. */
+/** Chunks that are stored one after another: the stream sequence of the first chunk, and the number of chunks. */
 export type Run = readonly [seq: number, count: number];
 
 /** The metadata of an object, in the format that clients of object stores read. */
@@ -138,9 +138,9 @@ export function infoOf(orb: string, sha256: string, { nuid, size, runs }: NewCon
 }
 
 /**
- * Stores the metadata of an object. If the application already has the content, rewrites the existing metadata. In both
- * cases, the content is kept for at least a day, even if no file uses it.
- * @param mine the content that this upload sent; if missing, only existing metadata is rewritten
+ * Stores the metadata of an object. If the application already has the content, only updates the time in its metadata.
+ * In both cases, the content is kept for at least a day from now, even if no file uses it.
+ * @param mine the content that this upload sent; if missing, only existing metadata is updated
  * @returns the object that has the content; undefined if there is none
  */
 export async function keepContent(

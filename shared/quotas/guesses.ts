@@ -82,7 +82,7 @@ export async function countGuess(
   }
 }
 
-/** Refunds the charge for a write that revealed nothing about other entries. */
+/** Refunds most of what {@link countGuess} charged, unless the write revealed a value of another entry. */
 export function releaseGuess(deps: Deps, error?: unknown): void {
   const guess = guesses.get(deps.request);
   if (guess === undefined) return;

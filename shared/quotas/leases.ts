@@ -13,7 +13,7 @@ export interface Limit {
   stream: typeof streams.quotas | typeof streams.longQuotas;
   most: number;
   seconds: number;
-  /** Units that a process may spend before the broker grants them. */
+  /** Units that a process may spend before the broker has granted it a lease. */
   ahead: number;
 }
 

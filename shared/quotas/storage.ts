@@ -10,9 +10,9 @@ import { orbFull } from "./refusals.ts";
 
 /** Milliseconds until a process asks the broker again for the size of a stream. */
 const LOOK_MS = 2_000;
-/** A process may write 1/n of the free space before it asks the broker for the size again. */
+/** A process may write 1/n of the free space before it asks again for the size, because other processes write too. */
 const SHARE = 20;
-/** Maximum bytes that a process may write before it knows the size of the stream. */
+/** Before the broker has reported the size of the stream, a process may write at most this many bytes. */
 const AHEAD = 1024 * 1024;
 const AHEAD_SHARE = 100;
 const REMEMBERED = 10_000;

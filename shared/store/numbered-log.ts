@@ -34,7 +34,7 @@ interface Log<T> {
   parse(message: StoredMessage): { number: number; value: T } | null;
 }
 
-/** Maximum messages and bytes of one read while searching. */
+/** Maximum messages and bytes of each read that searches for the position of a number. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
 /** A search starts this many numbers before the wanted number, so that the first read usually includes it. */

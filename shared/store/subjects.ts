@@ -100,7 +100,7 @@ export const subjects = {
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
-  /** Written again and again while an import runs, to show that it is still alive. */
+  /** Heartbeat of a running import. It expires if the import stops renewing it. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,

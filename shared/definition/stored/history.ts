@@ -52,7 +52,9 @@ export interface IndexPlace extends Home {
 }
 
 export interface EntryWork {
-  /** Schemas whose entries need new index keys. */
+  /**
+   * Schemas whose published copies move to another group of readers, from `from` to `to`. Null: no published copies.
+   */
   claims: Home[];
   /** Schemas whose published copies change their audience. Null means that there are no published copies. */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];

@@ -54,7 +54,8 @@ export class ImportMark {
   static async set(deps: Pick<Deps, "store">, orb: string, begun: OrbHead): Promise<ImportMark> {
     const mark = new ImportMark(deps, orb, begun);
     mark.#seq = await deps.store.append(mark.#stream, mark.#next());
-    // If the import is cancelled from now on, the stream is deleted together with this message.
+    // From now on, cancelling the import deletes the stream, and this mark with it. So only an earlier cancellation is
+    // left to check.
     const head = await orbHead(deps, orb);
     if (head?.seq === begun.seq) return mark;
     await mark.erase();

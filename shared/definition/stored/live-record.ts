@@ -202,8 +202,9 @@ export function unlessReopened(orb: string, since: number): Append {
 
 /**
  * Repairs an application that rejects all writes because a process crashed during a publication. The process had
- * moved the fence, but had not stored the definition. If the publication was committed, completes it. Otherwise
- * allows writes under the current definition again, so that a publication which is only slow fails.
+ * changed the fence, which blocks writes under the earlier definition, but had not stored the new definition. If the
+ * publication was committed, completes it. Otherwise allows writes under the earlier definition again. A publication
+ * that was only slow then fails.
  * @param reopen false gives a running publication time to commit
  */
 export async function repairFence(deps: Deps, orb: string, reopen = true): Promise<void> {

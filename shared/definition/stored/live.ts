@@ -165,7 +165,7 @@ export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveO
 /** For applications without a published definition: the definition that validated the stored entries. */
 const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
-/** Returns the definition that validated the stored entries. The newest draft may be newer than that. */
+/** Returns the definition that validated the stored entries. It can be older than the newest draft. */
 async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<EntryDefinition> {
   if (head.basis === head.revision) return head;
   const key = `${orb}/${head.basis}/${head.seq}/${head.at}`;

@@ -69,7 +69,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     const some = waiting;
     waiting = [];
     if (some.length === 0) return [];
-    // An upload can take minutes, so check the session and the definition again for each group.
+    // An upload can take minutes, so check the session and the definition again before each group of lines.
     const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewed(deps, input)]);
     actor = who;
     input = { ...input, orb };

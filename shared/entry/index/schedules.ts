@@ -24,7 +24,7 @@ import { publishedOf } from "./entry-keys.ts";
 const LATE_MS = 600;
 /** If a schedule is due within this many milliseconds, the broker may still execute it after it was cancelled. */
 const NEAR_MS = 1_000;
-/** If a schedule is overdue by this many milliseconds, the broker has executed it. */
+/** A schedule that is overdue by this many milliseconds counts as executed. */
 const OVERDUE_MS = 15_000;
 const CANCELLED_SECONDS = 1;
 

@@ -23,8 +23,8 @@ export interface OrderedChange {
   id: string;
   adds: OrderedValue[];
   /**
-   * Values that the entry's next revision no longer has. Readers and compactions check whether that revision was
-   * really stored.
+   * Values that the entry's next revision no longer has. The change is written before that revision, which may then
+   * fail. So readers and compactions check whether the revision was stored.
    */
   drops: OrderedValue[];
 }

@@ -108,9 +108,9 @@ async function readRoot<R extends { upTo: number }>(
 }
 
 /**
- * Reads the root only if it is newer than the cached root, because a root can have 100 KB. If the cached root is
- * still current, the caller must compare `logTime` with the log: the application may have been deleted and created
- * again since.
+ * Reads the root (the list of an index's pages) only if it is newer than the cached root, because a root can have 100
+ * KB. If the cached root is still current, the caller must compare `logTime` with the log: the application may have
+ * been deleted and created again since.
  */
 async function newerRoot<R extends { upTo: number }>(
   store: Store,

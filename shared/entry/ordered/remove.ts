@@ -7,7 +7,7 @@ import { WORDS } from "../model/word-keys.ts";
 import { writeRemovedRoot } from "./changes.ts";
 import type { OrderedField } from "./pages.ts";
 
-/** Returns the names of a schema's indexes that have a log and pages. */
+/** Returns the names of a schema's ordered indexes, and of its word index if it has one. */
 export function indexesOf({ ordered, searched }: Pick<CompiledSchema, "ordered" | "searched">): string[] {
   return [...ordered.map(({ name }) => name), ...(searched.length === 0 ? [] : [WORDS])];
 }

@@ -5,7 +5,11 @@
 import type { PagePlace, Pair } from "./pages.ts";
 import { type StoredTerm, splitIds } from "./word-runs.ts";
 
-/** Returns a term, or undefined if it has no ids. The ids must be sorted. */
+/**
+ * Returns the stored form of a term, or undefined if it has no ids.
+ * @param ids sorted ids of entries that contain the term
+ * @param gone sorted ids of entries that no longer contain it
+ */
 function termOf(term: string, ids: readonly string[], gone: readonly string[]): StoredTerm | undefined {
   if (gone.length > 0) return [term, ids.join(" "), gone.join(" ")];
   return ids.length > 0 ? [term, ids.join(" ")] : undefined;

@@ -17,7 +17,7 @@ interface OrderedPlace extends IndexEntry {
 }
 
 export interface OrderedPlan<T> {
-  /** The list without outdated pairs, so that no entry occurs twice. */
+  /** The list, but without index pairs whose entry now has another value, so that no entry occurs twice. */
   list: Collection<T>;
   /** The query without the conditions that the range of the index already ensures. */
   query: ListQuery;

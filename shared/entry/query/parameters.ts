@@ -74,7 +74,7 @@ export function isSearch(where: Where): where is Search {
   return "words" in where;
 }
 
-/** Returns the search of a query, if any. A search is never inside a group. */
+/** Returns the search of a query, if any. Groups cannot contain searches, so only the top level is examined. */
 export function searchOf(conditions: readonly Where[]): Search | undefined {
   return conditions.find(isSearch);
 }

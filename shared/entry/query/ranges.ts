@@ -79,8 +79,8 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
 }
 
 /**
- * Returns the edge that makes the range smaller.
- * @param sign 1 for lower ends, -1 for upper ends
+ * Returns the range end that allows fewer values.
+ * @param sign 1 for low ends, -1 for high ends
  */
 function tighter(a: Edge | undefined, b: Edge | undefined, sign: 1 | -1): Edge | undefined {
   if (a === undefined || b === undefined) return a ?? b;

@@ -17,7 +17,7 @@ import { prepare } from "./prepare.ts";
 export interface UpdateInput extends Target {
   /** Values of the entry: only the values to change if `locale` or `market` is set, otherwise all values. */
   values?: unknown;
-  /** Whether to write nothing if the newest revision already has the values and the window. */
+  /** Whether to write nothing if the newest revision already has these values and this period of visibility. */
   skipsUnchanged?: boolean | undefined;
   /** Whether `values` is a JSON Merge Patch of the stored values. */
   merge?: boolean | undefined;

@@ -130,8 +130,8 @@ export function readEntry(
 }
 
 /**
- * An HTTP handler also receives messages whose subjects begin with its own subject. These subjects must not belong to
- * another service.
+ * An HTTP handler also receives messages below its own subject. So its subject must be inside its service, or the
+ * handler could receive messages for another service.
  */
 function ownFault(subject: string, service: string | undefined): string | undefined {
   const own = `${SERVICES}${service}.`;

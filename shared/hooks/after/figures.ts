@@ -33,8 +33,9 @@ function lanesOf({ document }: LiveOrb): Set<string> {
 }
 
 /**
- * Reads the figures with two requests for each application that has hooks after writes or schedules.
- * @returns null, without a request, if no application has such hooks or schedules
+ * Returns the figures for the metrics. Sends two requests for each application that has hooks after writes or
+ * schedules.
+ * @returns null, without sending a request, if no application has them
  */
 export async function readHookFigures(deps: Deps, orbs: readonly LiveOrb[]): Promise<HookFigures | null> {
   const hooked = orbs.filter((live) => lanesOf(live).size > 0);

@@ -74,7 +74,7 @@ export class Lease {
     if (own !== undefined) await this.#write(own, "{}").catch(() => undefined);
   }
 
-  /** Returns the sequence to expect when acquiring the lease. Returns undefined if another process is the leader. */
+  /** Returns the sequence of the message that a new leader must replace. Undefined if another process is the leader. */
   async #free(now: number): Promise<number | undefined> {
     const last = await this.#deps.store.get(streams.hooks, subjects.hooksLeader);
     if (last === null) return 0;

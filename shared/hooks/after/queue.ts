@@ -57,7 +57,7 @@ export class DeliveryQueue {
     this.source = source;
   }
 
-  /** Time of the next attempt in milliseconds since the epoch, or undefined if no revision is waiting. */
+  /** Time of the next attempt in milliseconds since the epoch; undefined if no revision is waiting for delivery. */
   get due(): number | undefined {
     const waiting = this.#state?.waiting ?? [];
     return waiting.length === 0 ? undefined : Math.min(...firsts(waiting).map(({ at }) => at));

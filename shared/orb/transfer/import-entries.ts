@@ -162,7 +162,7 @@ async function restored(
   }
 }
 
-/** Removes default values that validation has added. The entry gets them at its next write. */
+/** Removes default values that validation has added, so that the import stores only the values in the file. */
 function ofGiven(values: Values, given: object): Values {
   return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(given, name)));
 }

@@ -13,8 +13,8 @@ interface CachedPage {
 const sizeOf = (page: StreamPage) => 512 + page.messages.joined.length + 16 * page.messages.seqs.length;
 
 /**
- * Caches pages of messages. Stored messages never change, so a page is valid until one of them is removed. Removal
- * changes the stream's signature. Pages of applications also depend on the published definition and on time.
+ * Caches pages of messages. Stored messages never change, so a page is valid until a message of its stream is removed,
+ * which changes the stream's signature. Pages of applications also depend on the published definition and on time.
  */
 export class PageCache {
   readonly #limit: number;

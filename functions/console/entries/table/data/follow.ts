@@ -44,8 +44,8 @@ class Follower {
   /** Ids of entries that existed before the table was read. Other entries that the table lacks are new. */
   #old: ReadonlySet<string> | undefined;
   /**
-   * For each entry, the state that the live update reported. The management API may report another state for the same
-   * revision.
+   * For each entry that was read again, its state in the live list. Prevents endless reads if the management API keeps
+   * returning another state for the same revision.
    */
   readonly #read = new Map<string, string>();
   /** Ids of entries for which a request returned an older revision than the live update. */
