@@ -49,9 +49,7 @@ function commaSeparated(name: string, description: string, schema: JsonSchema): 
   };
 }
 
-/**
- * Describes the value with which a filter compares a field. The limits of the field's own values do not apply to it.
- */
+/** Returns the JSON Schema of the value in a filter. The length limit of the field does not apply to filters. */
 function comparedValue({ type }: Subject): JsonSchema {
   const { description: _, ...schema } = type.jsonSchema({ name: "value", type: type.name });
   return schema.maxLength === undefined ? schema : { ...schema, maxLength: QUERY_LIMITS.text };

@@ -16,7 +16,7 @@ export const LastEventId = z.object({
 });
 
 /**
- * The description of a list does not mention the events of live lists. Otherwise generated clients would have to
+ * Documents live lists only as a redirect. If the description included their events, generated clients would have to
  * handle two kinds of responses.
  */
 export const LiveRedirect = { description: "Redirect of a live list to the streams process" };

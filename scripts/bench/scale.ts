@@ -40,8 +40,8 @@ export async function scale(stand: Stand, client: Client, token: string, sizes: 
   const rates: number[] = [];
   const all: Seeded[] = [];
   /**
-   * The bare worker reads other entries than the functions. Otherwise it would find blocks in memory that a read by
-   * the functions has loaded.
+   * Entries for the bare worker, which has no platform code. It reads different entries than the functions, because
+   * those would already be in the broker's memory.
    */
   const bare = new Map<string, Seeded>();
   for (const size of sizes) {

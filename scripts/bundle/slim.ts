@@ -18,8 +18,8 @@ const certificates: Plugin = {
   name: "certificates",
   setup(builder) {
     builder.onResolve({ filter: /^@peculiar\// }, () => ({ path: "asn1", namespace: "certificates" }));
-    // The replacement lacks some exports. The bundler accepts missing exports of a CommonJS module, but not of an ES
-    // module.
+    // `der.ts` has only some exports of the packages that it replaces. The bundler accepts missing exports of a
+    // CommonJS module, but not of an ES module.
     builder.onLoad({ filter: /^asn1$/, namespace: "certificates" }, () => ({
       contents: 'module.exports = require("./shared/access/ceremony/der.ts");',
       resolveDir: root,

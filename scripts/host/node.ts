@@ -30,8 +30,8 @@ import { drainMs, Shutdown } from "./shutdown.ts";
 import { openSocket } from "./socket.ts";
 
 /**
- * Maximum bytes that all large reads in progress may take. The broker closes a slow connection at four times this
- * size.
+ * Maximum bytes that all large reads in progress may request from the broker. The broker closes a connection when four
+ * times as many bytes wait to be sent to it.
  */
 const READING_BYTES = 16 * 1024 * 1024;
 

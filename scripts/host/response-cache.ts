@@ -236,7 +236,8 @@ export class ResponseCache {
   }
 
   /**
-   * Returns the number of the newest generation with these headers. If that generation is invalid, creates a new one.
+   * Returns the number of the newest generation of responses with these headers. If there is none or it is outdated,
+   * creates a new generation.
    */
   #generationOf(head: Head, { definition, message, sources }: EntryDependencies): number {
     const generation: Generation = { head, definition, epoch: message.epoch, sources };

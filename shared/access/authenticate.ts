@@ -46,7 +46,7 @@ export function isSessionCookie(config: { publicUrl: string }, name: string): bo
  *
  * An invalid bearer token is an error. An invalid cookie is ignored, so that an expired session does not block public
  * pages.
- * @param consistency use `leader` if the decision has effects after the session ends
+ * @param consistency use `leader` for writes, because `cached` may accept a session that has just ended
  * @throws AppError unauthenticated `invalid_token`; forbidden `other_realm`
  */
 export async function authenticate(

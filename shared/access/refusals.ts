@@ -34,7 +34,7 @@ export function realmRefusal(realm: string, accepted: readonly string[]): AppErr
   return new AppError("forbidden", "other_realm", detail);
 }
 
-/** Returns the error for a handler that acts on behalf of its caller but lacks the grant for this act. */
+/** Returns the error for a handler that acts for its caller and needs a permission (act) which it does not have. */
 export function missingAct(handler: string, act: string): AppError {
   const detail = `The handler ${handler} is not granted the act ${act}. Request it in acts of the handler's registration, and grant it in uses of the orb's document.`;
   return new AppError("forbidden", "missing_act", detail);

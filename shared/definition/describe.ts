@@ -100,7 +100,7 @@ function fieldSchema(schema: CompiledSchema, field: CompiledField, form: ValuesF
   };
 }
 
-/** Describes a value as a map by market, by language, or by both. */
+/** Returns the JSON Schema of a value that is a map by market, by language, or by both. */
 function mapSchema(
   schema: CompiledSchema,
   field: CompiledField,

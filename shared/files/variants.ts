@@ -128,7 +128,8 @@ async function make(deps: Deps, orb: string, file: FileRecord, variant: Variant,
     const runs = runsOf(object);
     const { name: sha256, size, nuid } = object;
     const made = { sha256, size, object: { nuid, ...(runs.length <= RECORD_RUNS ? { runs } : {}) } };
-    // A conflict means that the claim expired. Then another request makes the same variant.
+    // A conflict means that this request's claim on the variant has expired. Another request may then make the variant
+    // again, so ignore the conflict.
     await nullOnConflict(
       deps.store.batch(stream, [
         { subject: fileSubjects.content(orb, sha256, place.use), data: "1", rollup: true },

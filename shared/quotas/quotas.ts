@@ -11,7 +11,10 @@ import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
 /** Requests and bytes that a process may allow before the broker has granted them. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
-/** Before the broker has granted anything, a process may allow at most 1/n of a limit. So small limits stay exact. */
+/**
+ * Before the broker has granted anything, a process may allow at most 1/100 of a limit. For limits below 100 this is
+ * nothing, so small limits are never exceeded.
+ */
 const AHEAD_SHARE = 100;
 
 /** The account, client address or application that a limit applies to. */

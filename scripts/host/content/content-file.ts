@@ -13,7 +13,7 @@ import { openUnnamed } from "./unnamed-file.ts";
 
 /** Number of chunks in a block. In `begun` and `stored`, each bit stands for one chunk. */
 const BLOCK_CHUNKS = 8;
-/** Maximum bytes that may wait to be written. Chunks beyond this are not stored. */
+/** Maximum bytes in memory that wait to be written to the file. Chunks that exceed this limit are not stored. */
 const MOST_WAITING = 4 * 1024 * 1024;
 
 const readAt = promisify(read);
@@ -105,7 +105,8 @@ export class ContentFile implements ContentCache {
     const file = this.#file;
     this.#file = undefined;
     this.#blocks.clear();
-    // The system may reuse the number of a closed file at once. So close the file only after the last read and write.
+    // The operating system may immediately reuse the descriptor of a closed file. So close the file only after its last
+    // read and write.
     if (file === undefined) return;
     if (this.#uses === 0) close(file, () => undefined);
     else this.#closing = file;

@@ -262,7 +262,10 @@ export function compileFieldAccess(
 /** Access rules for entries whose schema is no longer in the definition. */
 export const ADMINS_ONLY = compileAccess({ read: ADMIN, ...WRITERS.admin });
 
-/** Returns the readers who can use the published copies of a schema's entries. They may all read every entry. */
+/**
+ * Returns the group of readers for which published copies of a schema's entries are stored. Each reader in this group
+ * may read every entry.
+ */
 export function liveRoleOf({ read }: SchemaAccess): "public" | "user" | "admin" {
   return read.least === null || read.least === "owner" ? "admin" : read.least;
 }

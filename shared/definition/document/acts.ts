@@ -15,7 +15,7 @@ export const ACTS = [
 ] as const;
 export type Act = (typeof ACTS)[number];
 
-/** The acts that only read data. */
+/** The acts (permissions of handlers) that only read data. */
 const READING: readonly Act[] = [
   "entries:read",
   "entries:reveal",

@@ -108,8 +108,8 @@ async function headsBefore(
   read: readonly Read[],
   { orb, home, from, replicated }: ChangesOptions,
 ): Promise<Map<string, EntrySnapshot>> {
-  // For each entry, the number of its first revision among the messages. Undefined if the messages contain no
-  // revision of it.
+  // The revision number of each entry's first revision in `read`. Undefined if `read` contains only published copies or
+  // the deletion of the entry.
   const first = new Map<string, number | undefined>();
   for (const { id, role, message } of read) {
     if (first.get(id) === undefined)

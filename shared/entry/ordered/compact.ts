@@ -42,7 +42,7 @@ export const LIMITS: CompactionLimits = { changes: 8_000, recent: 1_000, page: 1
 const PAGE_SIZE = 96 * 1024;
 /** Maximum pages that one step reads and replaces. */
 const PAGES_PER_STEP = 24;
-/** Estimated characters that a pair needs in addition to its value. */
+/** Estimated characters that a pair (a value and an entry id) needs in addition to the value. */
 const PAIR_SIZE = 40;
 
 /** A pair that a compaction adds, or that it removes because the entry now has another value. */

@@ -119,7 +119,8 @@ async function newerRoot<R extends { upTo: number }>(
 ): Promise<ReadRoot<R>> {
   const subject = subjects.orderedRoot(index, index.field);
   const known = parser.known(subject);
-  // Read the root if no log time is known. A store with its own cache has the root in memory anyway.
+  // Read the index's root unless the cached root has been compared with the log. A store with its own cache has the
+  // root in memory anyway.
   if (known?.logTime === undefined || store.isCached === true) return readRoot(store, index, parser, "stale");
   const newer = await nullIfMissing(
     store.scan(streams.orb(index.orb), subject, { fromSeq: known.seq + 1, limit: 1, maxBytes: SMALL_BYTES }),

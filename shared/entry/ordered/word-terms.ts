@@ -23,7 +23,10 @@ function sortedTerms(terms: Iterable<StoredTerm | undefined>): StoredTerm[] {
   return [...terms].filter((term) => term !== undefined).sort(([a], [b]) => compareTexts(a, b));
 }
 
-/** Converts the added and the removed pairs of an index into terms. Ignores an added pair that was also removed. */
+/**
+ * Groups the added and the removed pairs (a value and an entry id) of an index by value. Ignores an added pair that was
+ * also removed.
+ */
 export function termsOfPairs(added: readonly Pair[], gone: readonly Pair[]): StoredTerm[] {
   const byTerm = new Map<string, { ids: Set<string>; gone: Set<string> }>();
   const of = ({ value }: Pair) => {

@@ -13,7 +13,7 @@ import type { ListQuery } from "./query.ts";
 
 /** Number of index entries per read. */
 const WINDOW = 500;
-/** A later request fails if it has more than this many times as many candidates as the first request. */
+/** After the first request, the number of candidates may grow by this factor. Beyond that, later requests fail. */
 const GROWTH = 4;
 
 async function stepsOf<T>(

@@ -56,8 +56,7 @@ function cursorRange(after: Position | undefined, descending: boolean): Range {
 }
 
 /**
- * @param least minimum entries per step. Each step causes a read, and a page of the index may have only a few entries
- * in the range.
+ * @param least minimum entries per step. The scan may return only a few entries at a time, and each step causes a read.
  */
 async function* stepsOf(
   scan: ReturnType<typeof scanOrdered>,

@@ -12,7 +12,7 @@ import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts"
 import type { Places } from "../query/matching.ts";
 
 const REVISIONS_PER_READ = 500;
-/** Revisions per read of the log of one entry. Most of them are not needed. */
+/** Revisions per read of one entry's log. The number is small, because the search needs only one revision. */
 const REVISIONS_OF_ENTRY = 20;
 /** Maximum bytes that a list may read to find its entries. It needs the rest of its limit to read their content. */
 const FIND_BYTES = REQUEST_BYTES / 2;

@@ -5,7 +5,10 @@ import { readLive } from "../index/visible.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { Targets } from "../query/related.ts";
 
-/** Lets the filters of a list compare referenced entries: those that are published and that the caller may read. */
+/**
+ * Lets the filters of a list use the values of referenced entries. Excludes entries that are unpublished or that the
+ * caller may not read.
+ */
 export function targetsFor(
   deps: Pick<Deps, "store" | "clock" | "expires">,
   actor: Actor,

@@ -18,7 +18,7 @@ import { indexesOf } from "../ordered/remove.ts";
 
 export interface State {
   context: OrbContext;
-  /** The entry's schema, or undefined if the definition no longer has it. */
+  /** The newest revision. If its `validTo` has passed, the unpublished revision that takes effect at `validTo`. */
   schema: CompiledSchema | undefined;
   entry: LoadedEntry;
   /** The newest revision. If its `validTo` has passed, the unpublished revision that counts in its place. */

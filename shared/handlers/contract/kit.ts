@@ -204,7 +204,8 @@ function respond(each: BoundHttp, { subject, data, headers }: KitMessage, reques
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
   const { orbId, handler, input, caller, credential } = request;
-  // Another service has registered the same subject, so the platform has not checked access to this handler.
+  // The message is for another service's handler on the same subject. So the platform has not checked whether the
+  // caller may use this handler.
   if (handler !== each.name) throw new ServiceError(404, "No such handler listens on this subject.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {

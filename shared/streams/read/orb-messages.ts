@@ -27,8 +27,8 @@ export type TakeBytes = (bytes: number) => Promise<() => void>;
 const HEADS = 1024;
 const HEAD_BYTES = 4_000_000;
 /**
- * Milliseconds before each retry. The broker stores the messages of a batch one by one, so an entry may be stored
- * shortly after its published copy.
+ * Milliseconds to wait before each further read of an entry's newest revision. The broker stores the messages of a
+ * batch one by one, so the published copy may be stored shortly before the revision.
  */
 const LOOK_AGAIN = [0, 10, 50, 200, 500];
 /** If the revision of a published copy is not stored after this many milliseconds, it will never be stored. */

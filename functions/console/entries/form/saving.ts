@@ -189,7 +189,7 @@ export function useSaving({
     saveAsNew: () =>
       run("save", () => {
         const { validFrom, validTo } = draft.content;
-        // Masked values cannot be copied, because the stored values behind them were deleted with the entry.
+        // Omit masked values. The real values behind the masks were deleted with the entry, so they cannot be copied.
         const values = Object.entries(valuesToSend(draft.content, writable, orb)).filter(
           ([name, value]) =>
             !(
