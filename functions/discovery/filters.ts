@@ -100,7 +100,7 @@ export const PROPERTY_FILTERS: readonly { $ref: string }[] = Object.keys(propert
   $ref: `#/components/parameters/${name}`,
 }));
 
-/** Describes the filters by the fields of a schema. */
+/** Returns the query parameters that filter by the fields of a schema. */
 export function fieldFilters({ fields }: CompiledSchema): Parameter[] {
   return [...fields.values()].flatMap((field) =>
     filtersOf({ kind: "field", name: field.name, type: field.type, field }, field.operators),

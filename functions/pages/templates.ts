@@ -124,8 +124,9 @@ function loginForm(realm: Realm, signup: boolean): Html {
 }
 
 /**
- * Lets signed-in users go back to the page they came from, or see their account. Platform admins must first use their
- * passkey, because their account shows an access token, which only a new session returns.
+ * Form for users who are already signed in. They can continue to the page they came from, or open their account.
+ * Platform admins must first confirm with their passkey: their account page shows an access token, and the platform
+ * returns that token only when a session begins.
  */
 function knownForm(realm: Realm, name: string): Html {
   const confirm = html`

@@ -84,7 +84,7 @@ const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
     realm: single(new URL(c.req.url).searchParams, "realm"),
   });
   const name = c.req.param("name");
-  // Before a redirect, check the scopes of an API token here. Without a redirect, the code that reads the mapping
+  // Before a redirect, check the scopes of an API token here. Without a redirect, the code that serves the stream
   // checks them.
   const redirects = c.var.deps.config.streamsUrl !== undefined;
   if (name === undefined) listerOf(actor);

@@ -51,7 +51,9 @@ export interface Principal {
   orbRole?: string | undefined;
   /** Rights of the caller's API token in this application. Without a token, only the role limits the caller. */
   scope?: Scope;
-  /** The handler that acts on behalf of the caller, and the acts that the application grants to that handler. */
+  /**
+   * The handler that acts on behalf of the caller, and the operations (acts) that the application allows that handler.
+   */
   acting?: { handler: string; acts: readonly Act[] };
 }
 
@@ -164,7 +166,7 @@ export function mayField(
   return grant === undefined || permits(grant, caller, own);
 }
 
-/** Returns the roles defined by the application that an access rule allows to perform an operation. */
+/** Returns the roles, among those that the application defines, that may perform an operation under an access rule. */
 function namedBy(operation: Exclude<EntryOperation, "reveal">, access: SchemaAccess): string[] {
   return [...new Set(ALLOWED_BY[operation].flatMap((action) => access[action].roles))];
 }

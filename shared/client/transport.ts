@@ -38,7 +38,7 @@ export interface Request {
    * most once. `refused`: only if the platform rejected the request before acting on it.
    */
   repeat: "safe" | "refused";
-  /** Called before each retry, because the previous attempt may have taken effect. */
+  /** Called before each retry. Tells the caller that an earlier attempt may already have taken effect. */
   repeats?: () => void;
 }
 

@@ -68,7 +68,7 @@ function isRequired({ required, definition, access }: CompiledField, { use }: Va
 }
 
 /**
- * Returns whether null and empty values are excluded. They are allowed in `change`, where they can clear one
+ * Returns whether the schema excludes null and empty values. A change may contain them, because they can clear one
  * language.
  */
 const isFilled = ({ required }: CompiledField, { use }: ValuesForm) =>
@@ -122,11 +122,12 @@ function mapSchema(
         ? strict
         : inner
       : mapOf(inner, markets, form.named, filled ? strict : undefined);
-  // A sensitive value that is stored for none of the application's languages and markets appears as one mask.
+  // If a sensitive value is stored in none of the application's current languages and markets, responses contain a
+  // single mask instead of a map.
   return field.sensitive && form.use !== "new" ? { anyOf: [map, MASKED] } : map;
 }
 
-/** @param first schema of the value for the first key, if a value for it must be present */
+/** @param first schema of the value for the first key. If given, the map must contain a value for that key. */
 function mapOf(
   value: JsonSchema,
   keys: readonly string[],

@@ -98,7 +98,7 @@ export function typeOf(head: Uint8Array, declared: string | undefined): string {
   return SHARED[found]?.test(said) === true ? said : found;
 }
 
-/** Returns whether a type matches one of a list's items, such as `image/*` or `application/pdf`. */
+/** Returns whether a list of media types, such as `image/*` or `application/pdf`, includes a type. */
 export function accepts(list: readonly string[], type: string): boolean {
   return list.some((each) => each === type || (each.endsWith("/*") && type.startsWith(each.slice(0, -1))));
 }

@@ -84,7 +84,7 @@ function infoMessage(orb: string, info: ObjectInfo, seq: number): Append {
 }
 
 /**
- * Stores chunks and returns their sequences.
+ * Stores chunks. Returns the sequence numbers of their messages, as runs of consecutive numbers.
  * @throws AppError unavailable if the broker did not store the chunks in order
  */
 export async function sendChunks(

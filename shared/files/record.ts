@@ -25,7 +25,10 @@ export interface FileRecord {
   by: string;
   /** ISO 8601. */
   at: string;
-  /** Location of the content. If `runs` is missing, the metadata of the object lists the runs. */
+  /**
+   * Location of the content. `runs` are the sequence numbers of its chunks. If missing, the object's metadata lists
+   * them.
+   */
   object: { nuid: string; runs?: readonly Run[] };
   image?: ImageFacts;
   /** Entries that refer to the file in at least one of their revisions. */

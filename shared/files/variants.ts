@@ -68,8 +68,8 @@ function recordOf(file: FileRecord, variant: Variant, made: NonNullable<StoredVa
 }
 
 /**
- * Where a variant is stored: the subject and the sequence of its message, and the id under which it marks its content
- * as used.
+ * Where a variant is stored: the subject and the sequence number of its message. The id `use` marks the variant's
+ * content as used.
  */
 interface Place {
   subject: string;

@@ -27,7 +27,7 @@ interface Lease {
   renewing: boolean;
 }
 
-/** A lease takes at most 1/n of the rate limit, so that other processes can lease units too. */
+/** A lease takes at most 1/`SHARE` of the rate limit, so that other processes can lease units too. */
 const SHARE = 20;
 const REMEMBERED = 20_000;
 

@@ -10,7 +10,7 @@ const CATCH_UP_MS = 20;
 
 /**
  * Yields the messages of all pages in stream order.
- * @param until the leader's last sequence; if a replica has not stored it yet, the read is repeated
+ * @param until last sequence number on the leader; if a replica does not have that message yet, the read is repeated
  */
 export async function* scanPages(
   read: (fromSeq: number) => Promise<Pick<Page, "messages" | "pending">>,

@@ -33,7 +33,7 @@ export function PersonDialog({
   roles: readonly Option[];
   /** Whether the caller may change the account. */
   editable: boolean;
-  /** Whether it is the caller's own account. */
+  /** Whether the account is the caller's own. */
   own: boolean;
   onChange: () => void;
   onLink: (link: Invitation) => void;

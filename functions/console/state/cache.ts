@@ -64,7 +64,7 @@ async function run(one: Shared): Promise<void> {
   }
 }
 
-/** Returns the state of a key: its data, and whether a request is running. */
+/** Returns the cached data of a key, and whether a request for it is running. */
 export const cached = (key: string): Signal<State> => sharedOf(key).state;
 
 /** Requests the data of a key again, if a mounted component uses it. */

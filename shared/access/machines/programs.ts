@@ -45,7 +45,7 @@ interface CodeRecord extends ProgramRequest {
   sub: string;
   /** Session in which the person approved the program. */
   sid: string;
-  /** Time at which that session expires, in seconds since the epoch. */
+  /** Time at which the session `sid` expires, in seconds since the epoch. */
   sessionExp: number;
   /** Milliseconds since the epoch. */
   expiresAt: number;

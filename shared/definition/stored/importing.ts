@@ -84,7 +84,7 @@ export class ImportMark {
     return sequences;
   }
 
-  /** Returns whether the stream is still the one in which the import started. */
+  /** Returns whether the import may continue: no other process has erased it or replaced the stream. */
   async holds(): Promise<boolean> {
     return (await this.#store.get(this.#stream, this.#subject))?.seq === this.#seq;
   }

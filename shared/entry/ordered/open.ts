@@ -27,7 +27,7 @@ export interface OpenedIndex {
   root: Root;
   /** Pairs that the log adds to the root, in the order in which they were written. */
   added: Pair[];
-  /** Number of changes in the log that the root does not include. */
+  /** Number of changes in the log that are not in the root (the list of the index's pages) yet. */
   logged: number;
 }
 

@@ -45,7 +45,7 @@ export interface PagePlace {
 }
 
 export interface Root {
-  /** Sequence of the last change that the index includes, or 0 if there is no root yet. */
+  /** Sequence of the last change that the index includes, or 0 for a new index. */
   upTo: number;
   /** Number of changes in the log that the index already includes. */
   dead: number;

@@ -170,7 +170,7 @@ async function* scanOpened(
   }
 }
 
-/** Yields the pairs of a range in order, in groups. */
+/** Yields the pairs (a value and an entry id) of a range in order, in groups. */
 export async function* scanOrdered(
   store: Store,
   index: OrderedField,

@@ -19,8 +19,8 @@ const LONG_LOG = 64;
  */
 const MANY_WRITTEN = 256;
 /**
- * A process compacts a word index after it has written this many changes. Larger compactions make larger lists, so
- * that each posting (a word and an entry id) is merged less often.
+ * A process compacts a word index after it has written this many changes. With fewer, larger compactions, each posting
+ * (a word and an entry id) is merged less often.
  */
 const MANY_WORDS_WRITTEN = 512;
 /** A compaction that runs longer than this many milliseconds is considered crashed. */

@@ -64,7 +64,7 @@ function lastId([, ids, gone = ""]: StoredTerm): string {
   return lasts.sort()[1] ?? "";
 }
 
-/** Returns the last posting of a page. */
+/** Returns the last posting (a word and an entry id) of an index page. */
 export function lastPosting(page: readonly StoredTerm[]): Pair | undefined {
   const last = page.at(-1);
   return last === undefined ? undefined : { value: last[0], id: lastId(last) };

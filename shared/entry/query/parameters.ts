@@ -251,7 +251,7 @@ export function readSort(reader: ParameterReader, text: string): SortKey[] {
   return keys;
 }
 
-/** The sort order of a list whose request names none. Used if the list must be sorted in memory. */
+/** The default sort order of a list, for lists that must be sorted in memory. */
 export const BY_CREATION: SortKey = {
   subject: { kind: "property", name: "createdAt", type: PROPERTY_TYPES.createdAt },
   descending: false,

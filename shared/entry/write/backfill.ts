@@ -177,8 +177,8 @@ async function readMissing(
 }
 
 /**
- * Keeps only one message per subject if the messages replace or reserve the subject, because a batch may do that only
- * once.
+ * Keeps one message per subject if the messages replace the subject's messages (`rollup`) or expect a sequence number.
+ * A batch can contain only one such message per subject.
  */
 function distinct(messages: readonly Append[]): Append[] {
   const appended = ({ rollup, expect }: Append) => rollup !== true && expect === undefined;

@@ -62,7 +62,7 @@ async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move):
   );
 }
 
-/** Adds a message to a batch that makes the broker reject the batch if the definition is no longer active. */
+/** Adds a message to a batch. With this message, the broker rejects the batch if the definition is no longer active. */
 export function fenced(orb: string, fence: Fence | undefined, messages: readonly Append[]): Append[] {
   if (fence === undefined) return [...messages];
   const subject = subjects.guard(orb, "move", 0);

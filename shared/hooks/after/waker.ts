@@ -3,7 +3,7 @@ export class Waker {
   #woken = false;
   #end: (() => void) | undefined;
 
-  /** Ends the current pause. If no pause is running, the next call of `wait` returns at once. */
+  /** Ends the current pause. If no pause is running, the next call of `wait` returns immediately. */
   wake(): void {
     this.#woken = true;
     this.#end?.();

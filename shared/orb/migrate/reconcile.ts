@@ -43,8 +43,9 @@ import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { StreamMissing } from "../../store/types.ts";
 
 /**
- * Does the work that an application's newest revision requires.
- * @param moved the fence (the marker of the current definition), if it was already moved for this revision
+ * Activates an application's newest revision and migrates the stored entries, or finishes the deletion of the
+ * application. Does nothing if an earlier call has done all of it.
+ * @param moved the fence (the marker of the current definition), if the caller already moved it for this revision
  */
 export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);

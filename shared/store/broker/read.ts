@@ -35,9 +35,8 @@ export async function inspect(connection: Connection, stream: string): Promise<S
 const PAUSES = [5, 20, 80];
 
 /**
- * Makes a request. Repeats it if no subscriber received it although the stream exists: the stream may have been
- * created after the request, or may still be starting. Repeating a write is safe here, because the broker dropped the
- * first attempt.
+ * Makes a request. If no subscriber received it although the stream exists, tries again: the stream may still be
+ * starting. Repeating a write is safe here, because the broker dropped the first attempt.
  * @param ask throws {@link NoResponders} if no subscriber received the request
  * @throws StreamMissing if the stream does not exist, AppError unavailable if it does not respond
  */

@@ -67,7 +67,10 @@ export class ResponseHeaders {
 
 export class Message implements StoredMessage {
   readonly headers: ResponseHeaders;
-  /** The body. Usually bytes, but text if it arrived in a large frame, because such frames are freed. */
+  /**
+   * The body: bytes, or text if the message arrived in a large frame. The bytes of a large frame are freed after
+   * parsing.
+   */
   readonly body: string | Uint8Array;
   readonly size: number;
   readonly seq: number;

@@ -146,8 +146,8 @@ export class Follower implements ListFollower, TimerListener {
       return;
     }
     const lost = step.lost.filter(({ seq }) => seq > this.#position);
-    // Returns whether the client may show an erased entry. If the entry was erased before the snapshot was read, only
-    // a replica that lagged can have returned the entry.
+    // Returns whether the client may still be showing an entry that was erased. If the entry was erased before the
+    // snapshot was read, only a replica with old data can have returned it.
     const mayShow = ({ seq, id }: ListStep["lost"][number]) =>
       seq > this.#snapshotLast || (this.#toldMore && this.#told?.has(id) === false);
     if (lost.some(mayShow)) {

@@ -117,7 +117,7 @@ export function Actions({
       },
   ];
   const acts = more.filter((act) => act !== false);
-  /** Whether to offer a button for a new entry, because this entry has no unsaved changes. */
+  /** Whether to show the button for a new entry. It is hidden while this entry has unsaved changes. */
   const isNext = entry !== undefined && !isChanged && rights.may("create");
   // The user may press a key before `useCommands` has run again. Commands therefore read the newest values from this
   // ref.

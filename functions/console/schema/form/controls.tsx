@@ -1,4 +1,4 @@
-/** The inputs for attributes, by kind of attribute. */
+/** The inputs for the attributes of modules, schemas and fields: one input for each kind of attribute. */
 import type { ComponentType } from "preact";
 import { useId } from "preact/hooks";
 import { kindOf } from "../../fields/index.ts";
