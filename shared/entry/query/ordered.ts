@@ -7,7 +7,7 @@ import type { OrderedField } from "../ordered/pages.ts";
 import { type Edge, type Range, scanOrdered } from "../ordered/scan.ts";
 import { sortValues } from "./filter.ts";
 import type { ListStep } from "./list-scan.ts";
-import type { Collection } from "./matching.ts";
+import { CHUNK, type Collection } from "./matching.ts";
 import type { SortKey } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 import { fieldOf, fieldRange, joinedRange, openTended, orderedIndexOf } from "./ranges.ts";
@@ -40,10 +40,12 @@ export async function orderedPlan<T>(
   if (state === undefined) return undefined;
   const { range, covered } = fieldRange(field, query.conditions);
   const rest = joinedRange(range, cursorRange(after, key.descending));
+  const conditions = query.conditions.filter((condition) => !covered.has(condition));
+  const first = conditions.length === 0 ? query.limit + 1 : CHUNK;
   return {
     list: onlyPresent(list, key),
-    query: { ...query, conditions: query.conditions.filter((condition) => !covered.has(condition)) },
-    steps: stepsOf(scanOrdered(deps.store, index, state, rest, key.descending), index, query.limit + 1),
+    query: { ...query, conditions },
+    steps: stepsOf(scanOrdered(deps.store, index, state, rest, key.descending), index, first),
   };
 }
 
@@ -56,22 +58,25 @@ function cursorRange(after: Position | undefined, descending: boolean): Range {
 }
 
 /**
- * @param least minimum entries per step. The scan may return only a few entries at a time, and each step causes a read.
+ * @param first entries of the first step. Later steps are larger, because each causes a read. A page of the index has
+ * more pairs than most requests need, so the first step must not take all of them.
  */
 async function* stepsOf(
   scan: ReturnType<typeof scanOrdered>,
   { type, schema }: OrderedField,
-  least: number,
+  first: number,
 ): AsyncGenerator<ListStep[]> {
+  let size = first;
   let steps: ListStep[] = [];
   for await (const pairs of scan) {
     for (const { value, id } of pairs) {
       const place: OrderedPlace = { type, schema, id, seq: 0, value };
       steps.push({ place, position: positionAt("sorted", { keys: [value], id }) });
+      if (steps.length < size) continue;
+      yield steps;
+      steps = [];
+      size = CHUNK;
     }
-    if (steps.length < least) continue;
-    yield steps;
-    steps = [];
   }
   if (steps.length > 0) yield steps;
 }
