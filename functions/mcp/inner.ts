@@ -23,7 +23,8 @@ export function innerHost(env: Record<string, unknown>): Host {
     client: () => deps.request.client,
     lend() {
       let release = () => undefined as undefined;
-      // Keep the outer connection open until the inner request has released it.
+      // The tool request (outer) and the platform request that it causes (inner) share one connection. Keep it open
+      // until the inner request has released it.
       deps.afterwards(
         new Promise<void>((resolve) => {
           release = () => void resolve();

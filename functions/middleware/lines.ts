@@ -36,7 +36,7 @@ async function* linesOf(body: ReadableStream<Uint8Array> | null, limit: number):
       rest = lines.pop() ?? "";
       yield* lines;
     } else {
-      // To split would copy the whole line again for each part that a slow client sends.
+      // Do not split here: that would copy the whole line again for each part that a slow client sends.
       rest += text;
     }
     if (rest.length >= limit) {

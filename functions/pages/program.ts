@@ -28,7 +28,10 @@ const BROKEN = [
   "Start the sign-in again in the program that gave you this address.",
 ] as const;
 
-/** Serves the page. People who are not signed in go to the sign-in page first, and come back. */
+/**
+ * Serves the page on which a user confirms a program's sign-in. Users who are not signed in go to the sign-in page
+ * first, and then return.
+ */
 export async function showProgram(c: Context<AppEnv>, realm: Realm): Promise<Response> {
   const elsewhere = byName(c);
   if (elsewhere !== null) return elsewhere;

@@ -9,7 +9,7 @@ import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format
 /** Maximum bytes of one piece of a snapshot that is sent to the broker. This is the limit of the broker. */
 const PIECE = 128 * 1024;
 
-/** Maximum milliseconds until the broker must accept the first piece. */
+/** Maximum milliseconds until a server of the cluster accepts pieces of the snapshot. */
 const LISTENING_MS = 5_000;
 
 /**

@@ -64,7 +64,8 @@ const broker: Plugin = {
       `,
       resolveDir: join(root, "node_modules/nats.ws/lib"),
     }));
-    // This module of the package exports all others. Only `src` imports it, and needs these.
+    // `internal_mod` exports all modules of the package. Only files in `src` import it, and they need only the modules
+    // below.
     builder.onResolve({ filter: /\/internal_mod$/ }, ({ importer }) =>
       /[\\/]nats\.ws[\\/]lib[\\/]src[\\/]/.test(importer)
         ? { path: "internal_mod", namespace: "broker" }

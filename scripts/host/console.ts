@@ -24,7 +24,7 @@ export interface ConsoleFile {
 export interface ConsoleBuild {
   /** Files by name, such as `console/main-ABCDEFGH.js`. */
   files: ReadonlyMap<string, ConsoleFile>;
-  /** Compressed bytes of the files that the console loads first, and of all its files. */
+  /** Compressed size in bytes: of the files that the console loads first, and of all its files. */
   sizes: { first: number; all: number };
 }
 

@@ -23,7 +23,7 @@ export interface Keys {
 
 /** A set of response headers, which many responses share. */
 export interface Head {
-  /** All headers as one text, for comparison. */
+  /** Alternating header names and values, without headers that depend on the request or the body. */
   key: string;
   /** Header names and values in turns, without headers that depend on the request or the body. */
   headers: readonly string[];

@@ -34,8 +34,8 @@ export async function freePort(host = "127.0.0.1"): Promise<number> {
 }
 
 /**
- * Reserves a port for this process. The reservation is a socket with a name instead of a file: the system gives a name
- * to one process and frees it when the process ends. Only Linux has such names; elsewhere nothing is reserved.
+ * Reserves a port for this process with an abstract Unix socket. Only one process at a time can listen on such a
+ * socket, and Linux frees it when the process ends. On other systems, the function reserves nothing.
  * @returns false if the port is reserved already
  */
 function reserve(port: number): Promise<boolean> {

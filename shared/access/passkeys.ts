@@ -67,8 +67,8 @@ const JOINING_MS = 60_000;
 export const credentialOfIdentity = (id: string) => `identity.${id}`;
 
 /**
- * Marks a passkey or an identity as being added. If the session ends in the meantime, the request that adds the
- * passkey or identity removes it again. So it does not count as a way to sign in until the mark is removed.
+ * Marks a passkey or an identity as being added. If the session ends in the meantime, the request that adds the passkey
+ * or identity removes it again. Until the mark is removed, it does not count as a way to sign in.
  */
 export function joining(deps: Deps, account: AccountRecord, credential: string): AccountRecord {
   const now = deps.clock.now();

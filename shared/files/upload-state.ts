@@ -73,7 +73,9 @@ export async function readUpload(deps: Deps, orb: string, id: string, actor: Act
   return { state: { ...state, runs, chunks: 0 }, seq, tail: data.slice(end + 1) };
 }
 
-/** Returns the message that replaces the state. Its write fails if another request has replaced the state first. */
+/**
+ * Returns the message that replaces an upload's state. Its write fails if another request has replaced the state first.
+ */
 export function stateMessage(
   deps: Deps,
   orb: string,

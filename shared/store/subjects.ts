@@ -222,7 +222,7 @@ export const subjects = {
   hookAgain: (orb: string, hook: string, seq: number) =>
     `_hooks.again.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   allHooksAgain: "_hooks.again.*.*.*",
-  /** Tells the broker when a schedule is due. */
+  /** The message here makes the broker write a tick each time a schedule is due. */
   hookCron: (orb: string, schedule: string) =>
     `_hooks.cron.${token(orb, "orb")}.${token(schedule, "schedule")}`,
   allHookCrons: "_hooks.cron.*.*",

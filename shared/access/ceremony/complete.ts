@@ -92,7 +92,10 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "recovery_code_refused",
 ]);
 
-/** Returns the error for a response that does not fit the challenge. The challenge still counts as used. */
+/**
+ * Returns the error for a response of the wrong kind, such as a registration for a sign-in. First waits until the
+ * challenge is marked as used, because each challenge works only once.
+ */
 async function refusedAfter(admitted: Promise<unknown>): Promise<Error> {
   await admitted;
   return passkeyRefused();

@@ -11,7 +11,9 @@ interface Element {
   rest: Uint8Array;
 }
 
-/** Parses the first element. Supports lengths below 256, which take one or two bytes. Signatures are shorter. */
+/**
+ * Parses the first DER element. Supports lengths below 256, which take one or two bytes. ECDSA signatures are shorter.
+ */
 function element(bytes: Uint8Array, tag: number): Element {
   const long = bytes[1] === 0x81;
   const start = long ? 3 : 2;

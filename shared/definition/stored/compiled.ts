@@ -6,8 +6,8 @@ import type { OrbDocument } from "../document/document.ts";
 const cache = new BoundedMap<string, CompiledOrb>(64);
 
 /**
- * Returns a compiled document from a cache. The cached document must be equal too, because one process may serve
- * several brokers whose applications have the same ids.
+ * Returns a compiled document from a cache. Compares the whole document, because one process may serve several brokers,
+ * on which the same id and revision can belong to different documents.
  */
 export function compiled(orbId: string, revision: number, document: OrbDocument): CompiledOrb {
   const key = `${orbId}/${revision}`;

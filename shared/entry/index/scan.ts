@@ -56,7 +56,7 @@ export interface IndexScan {
   home?: Home;
   literal?: boolean;
   first: number;
-  /** Only entries after this sequence. Backward scans ignore it. */
+  /** Read only entries with a higher sequence number than this. Backward scans ignore it. */
   after?: number;
 }
 

@@ -116,7 +116,8 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
 }
 
 /**
- * Returns those of `validFrom` and `validTo` that are so near that the broker may still execute a cancelled schedule.
+ * Returns the times `validFrom` and `validTo`, but only if they are near. The broker may still execute a schedule near
+ * its time, although the schedule was cancelled.
  */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]

@@ -13,8 +13,8 @@ export function indexesOf({ ordered, searched }: Pick<CompiledSchema, "ordered" 
 }
 
 /**
- * Erases an index. First replaces the index's root with a mark. Readers that still use the earlier definition see the
- * mark, and read the entries themselves instead of the index.
+ * Erases an index. First marks the index as removed in its root message. Readers that still use the earlier definition
+ * see the mark, and read the entries instead of the index.
  * @param erase erases a subject, unless another definition has become active
  * @throws Conflict if another definition is active; nothing was changed
  */

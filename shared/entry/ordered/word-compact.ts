@@ -139,8 +139,9 @@ function written(
 }
 
 /**
- * Returns how many of the newest runs (sorted lists) to merge: at least four runs, none of which is above the same
- * level. Returns 0 if there are too few.
+ * Returns how many of the newest runs (sorted lists) to merge, or 0 if there are too few. A run's level is the
+ * logarithm of its size. Runs of a low level are merged before runs of a higher level, and always at least four
+ * together.
  */
 function mergeable(runs: readonly Run[], { level, step }: WordLimits): number {
   const levelOf = (run: Run) => Math.max(0, Math.floor(Math.log(countOf(run) / level) / Math.log(FAN_IN)));
@@ -214,7 +215,7 @@ async function readWindows(
     const pages = await readWordPages(deps.store, index, names.flat(), "leader");
     return names.map((some) => some.map((name) => pages.get(name) ?? []));
   } catch (error) {
-    // PageGone means that another compaction has replaced a page after this one read its name.
+    // PageGone means that another compaction replaced a page after this compaction had read the page's name.
     throw error instanceof PageGone ? new Conflict() : error;
   }
 }

@@ -21,7 +21,7 @@ export interface Collection<T> {
   index: string;
   /**
    * Finds entries in order of creation, if the list does not use an index.
-   * @param after sequence of the last place that was already read
+   * @param after sequence number of the last entry that was already read
    */
   places?: (after: number, most: number) => Promise<Places>;
   /** Undefined if the list has several schemas. */

@@ -27,7 +27,8 @@ interface RankedPlace extends IndexEntry {
 type KnownPoints = Map<string, number>;
 
 /**
- * Returns whether a cursor position belongs to a ranked list. Its first key is a number, unlike in other sorted lists.
+ * Returns whether a cursor position belongs to a ranked list. The first key of such a position is a number, unlike in
+ * other sorted lists.
  */
 export function isRankedPosition(position: Position | undefined): boolean {
   return position?.kind === "sorted" && typeof position.keys[0] === "number";

@@ -56,7 +56,9 @@ export interface Target {
   idempotency?: Idempotency | undefined;
   /** Called after a conflict to read the application's definition again. */
   renew?: (() => Promise<OrbContext>) | undefined;
-  /** Whether to return the result of the write without writing. Neither calls hooks nor reserves unique values. */
+  /**
+   * Whether to return the result of the write without writing. A dry run calls no hooks and reserves no unique values.
+   */
   dryRun?: boolean | undefined;
 }
 

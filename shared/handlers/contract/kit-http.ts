@@ -86,8 +86,8 @@ export class HttpResponder {
     traceparent: string | undefined,
   ): Promise<HttpReplyMessage> {
     const head = JSON.parse(decoder.decode(data)) as HttpRequestMessage;
-    // The platform checked access to the handler that the message names. If this is another handler, two services use
-    // the same subject.
+    // The platform checked access to the handler that the message names. If this instance serves another handler, two
+    // services use the same subject.
     if (head.handler !== this.#name) throw new ServiceError(404, "No such handler listens on this subject.");
     const id = crypto.randomUUID();
     const timer = setTimeout(() => this.#end(id), IDLE_MS);

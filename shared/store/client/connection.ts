@@ -1,6 +1,6 @@
 /**
- * One connection to the broker. Requests are pipelined: each is sent at once, without waiting for responses to earlier
- * ones.
+ * One connection to the broker. Requests are pipelined: each is sent immediately, without waiting for responses to
+ * earlier requests.
  */
 import { Events, type Msg, type NatsConnection } from "nats.ws";
 import { AppError, unavailable } from "../../kernel/errors.ts";

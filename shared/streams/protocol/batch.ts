@@ -8,7 +8,8 @@ export class Batch {
   readonly messages: Messages;
   readonly upToDate: boolean;
   /**
-   * The protocol's cursor at the time when the batch was created. The cursor separates responses in shared caches.
+   * The cursor of the Durable Streams protocol when the batch was created. It changes over time, so that shared caches
+   * do not serve old responses.
    */
   readonly cursor: number;
   readonly #encoded = new Map<Form, Uint8Array>();

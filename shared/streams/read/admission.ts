@@ -66,8 +66,9 @@ export class Admission {
   }
 
   /**
-   * Waits until the user may load another page. Pages take memory until they are sent.
-   * @returns a function that frees the place; repeated calls have no effect
+   * Waits until the user may load another page. The number of loaded pages is limited, because each page stays in
+   * memory until it is sent.
+   * @returns a function to call when the page is sent; repeated calls have no effect
    */
   pageTurn(user: string, admin: boolean): Promise<() => void> {
     const waiting = this.#pages.waitingOf(user);

@@ -29,7 +29,7 @@ export interface PublicMessage {
 
 export type PublicCopy = PublicMessage & { body: LiveCopy };
 
-/** The properties of an entry's newest revision that decide whether its published copy is delivered. */
+/** The properties of an entry's newest revision that decide whether clients receive its published copy. */
 export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRevision" | "liveTo">;
 
 export interface DeliveredCopy {

@@ -215,7 +215,7 @@ export class Rows {
     this.#changed();
   }
 
-  /** Returns a range of entries. Pages that it reads for this do not stay in memory. */
+  /** Returns a range of entries. Does not cache the pages that it loads. */
   async range(first: number, end: number, signal: AbortSignal): Promise<Row[]> {
     const found: Row[] = [];
     let start = 0;
