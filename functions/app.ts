@@ -71,7 +71,8 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const runtime = newRouter();
   for (const app of [own, runtime]) {
     app.use("/api/:orbId/files/uploads/*", tusHeaders);
-    // `readToEnd` comes first, so it discards an unread body after `context` has released the broker connection.
+    // Register `readToEnd` first, so that it finishes last: it discards an unread body only after `context` has
+    // released the broker connection.
     app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
     app.onError(onError);
   }

@@ -108,7 +108,8 @@ export function fieldFilters({ fields }: CompiledSchema): Parameter[] {
 }
 
 /**
- * Describes the filters by fields of referenced entries. Includes only the operator `eq`, to keep the document small.
+ * Returns the query parameters that filter by fields of referenced entries. Includes only the operator `eq`, to keep
+ * the document small.
  */
 export function relatedFilters({ compiled }: LiveOrb, { fields }: CompiledSchema): Parameter[] {
   return [...fields.values()].flatMap((via) =>

@@ -25,8 +25,8 @@ const TYPED: Readonly<Record<string, { type: ModuleType; input: Use; output: Use
 };
 
 /**
- * Maximum schemas of an application for specific descriptions. With more schemas, specific descriptions would be too
- * large.
+ * Describe the schemas of an application one by one only if there are at most this many. Otherwise the description
+ * would be too large.
  */
 const MOST_SCHEMAS = 20;
 

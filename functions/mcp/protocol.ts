@@ -8,8 +8,8 @@ import { faultsOf } from "../http/problem.ts";
 /** Protocol versions in which a client sends `initialize` first. The newest version comes first. */
 const HANDSHAKE_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
 /**
- * The protocol version without `initialize`. Each request states the version, and repeats parts of its message in
- * headers.
+ * The MCP version in which clients do not send `initialize`. Instead, each request states the version, and repeats
+ * parts of its message in headers.
  */
 const STATELESS_VERSION = "2026-07-28";
 const META = "io.modelcontextprotocol/";

@@ -77,7 +77,7 @@ export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenera
     }
   } catch (error) {
     failed = true;
-    // Cancel the body. A read is still pending, so no other reader could continue.
+    // Cancel the body, because its pending read cannot be aborted and prevents other readers from reading on.
     await reader.cancel().catch(() => undefined);
     throw error;
   } finally {

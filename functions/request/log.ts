@@ -11,7 +11,7 @@ export function consoleLog(
   return new LineLog(level === "silent" ? LEVELS.length : LEVELS.indexOf(level), base, line);
 }
 
-/** A class, because each request creates a log, and a class shares its functions. */
+/** A class instead of a closure: each request creates a log, and the objects of a class share their methods. */
 class LineLog implements Log {
   readonly #least: number;
   readonly #base: Record<string, unknown>;

@@ -73,7 +73,7 @@ function collectionRoute({ live, schema }: Writing): string {
   return `/api/${live.orb}/${schema.module}/${schema.home.schema}`;
 }
 
-/** @param operation last part of the route, if the route has its own idempotency keys */
+/** @param operation last part of the route. Without it, the write ignores the header `Idempotency-Key`. */
 function targetOf(writing: Writing, id: string, operation?: string): Target & { schema: CompiledSchema } {
   const { c, live, schema } = writing;
   const named = operation === undefined ? undefined : `${collectionRoute(writing)}/${id}/${operation}`;

@@ -98,8 +98,8 @@ export function reducePatterns(source: string): string {
   text = replace(text, "// src/Set.js", undefined, EXPORTS);
   text = replace(text, "\tmatchWithGroup(", "\n};\n", "");
   text = replace(text, "\tstatic fromUTF8(", "\tstatic fromUTF16(", "");
-  // The functions only test whether a string matches. They need the DFA, and the NFA for patterns that the DFA cannot
-  // match. The other engines are faster for few patterns.
+  // The platform only tests whether a string matches. It needs the DFA, and the NFA for patterns that the DFA cannot
+  // match. Omit the other engines, which are faster only for some patterns.
   text = replace(
     text,
     "\tcreateLookbehindState() {",

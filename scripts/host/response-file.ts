@@ -236,7 +236,7 @@ export class ResponseFile {
     try {
       this.close();
     } catch {
-      // Ignore this error, because the reason was already reported.
+      // Ignore an error while closing the file. Report only the error that made the file unusable.
     }
     this.#onFailure(error);
   }

@@ -61,8 +61,8 @@ export async function renamePasskey(
 const JOINING_MS = 60_000;
 
 /**
- * Returns the text with which sessions and accounts refer to an identity where they could also refer to a passkey.
- * Ids of passkeys contain no dot, so the two cannot be confused.
+ * Returns the name of an identity in records that can refer to either a passkey or an identity. Ids of passkeys contain
+ * no dot, so the two cannot be confused.
  */
 export const credentialOfIdentity = (id: string) => `identity.${id}`;
 

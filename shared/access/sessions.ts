@@ -108,7 +108,7 @@ export async function startSession(deps: Deps, start: SessionStart): Promise<Sta
 
 /**
  * Returns a session; null if it has expired or ended.
- * @param consistency use `leader` for decisions that have effects after the session ends
+ * @param consistency use `leader` for writes, because `cached` may return a session that has just ended
  */
 export async function readSession(
   deps: Deps,

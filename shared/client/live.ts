@@ -29,7 +29,8 @@ interface Followed {
 }
 
 /**
- * Maximum milliseconds before the client reconnects. The delay is random, so that not all clients reconnect at once.
+ * Maximum milliseconds before the client reconnects. The delay is random, so that not all clients reconnect at the same
+ * time.
  */
 const RECONNECT_MS = 1_000;
 

@@ -13,7 +13,7 @@ export interface ValuesForm {
   use: "new" | "change" | "answer" | "partial";
   /** `one`: values in one language and market. `all`: maps with the values in all languages and markets. */
   locales: "one" | "all";
-  /** Whether to list every language and market. Otherwise maps may have any key. */
+  /** Whether maps list every language and market by name. Otherwise the schema of a map allows any key. */
   named: boolean;
   /** Whether the response may contain sensitive values instead of masks. */
   revealed?: boolean;

@@ -155,7 +155,8 @@ export async function keepContent(
     const there = stored?.info.deleted === true ? undefined : stored?.info;
     const info = there ?? mine;
     if (info === undefined) return undefined;
-    // The message that this write replaces is the only record of these chunks, so remove the chunks first.
+    // The message that this write replaces is the only record of the deleted object's chunks, so remove the chunks
+    // first.
     if (stored?.info.deleted === true) await removeChunks(deps, orb, stored.info.nuid);
     const message = infoMessage(
       orb,

@@ -16,7 +16,7 @@ export interface RemoteRequest {
   hook?: string;
   /**
    * Schedule for which the platform makes the call, and the time at which the call was due. Missing if a client makes
-   * it.
+   * the call.
    */
   schedule?: { id: string; at: string; delivery: { id: string; attempt: number } };
   input: unknown;

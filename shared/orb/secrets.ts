@@ -43,7 +43,10 @@ export async function withSealedSecrets(
   return { ...document, access: { ...access, providers } };
 }
 
-/** Returns null if the provider sends a mask without a stored secret, or a secret that cannot be decrypted. */
+/**
+ * Encrypts the provider's secret. Returns null if the secret cannot be decrypted, or if it is a mask and no secret is
+ * stored.
+ */
 async function withSealedSecret(
   { encryptionKeys }: Keys,
   orb: string,

@@ -45,7 +45,10 @@ function refund(deps: Deps, { counters }: Guess, units: number): void {
   );
 }
 
-/** Charges a write for the unique sensitive values that it could help to guess, whether or not the values are free. */
+/**
+ * Charges a write that sets unique sensitive values, because its result tells the caller whether another entry has
+ * these values. Charges it even if the values are free.
+ */
 export async function countGuess(
   deps: Deps,
   actor: Actor,

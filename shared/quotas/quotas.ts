@@ -13,7 +13,7 @@ import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
 /**
  * Before the broker has granted anything, a process may allow at most 1/100 of a limit. For limits below 100 this is
- * nothing, so small limits are never exceeded.
+ * nothing, so small limits stay exact.
  */
 const AHEAD_SHARE = 100;
 

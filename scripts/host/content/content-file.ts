@@ -34,7 +34,7 @@ export class ContentFile implements ContentCache {
   readonly #chunk: number;
   readonly #most: number;
   readonly #onFailure: (error: unknown) => void;
-  /** Blocks by object and number, in the order of the last use. */
+  /** Blocks by their object and their position in the object, in the order of the last use. */
   readonly #blocks = new Map<string, Block>();
   #file: number | undefined;
   #closing: number | undefined;

@@ -138,7 +138,7 @@ export async function deleteSet(deps: Deps, realm: Realm, set: string): Promise<
   await deps.store.kvDelete(realm.buckets.credentials, keys.codes(realm, set), { ttl: 60 });
 }
 
-/** Throws 401 unless this set is the account's valid set and the account is not disabled. */
+/** Throws 401 if the account is missing or disabled, or if `set` is not its valid set of recovery codes. */
 export function requireCodes(
   account: AccountRecord | undefined,
   set: string,

@@ -231,8 +231,8 @@ export function compileAccess(lists: AccessLists, roles: OrbRoles = NO_ROLES): S
 }
 
 /**
- * Returns the least powerful role that may perform an action, at least on its own entries. Returns `handler` if only
- * handlers may.
+ * Returns the least powerful role that may perform an action, even if its accounts may do so only on entries that they
+ * created. Returns `handler` if only handlers may perform the action.
  */
 export function lowestRole({ least, own, roles }: Grant): string {
   if (least === null || least === "public" || least === "user") return least ?? "handler";

@@ -85,8 +85,8 @@ function alignedList(
 }
 
 /**
- * If one array is the beginning of the other, changes only the end; otherwise replaces the whole array. The library
- * would need minutes to compare a thousand items.
+ * If one array is the beginning of the other, changes only the end; otherwise replaces the whole array. `rfc6902` would
+ * need minutes to compare a thousand items.
  */
 function plainList(input: readonly unknown[], output: readonly unknown[], path: string): Operation[] {
   if (JSON.stringify(input) === JSON.stringify(output)) return [];

@@ -16,7 +16,7 @@ export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
 /** Returns whether two fences belong to different applications that had the same id. */
 export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined): boolean {
-  // Earlier versions of the platform stored no fence, but this version always does.
+  // Earlier versions of the platform stored no fence. Treat an application with a missing fence as the same one.
   return before !== undefined && now !== undefined && now.incarnation !== before.incarnation;
 }
 

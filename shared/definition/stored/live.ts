@@ -29,7 +29,8 @@ export interface LiveRecord {
   /** Position of the fence (see {@link Fence}). Missing if the definition was stored before fences existed. */
   fence?: Fence | undefined;
   /**
-   * For each after-write hook, the stream sequence at which it was published. The hook runs only for later revisions.
+   * For each after-write hook, the stream sequence at which the hook was published. The hook runs only for later
+   * revisions.
    */
   since?: Record<string, number> | undefined;
 }

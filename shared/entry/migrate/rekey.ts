@@ -24,7 +24,7 @@ export interface RekeyProgress {
   resealed: number;
   /** Ids of entries that cannot be decrypted, because their encryption key is missing. They stay unchanged. */
   failed: string[];
-  /** Ids of entries that share a unique value with another one. They stay unchanged. */
+  /** Ids of entries that share a unique value with another entry. They stay unchanged. */
   conflicts: string[];
 }
 

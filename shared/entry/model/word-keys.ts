@@ -17,7 +17,7 @@ export function textsOf(value: unknown): string[] {
   return typeof value === "string" ? [value] : [];
 }
 
-/** Returns the terms of an entry, in all languages and markets. */
+/** Returns the search terms (a word and its field) of an entry, in all languages and markets. */
 export function termsOf(
   { searched }: Pick<CompiledSchema, "searched">,
   plain: Readonly<Values>,

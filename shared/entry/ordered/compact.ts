@@ -32,13 +32,13 @@ export interface CompactionLimits {
   recent: number;
   /** Maximum pairs in a page. */
   page: number;
-  /** The compaction shortens the log if the root already includes more than this many changes of the log. */
+  /** Once the root includes this many changes that are still in the log, the compaction removes them from the log. */
   dead: number;
 }
 
 export const LIMITS: CompactionLimits = { changes: 8_000, recent: 1_000, page: 1_000, dead: 1_000 };
 
-/** Maximum size of a page and of the recent pairs in the root, in characters. */
+/** Maximum characters of a page, and of the pairs that the root (the list of pages) contains itself. */
 const PAGE_SIZE = 96 * 1024;
 /** Maximum pages that one step reads and replaces. */
 const PAGES_PER_STEP = 24;

@@ -35,7 +35,7 @@ export interface Range {
   high?: Edge | undefined;
 }
 
-/** Maximum pages of the index per read. Such small reads run at once, while larger ones wait in a queue. */
+/** Maximum pages of the index per read. Such small reads start immediately, while larger ones wait in a queue. */
 const PAGES_AT_ONCE = 4;
 const ATTEMPTS = 8;
 

@@ -38,7 +38,7 @@ export interface Collection<T> {
   choice: Choice;
   /** Whether filters compare only values in the response's language and market, instead of all values. */
   localized: boolean;
-  /** Whether the list omits some entries of its index. Its entries must then be counted one by one. */
+  /** Whether the list omits some entries of its index, so that the remaining ones must be counted one by one. */
   narrowed: boolean;
   /** Returns the total number of entries if there are no filters, or undefined if they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;

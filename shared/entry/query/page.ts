@@ -117,7 +117,8 @@ async function countOf<T>(
 }
 
 /**
- * A cursor becomes invalid when its index lists more than this many times as many candidates as for the first page.
+ * After the first page, the number of candidates in the index may grow by this factor. Beyond that, the cursor becomes
+ * invalid.
  */
 const GROWTH = 4;
 

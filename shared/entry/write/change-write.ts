@@ -56,7 +56,7 @@ export interface Change {
   sent?: readonly string[];
   /** Whether the write only encrypts values again. This is allowed even for records that cannot be changed. */
   upkeep?: boolean;
-  /** Whether the write must fail if another entry adds a reference to this one at the same time. */
+  /** Whether the write must fail if another entry adds a reference to the changed entry at the same time. */
   guarded?: boolean;
   /** Whether to write nothing if the newest revision already has the values, `validFrom` and `validTo`. */
   skipsUnchanged?: boolean;
@@ -70,7 +70,10 @@ export function rolesOf(schema: CompiledSchema | undefined): readonly LiveRole[]
   return schema === undefined ? ALL_ROLES : [schema.liveRole];
 }
 
-/** Returns whether a write replaces or removes the published revision, so that its schedules must be cancelled. */
+/**
+ * Returns whether a write replaces or removes the published revision. Then the messages that the broker would publish
+ * at the revision's `validFrom` and `validTo` must be cancelled.
+ */
 export function cancels(state: State, decision: Decision): boolean {
   return decision.live !== "keep" || state.base !== state.entry.head;
 }

@@ -41,12 +41,13 @@ async function send(
   // without an atomic batch.
   if (isOneMessage(write) || (separate && onlyOrdered(write)))
     return appendFenced(deps, by, write, messagesOf(write));
-  // With replicas, an atomic batch costs little more than separate messages, and leaves no messages behind if it fails.
+  // Without replicas, separate messages are faster than an atomic batch. With replicas, the batch costs little more and
+  // leaves no messages behind if it fails.
   if (separate && onlyHints(write)) {
     const messages = messagesOf(write);
     const revision = messages.pop();
-    // The entry is new, so no other process writes to its log. So check that the definition is unchanged, instead of
-    // checking that the log is empty.
+    // The entry is new, so no other process writes to its log. Therefore check that the definition is unchanged instead
+    // of checking that the log is empty.
     if (revision !== undefined) messages.push({ ...revision, expect: fence });
     return (await deps.store.pipeline(stream, messages)).at(-1) ?? 0;
   }

@@ -91,8 +91,8 @@ export function archiveEntry(
 }
 
 /**
- * Throws 409 if another entry refers to this one. Returns conditions that make the write fail if another entry adds
- * such a reference before the commit.
+ * Throws 409 if another entry refers to the entry. Otherwise returns conditions that make the write fail if another
+ * entry adds a reference before the commit.
  * @throws AppError conflict `referenced`
  */
 export async function unreferenced(deps: Deps, actor: Actor, state: State): Promise<Guard[]> {

@@ -41,7 +41,7 @@ class Compiler {
     this.#draft = draft;
   }
 
-  /** Fills all nodes. Not recursive, because chains of references can be long. */
+  /** Fills all nodes in a loop. Recursion could overflow the stack, because chains of references can be long. */
   finish(): Iterable<Node> {
     for (const [schema, node] of this.#nodes) this.#fill(node, schema);
     return this.#nodes.values();

@@ -71,7 +71,7 @@ export class DeliveryQueue {
   /**
    * Delivers all revisions that are due, then stores the progress. If this fails, the next round reloads the stored
    * progress.
-   * @returns whether the next round can start at once
+   * @returns whether the next round can start immediately
    */
   async round(): Promise<boolean> {
     if (!this.#options.valid()) return false;

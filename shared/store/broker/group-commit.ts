@@ -44,7 +44,7 @@ class Subjects {
     }
     for (const { expect } of messages) {
       if (expect?.subject === undefined) continue;
-      // The write may change the subject itself. Then no other write may expect anything of it.
+      // If the write changes the subject itself, no other write in the batch may expect a sequence of this subject.
       this.#bound.set(expect.subject, this.#touched.has(expect.subject) ? undefined : expect.seq);
     }
     return true;
@@ -59,7 +59,10 @@ class Subjects {
   }
 }
 
-/** Returns whether a message changes its subject in a way that no other write of a batch may meet. */
+/**
+ * Returns whether a message replaces its subject's messages or expects their last sequence. No other write in the same
+ * batch may then change the subject.
+ */
 function bindsOwn({ expect, rollup }: Append): boolean {
   return rollup === true || (expect !== undefined && expect.subject === undefined);
 }

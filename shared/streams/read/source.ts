@@ -106,7 +106,7 @@ export class Source {
 
   /**
    * Returns the parts of the messages that clients may read.
-   * @param live true for readers of new messages, which take precedence over readers of stored ones
+   * @param live true for readers of new messages. Their reads go ahead of reads of stored messages.
    */
   async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {
     const orb = orbOf(stream);

@@ -67,7 +67,7 @@ export class Tail<S extends Step = Batch> {
   #again = false;
   /** Highest sequence number that a notification announced. */
   #wanted = 0;
-  /** Number of notifications without a sequence number whose message has not been found yet. */
+  /** Number of notifications that contained no sequence number, and whose messages have not been read yet. */
   #owed = 0;
   #kick: (() => void) | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;

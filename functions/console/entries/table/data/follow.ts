@@ -39,7 +39,10 @@ class Follower {
   readonly #seen = new Set<string>();
   /** Highest id in the live list. It belongs to the newest entry, because ids begin with the creation time. */
   #newest = "";
-  /** Highest id that the first row of the table has had. The row itself may have been evicted or deleted. */
+  /**
+   * Highest id that the first row of the table has had. Kept separately, because that row may have been evicted or
+   * deleted.
+   */
   #top = "";
   /** Ids of entries that existed before the table was read. Other entries that the table lacks are new. */
   #old: ReadonlySet<string> | undefined;

@@ -65,7 +65,7 @@ export class Rows {
     this.#read = read;
   }
 
-  /** Number of entries that are known so far. */
+  /** Number of entries in the pages that are known so far. */
   get known(): number {
     return this.#parts.reduce((sum, { count }) => sum + count, 0);
   }
