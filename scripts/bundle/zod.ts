@@ -11,7 +11,7 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** Packages that use schemas of the functions. */
 const PACKAGES = ["@asteasolutions/zod-to-openapi", "@hono/zod-openapi", "@hono/zod-validator"];
 
-/** Returns the text of all sources of the functions. */
+/** Returns the source text of all modules in `functions/` and `shared/`. */
 function sourcesInUse(): string {
   return ["functions", "shared"]
     .flatMap((folder) =>

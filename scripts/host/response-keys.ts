@@ -23,9 +23,9 @@ export interface Keys {
 
 /** A set of response headers, which many responses share. */
 export interface Head {
-  /** Alternating header names and values, without headers that depend on the request or the body. */
+  /** All headers as one text, for comparison. */
   key: string;
-  /** Header names and values in turns, without headers that depend on the request or the body. */
+  /** Alternating header names and values, without headers that depend on the request or the body. */
   headers: readonly string[];
   type: string;
   route: string;

@@ -5,7 +5,8 @@ import { compatibility } from "../bundle/bundle.ts";
 import { bundleImages } from "../bundle/images.ts";
 
 /**
- * Maximum milliseconds for one image. The platform limits a deployed worker, but nothing else limits a local workerd.
+ * Maximum milliseconds for one image. The Workers runtime limits a deployed worker, but nothing else limits a local
+ * workerd.
  */
 const MOST_MS = MAKING_MS + 10_000;
 

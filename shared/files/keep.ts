@@ -30,7 +30,10 @@ export function storeCheck(
   return deps.store.append(streams.orb(orb), { subject: fileSubjects.check(orb, id), data, rollup: true });
 }
 
-/** Bytes to receive before the caller is authenticated. Most files are not larger. */
+/**
+ * Bytes to receive before the caller is authenticated. Most files are not larger, so they are authenticated only once,
+ * after their last byte.
+ */
 const AHEAD_BYTES = 4 * CHUNK_BYTES;
 /** Milliseconds after which the caller is authenticated, even if fewer bytes have arrived. */
 const AHEAD_MS = 10_000;

@@ -85,8 +85,8 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
       ...(size === 0 ? { sha256: new Sha256().digest(new Uint8Array(0), 0) } : {}),
     };
     await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
-    // Store the reminder to examine the upload before anything else. The sweep then finds the chunks of an upload
-    // that is never completed.
+    // First store a message that makes the sweep examine the upload later. Otherwise the sweep could not find the
+    // chunks of an upload that is never completed.
     await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256: undefined }));
     const seq = await deps.store.append(fileStream(orb), stateMessage(deps, orb, state, { seq: 0 }));
     return completed(deps, live, { state, seq, tail: new Uint8Array(0) });

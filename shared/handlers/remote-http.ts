@@ -154,7 +154,10 @@ class Exchange {
     }
   }
 
-  /** Tells the service that the last message was sent. Does nothing if the exchange has already ended. */
+  /**
+   * Tells the service that no further messages follow, so that it can free the exchange. Does nothing if the exchange
+   * has already ended.
+   */
   async cancel(): Promise<void> {
     if (this.#next === undefined) return;
     const subject = `${this.#handler.subject}.${this.#next}`;

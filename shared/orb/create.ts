@@ -146,7 +146,10 @@ export async function finishImport(
   return { ...record, seq: await appendRecord(deps, document.id, record, begun.seq) };
 }
 
-/** Revision numbers continue where a deleted application with the same id ended. */
+/**
+ * Returns the first record of an application. If a deleted application had the same id, the revision numbers continue
+ * where its numbers ended.
+ */
 function firstRecord(
   document: OrbDocument,
   head: OrbHead | null,

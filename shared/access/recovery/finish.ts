@@ -29,8 +29,8 @@ export async function finishRecoveries(
   await Promise.all(recovered.map((one) => finish(deps, realm, id, one)));
   const done = JSON.stringify(recovered);
   return changeAccount(deps, realm, id, (current) =>
-    // If another recovery has happened at the same time, its steps are not done yet. Keep the list until they are
-    // done.
+    // Another recovery may have been added in the meantime, and its steps are not done yet. Keep the account's list of
+    // recoveries, so that those steps are done later.
     JSON.stringify(current.recovered) === done ? { ...current, recovered: undefined } : null,
   );
 }

@@ -184,7 +184,7 @@ function joined(before: EntryWork | undefined, after: EntryWork | undefined): En
   };
 }
 
-/** Lifetime of the message in seconds, longer than any publication takes. */
+/** Seconds after which the message of {@link reopening} expires. This is longer than any publication takes. */
 const REOPENED_SECONDS = 86_400;
 
 function reopening(orb: string): Append {

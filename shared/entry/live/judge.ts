@@ -80,8 +80,8 @@ export async function eventOf(view: ListView, change: Change, now: number): Prom
   const at = Math.max(now, change.time);
   const seen = after === undefined ? undefined : await seenIn(view, after, at, "now");
   if (seen !== undefined) {
-    // The published copy was removed before its validity window closed. A revision in the log reports the same
-    // change.
+    // Ignore that the published copy was removed before its validity window closed. A revision in the log reports the
+    // same change.
     if (kind === "close" && !drafts) return undefined;
     return { type: "upsert", entry: liveEntry(view, seen) };
   }

@@ -26,7 +26,7 @@ import {
 import { PageGone, readPages } from "./scan.ts";
 
 export interface CompactionLimits {
-  /** Maximum changes that one compaction moves out of the log. */
+  /** Maximum pairs that the root message itself contains. All other pairs are in pages. */
   changes: number;
   /** Maximum pairs that the root keeps outside of pages. */
   recent: number;

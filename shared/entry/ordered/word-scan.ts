@@ -78,7 +78,10 @@ function pagesIn(run: Run, { from, to }: TermRange): Run {
   return run.slice(Math.max(0, countBefore(run, isBefore(from)) - 1), countBefore(run, isBefore(to)));
 }
 
-/** Returns a low estimate of the number of postings in a range of words. */
+/**
+ * Returns a lower bound for the number of postings in a range of words. Does not count the outermost pages of each run,
+ * because only a part of them may be in the range.
+ */
 export function postingsBetween({ root: { runs } }: OpenedWords, range: TermRange): number {
   return runs.reduce((sum, run) => {
     const inner = pagesIn(run, range).slice(1, -1);

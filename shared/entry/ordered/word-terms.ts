@@ -89,7 +89,7 @@ function withIds(
   return termOf(term, splitIds(ids).filter(isWanted), splitIds(gone).filter(isWanted));
 }
 
-/** The postings after `after` up to `upTo`. */
+/** A range of the index: the postings behind the pair `after`, up to and including the pair `upTo`. */
 export interface Section {
   after: Pair;
   /** Undefined means the end of the index. */

@@ -70,7 +70,7 @@ export async function rankedPlan<T>(
   };
 }
 
-/** Removes the entries that an index of the filters does not list. */
+/** Removes the entries that cannot meet the other conditions, if an index for those conditions exists. */
 async function narrowed<T>(
   deps: Deps,
   { schema, budget }: Collection<T>,

@@ -133,7 +133,8 @@ export async function pageOfSorted<T>(
     total += found.length;
     best.add(found);
   });
-  // Read the entries that the cursor names last, so that a request makes progress even if those entries are large.
+  // The cursor names the best entries that earlier requests found. Read them after the other entries: if they are
+  // large, the request still makes progress.
   const named = (before?.names ?? []).map((name) => placeOf(list, name));
   for (let at = 0; at < named.length; ) {
     const next = await readMatching(list, query, named.slice(at));

@@ -39,8 +39,8 @@ export interface ListResult extends Omit<ListPage<unknown>, "items"> {
 }
 
 /**
- * A wildcard that matches all subjects of the stream. For this wildcard, the broker finds the last message at once.
- * For other wildcards, it searches all subjects.
+ * A wildcard that matches all subjects of the stream. The broker finds the last message for this wildcard without a
+ * search. For other wildcards, it searches all subjects.
  */
 const EVERYTHING = ">";
 const ANY = { consistency: "stale" } as const;

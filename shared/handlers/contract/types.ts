@@ -47,8 +47,8 @@ export interface Caller {
 }
 
 /**
- * Lets a service act on behalf of its caller. It is sent in the message's body, because traces of the broker can
- * contain headers.
+ * Lets a service act on behalf of its caller. The credential is sent in the body of a message, because traces of the
+ * broker can contain headers.
  */
 export interface HandlerCredential {
   /** Bearer token for the HTTP API. */

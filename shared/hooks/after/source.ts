@@ -14,7 +14,7 @@ import type { DeliveryRecord, Origin } from "./stored.ts";
 /** One message to deliver. */
 export interface Occurrence {
   about: Pick<DeliveryRecord, "event" | "module" | "schema" | "entry" | "revision">;
-  /** Returns false if the delivery is no longer wanted. */
+  /** Returns false if the delivery must be dropped, for example because the definition no longer has the schedule. */
   deliver(attempt: number): Promise<boolean>;
 }
 

@@ -213,7 +213,7 @@ async function bringUp(store: Store, config: StreamConfig): Promise<void> {
 
 /**
  * Creates missing streams and key-value buckets.
- * @param patienceMs how long to retry, because a starting broker may report too early that it is healthy
+ * @param patienceMs how long to retry; a starting broker may report that it is healthy before it can create streams
  */
 export async function provision(
   store: Store,

@@ -31,7 +31,7 @@ export async function inspect(connection: Connection, stream: string): Promise<S
     : unavailable(answer.error.description);
 }
 
-/** Milliseconds to wait before each further attempt to reach a stream that exists. */
+/** Milliseconds to wait before the second, third and fourth attempt to reach a stream that exists. */
 const PAUSES = [5, 20, 80];
 
 /**

@@ -194,8 +194,8 @@ export class StreamCache implements Listener {
   }
 
   #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
-    // With several replicas, do not cache indexes: a page may come from a replica that lags, and the page does not
-    // show this.
+    // With several replicas, do not cache indexes. A page may come from a replica that lags behind, and nothing in the
+    // page tells.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#followed(stream);
     if (feed === undefined) return undefined;

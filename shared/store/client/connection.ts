@@ -168,7 +168,7 @@ export class Connection {
     if (this.#away || this.#silent) throw unavailable("the connection is lost");
   }
 
-  /** Publishes a request and passes each response to `receive` until it returns true. */
+  /** Publishes a request and passes each response to `receive`, until `receive` returns true. */
   ask<T>(
     subject: string,
     data: string | Uint8Array,

@@ -34,7 +34,10 @@ export interface FollowerOptions {
   ended: (reason: ReaderEnd) => void;
 }
 
-/** Milliseconds between two checks that the caller's session still exists. */
+/**
+ * Milliseconds after which an EventSource reconnects. Chosen at random, so that clients do not all reconnect at the
+ * same moment.
+ */
 const ACCESS_MS = 3_000;
 /** Milliseconds after which an EventSource reconnects. Chosen at random, so that not all clients come at once. */
 const RETRY_MS = { from: 500, to: 1_500 };

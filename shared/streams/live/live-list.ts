@@ -1,6 +1,6 @@
 /**
- * A list whose changes clients receive. All clients with the same filter, sort order, language and rights share it. So
- * each event is computed and encoded only once.
+ * A list whose changes are sent to clients. All clients with the same filter, sort order, language and rights share one
+ * list, so that each event is computed and encoded only once.
  */
 import type { Deps } from "../../deps.ts";
 import { eventOf, type ListView } from "../../entry/live/judge.ts";

@@ -167,7 +167,7 @@ export class Tail<S extends Step = Batch> {
         if (pause === undefined) break;
         await this.#pause(pause);
       }
-      // The announced message was deleted before it could be read, or the stream rejected it.
+      // A message was announced but did not arrive: it was deleted before it could be read, or the stream rejected it.
       this.#owed = 0;
       this.#wanted = 0;
     } catch (error) {
