@@ -17,7 +17,7 @@ const QUEUE_MS = 4_000;
 const SILENT_MS = 1_500;
 
 /**
- * Maximum bytes of reads at once. A Durable Object has 128 MB of memory, and forwarding a page of data needs three
+ * Maximum bytes of simultaneous reads. A Durable Object has 128 MB of memory, and forwarding a page of data needs three
  * times the page's size.
  */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;

@@ -74,7 +74,7 @@ export interface Config {
   /** Maximum pixels of an image. Larger images have no variants. */
   imagePixels: number;
   quotas: Quotas;
-  /** Network address for all clients, if the host knows that they all have the same one. */
+  /** Network address of every client, if the host knows that all clients have the same address. */
   clientAddress: string | undefined;
 }
 

@@ -7,8 +7,8 @@ export interface Pixels extends Size {
 }
 
 /**
- * How each pixel of a row or column contributes to the result. The result pixel `to` gets the fraction `share` of the
- * pixel. The result pixel after `to` gets the rest.
+ * How the source pixels of a row or column contribute to the result. Source pixel `i` gives the fraction `share[i]` to
+ * result pixel `to[i]`, and the rest to the next result pixel.
  */
 interface Shares {
   to: Int32Array;

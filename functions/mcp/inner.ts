@@ -43,7 +43,8 @@ const CALLER = ["authorization", "origin", "sec-fetch-site"];
 
 /**
  * Returns a replacement for `fetch` that sends requests to the platform's own application. The requests carry the
- * bearer token of the outer request, but no cookies. Otherwise a web page could use tools with its visitor's session.
+ * bearer token of the outer request, but no cookies. With cookies, a web page could use tools with its visitor's
+ * session.
  */
 export function innerFetch(c: Context<AppEnv>, send: Fetch): typeof fetch {
   const { requestId, traceparent } = c.var.deps.request;

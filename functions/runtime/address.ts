@@ -92,9 +92,7 @@ function handlerAt(compiled: CompiledOrb, segments: readonly string[], above: nu
   );
 }
 
-/**
- * Returns whether a path leads to a handler. This includes names that are ambiguous because several services use them.
- */
+/** Returns whether a path leads to a handler. Also returns true for an ambiguous name that several services use. */
 export function isHandler(compiled: CompiledOrb, segments: readonly string[]): boolean {
   const [first = "", second] = segments;
   if (compiled.modules.has(first)) return false;

@@ -9,7 +9,7 @@ import { Answering, answer, common, EntryParams, one } from "./definition-parts.
 const path = `${one}/revisions` as const;
 const RevisionParams = EntryParams.extend({ revision: z.string().openapi({ example: "3" }) });
 
-/** The properties that both routes share. */
+/** The properties that both routes below share. */
 const reading = {
   method: "get",
   ...common,

@@ -1,4 +1,6 @@
-/** The lower bound for the Node host: Hono on Node with one broker connection and nothing else. */
+/**
+ * A minimal server to compare with the Node host: Hono on Node and one broker connection, without any platform code.
+ */
 import { createAdaptorServer } from "@hono/node-server";
 import { connect } from "nats.ws";
 

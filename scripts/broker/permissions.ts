@@ -77,8 +77,8 @@ const FEEDS_DENIED = [
 ];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
-  // The functions call services whose names are unknown here, so this user needs a deny list. It denies most of the
-  // JetStream API: with a push consumer, for example, the user could send a stream's messages to any subject.
+  // The API calls services whose names are unknown here, so its user `fn` needs a deny list. The list denies most of
+  // the JetStream API: with a push consumer, for example, the user could send a stream's messages to any subject.
   fn: {
     publish: {
       allow: [">"],

@@ -20,8 +20,8 @@ export interface StoredResponse {
 /** The file is written in blocks of this many bytes. Longer responses are not stored. */
 const BLOCK = 65_535;
 /**
- * Bytes of the file for each slot of the index. If responses are smaller than this on average, the index is full
- * before the file is.
+ * Bytes of the file for each slot of the index. If the average response is smaller, the index runs out of slots before
+ * the file is full.
  */
 const BYTES_EACH = 768;
 /** Bytes for the lengths of the key and of the ETag. */

@@ -28,7 +28,7 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
 
   override writeHead(status: number, reason?: unknown, headers?: unknown): this {
     super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
-    // Other requests may wait for this response. If it will not be cached, let them continue at once.
+    // Other requests may wait for this response. If it will not be cached, let those requests continue immediately.
     if (status === 200 && isRecord(reason) && this.recorder?.wants(reason) === true) this.#head = reason;
     else this.#nothing();
     return this;

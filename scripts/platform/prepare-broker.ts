@@ -27,7 +27,7 @@ export async function withStore<T>(
   }
 }
 
-/** A new cluster must elect its leaders before JetStream responds. */
+/** Repeats a check until it succeeds, because a new cluster must elect its leaders before JetStream responds. */
 async function settled(brokers: number, check: () => Promise<void>): Promise<void> {
   const deadline = Date.now() + ELECTION_LIMIT_MS;
   for (;;) {

@@ -53,7 +53,7 @@ export class Requests {
   readonly #behindProxy: boolean;
   readonly #counts: HttpCounts = { statuses: new Map(), ends: new Map() };
   readonly #readers = new Set<OpenReader>();
-  /** Requests that wait for messages. They get a response at once when the process stops. */
+  /** Requests that wait for messages. They get a response immediately when the process stops. */
   readonly #waiting = new Set<AbortController>();
   #stopping = false;
 

@@ -131,7 +131,9 @@ export interface RevisionItem {
   publishedRevision: number | null;
   validFrom: string | null;
   validTo: string | null;
-  /** When the revision was written, and by which account. `scheduler`: a validity window closed. */
+  /**
+   * Time and author of the revision. The author is `scheduler` if the entry was unpublished because `validTo` passed.
+   */
   at: string;
   by: string;
   /** The handler that wrote the revision on behalf of the account. */

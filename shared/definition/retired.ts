@@ -20,7 +20,7 @@ export interface Retired {
   fields: FieldMeaning[];
 }
 
-/** Maximum number of listed fields, because each message of the application's history contains them. */
+/** Maximum number of removed fields to list, because each message of the application's history contains the list. */
 const MOST_FIELDS = 2_000;
 
 interface SchemaLocation {

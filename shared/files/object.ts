@@ -29,7 +29,7 @@ export interface ObjectInfo {
   chunks: number;
   /** `SHA-256=` and the hash in base64url with padding. */
   digest: string;
-  /** RFC 3339 time of the last change. */
+  /** `runs`: the sequence numbers of the chunks, as JSON. */
   mtime: string;
   options: { max_chunk_size: number };
   /** `runs`: the sequences of the chunks as JSON. */

@@ -43,8 +43,8 @@ const ATTEMPTS = 24;
 export interface Resumable {
   orb: string;
   /**
-   * Authenticates the caller. For a short body, an upload calls this once, after the body. For a long body, it calls
-   * this before and after the body.
+   * Authenticates the caller. An upload calls this after it has received a short body. For a long body, it calls this
+   * both before and after it receives the body.
    */
   authority: () => Promise<Authority>;
 }

@@ -78,8 +78,8 @@ function isDue(deps: Deps, time: number): boolean {
 }
 
 /**
- * Returns whether a file or a variant (smaller copy of an image) has the content. Ignores empty messages, which stand
- * for erased messages for a moment.
+ * Returns whether a file or a variant (smaller copy of an image) uses the content. Ignores empty messages: they mark
+ * erased uses until they expire.
  */
 async function isUsed(deps: Deps, orb: string, sha256: string): Promise<boolean> {
   const filter = fileSubjects.contentOf(orb, sha256);

@@ -140,8 +140,8 @@ async function make(deps: Deps, orb: string, file: FileRecord, variant: Variant,
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { code, detail } = error;
-    // A damaged image stays damaged, so store the refusal. If the image worker crashed, this image may be the cause,
-    // so keep the claim until it expires. After any other failure, the next request may try again at once.
+    // A damaged image stays damaged, so store the refusal. If the image worker crashed, this image may be the cause, so
+    // reserve the variant until the claim expires. After any other failure, the next request may try again immediately.
     if (code !== "images_failed") {
       const next = BAD_IMAGE.includes(code) ? { v: 1 as const, refused: { code, detail } } : undefined;
       const message =

@@ -30,7 +30,8 @@ export class ReadSemaphore {
   #reading: Turn[] = [];
 
   /**
-   * @param readingMs milliseconds after which a read loses its place, because a cancelled request cannot release it
+   * @param readingMs milliseconds after which a read no longer counts, because a cancelled request cannot release its
+   * place
    */
   constructor(most: number, readingMs = READING_MS) {
     this.#most = most;

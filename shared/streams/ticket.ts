@@ -70,7 +70,7 @@ const refused = () =>
 
 /**
  * Verifies a ticket, but does not check whether its session still exists.
- * @param resumes whether a client reconnects, so that the one-minute limit does not apply
+ * @param resumes whether the client reconnects; it can then use the ticket for longer than one minute
  */
 export async function readTicket(
   config: TicketConfig,

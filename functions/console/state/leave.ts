@@ -53,7 +53,7 @@ export function useLeaveGuard(unsaved: boolean, ask: () => Promise<boolean>): vo
   }, [unsaved]);
 }
 
-/** Lets the next navigation pass without a question, for example after a save. */
+/** Lets the next navigation continue without a question about unsaved changes, for example after a save. */
 export function leaveFreely(): void {
   guard = undefined;
 }

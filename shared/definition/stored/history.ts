@@ -52,13 +52,16 @@ export interface IndexPlace extends Home {
 }
 
 export interface EntryWork {
+  /** Schemas whose entries need new index keys. */
+  claims: Home[];
   /**
    * Schemas whose published copies move to another group of readers, from `from` to `to`. Null: no published copies.
    */
-  claims: Home[];
-  /** Schemas whose published copies change their audience. Null means that there are no published copies. */
   moves: (Home & { from: LiveRole | null; to: LiveRole | null })[];
-  /** New indexes. An erased index may have had the same name, and stored entries may still list its keys. */
+  /**
+   * New indexes. Their keys must be written even if stored entries already list these keys: an erased index may have
+   * had the same name.
+   */
   added?: IndexPlace[];
   /** Indexes to erase, unless the live definition contains them again. */
   removed?: IndexPlace[];

@@ -35,8 +35,8 @@ export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (!exists(head)) return live === null || live.document === null;
   const { publishedRevision, basis } = head;
   if (publishedRevision !== null) return live !== null && live.revision >= publishedRevision;
-  // While no definition is published, a draft decides which writes are valid. Writes that an older draft decided must
-  // fail too.
+  // While no definition is published, a draft (revision `basis`) decides which writes are valid. Writes that were
+  // validated with an older draft must fail, so the stored record must not be older than `basis`.
   return live !== null && live.document === null && live.revision >= basis;
 }
 

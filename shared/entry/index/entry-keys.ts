@@ -114,8 +114,8 @@ const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.j
 export interface ReservationState {
   known: Map<string, number>;
   /**
-   * Conditions of the write. If another entry owns a unique value but no longer needs it, the owner must not change
-   * before the commit.
+   * Conditions under which the write may commit. If it takes a unique value from an entry that no longer needs the
+   * value, that entry must not change before the commit.
    */
   guards: Guard[];
   own: Set<string>;

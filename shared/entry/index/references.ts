@@ -170,7 +170,9 @@ function hintIn(message: StoredMessage): Hint | undefined {
   return { log: subjects.entryLog(addressIn(`${orb}.${type}.owner.${schema}.${source}`)), field };
 }
 
-/** Reads the referring entry. Returns it if its newest or published revision still refers to `id`. */
+/**
+ * Reads the entry that an index message names. Returns the entry if its newest or published revision refers to `id`.
+ */
 async function confirmed(
   deps: Deps,
   context: OrbContext,

@@ -85,8 +85,8 @@ export async function readLive(
 }
 
 /**
- * Reads the logs and the published copies of entries in one request. Uses two requests if the entries are cached or
- * large, because that is then cheaper.
+ * Reads the logs and the published copies of entries in one request. If the entries are cached or large, reads the logs
+ * first, and then only those published copies that differ from the newest revision.
  */
 async function lastOf(
   store: Store,

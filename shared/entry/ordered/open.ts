@@ -20,7 +20,7 @@ const LONGEST_LOG = 4_000;
 /** Maximum changes per read of the log. A larger read would have to wait for other large reads. */
 const LOG_READ = 500;
 const ATTEMPTS = 8;
-/** A root of this many bytes or more is a real one, not the mark of an erased index. */
+/** A message of this many bytes or more contains a root. A shorter one can be the placeholder of an erased index. */
 const LONGEST_REMOVED = 500;
 
 export interface OpenedIndex {
@@ -32,8 +32,8 @@ export interface OpenedIndex {
 }
 
 /**
- * For each index, the sequence at which its log began when it was last read. The next reader starts to read the log
- * there at once, and does not wait for the root.
+ * For each index, the sequence at which its log began when it was last read. With this, the next reader can read the
+ * log without waiting for the root.
  */
 const starts = new BoundedMap<string, number>(10_000);
 

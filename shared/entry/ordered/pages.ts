@@ -52,7 +52,7 @@ export interface Root {
   pages: PagePlace[];
   /** Pairs that are not in a page yet, in order. */
   recent: Pair[];
-  /** Outdated pairs that are still in a page. */
+  /** Outdated pairs (a value and an entry id) that are still in a page. */
   gone: Pair[];
 }
 

@@ -26,7 +26,7 @@ import {
 export interface Edge {
   value: OrderedValue;
   id?: string;
-  /** Whether the range contains the edge itself. */
+  /** Whether this end itself belongs to the range. */
   inclusive: boolean;
 }
 

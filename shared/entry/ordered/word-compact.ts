@@ -28,7 +28,7 @@ import { lastPosting, mergedTerms, pagesOfTerms, termsOfPairs } from "./word-ter
 export interface WordLimits {
   /** Maximum terms (words) that one compaction takes from the log. It always takes at least one change. */
   terms: number;
-  /** Maximum postings (of a word and an entry id) in a page. */
+  /** If the log has more than this many changes that the root already includes, the compaction shortens the log. */
   page: number;
   /** If the log has more than this many changes that the root already includes, the compaction shortens it. */
   dead: number;

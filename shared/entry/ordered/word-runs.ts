@@ -31,7 +31,9 @@ export interface WordRoot {
 export interface Merge {
   at: number;
   inputs: number;
-  /** The last posting in the result. Pages of the merged runs may still contain postings up to it. */
+  /**
+   * The last posting in the result. Pages of the merged runs may still contain postings up to and including this one.
+   */
   done: Pair;
 }
 

@@ -166,8 +166,8 @@ interface StepLimits {
 /**
  * Reads entries in order of creation until the page is full. Ends the page early when the read budget is used up.
  * @param options.most maximum entries to read; the result is undefined if they do not fill the page
- * @param options.known whether the scan yields all entries at once
- * @param options.repeats whether the list itself removes entries that the scan yields twice
+ * @param options.known whether the scan yields all its entries in a single array
+ * @param options.repeats whether `list` removes entries that the scan yields twice
  */
 export async function pageOfSteps<T>(
   deps: Pick<Deps, "config">,

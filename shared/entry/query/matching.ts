@@ -92,7 +92,7 @@ export async function readMatching<T>(
 
 /**
  * Reads many entries in batches. Keeps only the current batches in memory.
- * @returns the number of entries, from the start, that were all read. If the budget is used up, `each` may have
+ * @returns the length of the first part of `places` that was read completely. If the budget is used up, `each` may have
  * received some later entries too.
  */
 export async function readAll<T>(

@@ -54,8 +54,8 @@ export interface Search {
 }
 
 /**
- * A condition on a field of referenced entries. It holds if at least one entry that the reference field points to
- * meets it.
+ * A condition on a field of referenced entries. It holds if at least one of the entries that a reference field points
+ * to meets `condition`.
  */
 export interface Related {
   via: CompiledField;

@@ -18,10 +18,10 @@ import { indexesOf } from "../ordered/remove.ts";
 
 export interface State {
   context: OrbContext;
-  /** The newest revision. If its `validTo` has passed, the unpublished revision that takes effect at `validTo`. */
+  /** The entry's schema, or undefined if the definition no longer has it. */
   schema: CompiledSchema | undefined;
   entry: LoadedEntry;
-  /** The newest revision. If its `validTo` has passed, the unpublished revision that counts in its place. */
+  /** The newest revision. If its `validTo` has passed, the unpublished revision that takes effect at `validTo`. */
   base: EntrySnapshot;
   held: EntryKeys;
   /** Milliseconds since the epoch. */

@@ -53,7 +53,7 @@ export async function appendFenced(
   if (written.status === "rejected") throw written.reason;
   const seq = written.value;
   if (behind.status === "fulfilled") return seq;
-  // The write is valid if the definition changed only after it.
+  // Keep the write if the definition changed only after the write was stored.
   const { fence = UNFENCED } = by;
   const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
   if (now.seq === fence.seq || now.seq > seq) return seq;

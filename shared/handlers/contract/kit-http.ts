@@ -121,7 +121,7 @@ export class HttpResponder {
     );
   }
 
-  /** Resolves when all exchanges have ended. */
+  /** Resolves when all HTTP requests in progress have ended. */
   finished(): Promise<void> {
     if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));

@@ -74,8 +74,8 @@ export interface LocalHandler extends Described {
   kind: "local";
   input: JsonSchema;
   /**
-   * Act that another handler needs to call this handler on behalf of its caller. If missing, no other handler can
-   * call it.
+   * The permission (act) that another handler needs to call this handler on behalf of its caller. If missing, no other
+   * handler can call this one.
    */
   act?: Act;
   run(call: LocalCall): Promise<unknown>;

@@ -6,13 +6,13 @@ import { isObject } from "../../kernel/json.ts";
 import type { Run } from "./run.ts";
 import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, namesOf } from "./values.ts";
 
+/** Maximum characters of the list of allowed values in an error message. */
+const MAX_LISTED = 200;
+
 /**
  * Properties and items of a value that keywords have already evaluated. Undefined if no `unevaluated…` keyword needs
  * them.
  */
-const MAX_LISTED = 200;
-
-/** Properties and items that a keyword has already evaluated. Undefined if no keyword needs to know. */
 export type EvaluatedKeys = Set<string | number> | undefined;
 
 export type Rule<T> = (value: T, run: Run, seen: EvaluatedKeys) => boolean;

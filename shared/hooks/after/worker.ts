@@ -57,7 +57,7 @@ export class HookWorker {
    * leader.
    */
   #seen: number | undefined;
-  /** Identifies the leadership in which the queues were created. Undefined while this process is not the leader. */
+  /** The period as leader for which the queues were created. Undefined while this process is not the leader. */
   #term: number | undefined;
   readonly #queues = new Map<string, Running>();
   #stopped = false;
@@ -162,7 +162,7 @@ export class HookWorker {
    */
   async #wakeTicking(): Promise<void> {
     const { store } = this.#deps;
-    // Skip earlier due times: each queue reads them when it starts.
+    // Skip the due times that were stored before this first read: each queue reads them when it starts.
     this.#seen ??= (await store.streamInfo(streams.hooks))?.state.last_seq ?? 0;
     if (this.#crons.none) return;
     const read = (fromSeq: number) =>

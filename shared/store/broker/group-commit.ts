@@ -123,8 +123,8 @@ class Queue {
   }
 
   /**
-   * Waits until as many new writes have arrived as have just got a response, but at most `ms` milliseconds. Clients
-   * often write again as soon as they get a response.
+   * Waits for further writes, at most `ms` milliseconds. Clients often write again as soon as they get a response, so
+   * this waits until as many new writes have arrived as were just answered.
    */
   async gather(answered: number, ms: number): Promise<void> {
     const enough = this.waiting.length + answered;

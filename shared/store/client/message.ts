@@ -118,7 +118,7 @@ export function isDeletionMarker(message: StoredMessage): boolean {
   return message.header(KV_OPERATION) !== undefined || message.header("Nats-Marker-Reason") !== undefined;
 }
 
-/** Returns a message of a key-value bucket as the entry that it stores. */
+/** Converts a message of a key-value bucket to the key-value entry that it stores. */
 export function kvEntry(bucket: string, message: StoredMessage): KvEntry {
   return {
     key: message.subject.slice(kvSubject(bucket, "").length),

@@ -31,7 +31,7 @@ export interface ListStep {
   pieces: readonly Piece[];
   /** Entries whose history was erased, each with the sequence of the message that reports this. */
   lost: readonly { seq: number; id: string }[];
-  /** Reason why the clients must load the list again, such as a changed definition. Undefined if they need not. */
+  /** Reason why the clients must load the list again, such as a changed definition. Undefined if they can continue. */
   end: EndReason | undefined;
 }
 
@@ -98,7 +98,7 @@ export class LiveList implements Listener<ChangeStep> {
     this.signer = options.signer;
   }
 
-  /** Adds a client, which the caller must release. Once this resolves, the client misses no further change. */
+  /** Adds a client. The caller must release the client later. After this resolves, the client receives every change. */
   async hold(follower: ListFollower): Promise<void> {
     this.#followers.add(follower);
     this.#tail ??= this.#listen();

@@ -35,7 +35,9 @@ export class PositionSigner {
     return `${seq}-${time}-${await this.#mac(seq, time)}`;
   }
 
-  /** Returns the sequence in an id. Returns undefined if the client cannot resume and needs a snapshot. */
+  /**
+   * Returns the sequence number in an event id. Undefined if the client cannot resume from the id and needs a snapshot.
+   */
   async seqIn(id: string, now: number): Promise<number | undefined> {
     const [, seq = "", time = "", mac = ""] = ID.exec(id) ?? [];
     if (seq === "" || mac !== (await this.#mac(Number(seq), time))) return undefined;

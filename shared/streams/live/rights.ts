@@ -1,4 +1,4 @@
-/** Identifies the conditions under which clients can share a live list: the definition and the caller's rights. */
+/** Keys of live lists. Clients with the same definition key and the same rights key can share a list. */
 import { accountOf } from "../../access/actor.ts";
 import { may, principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";

@@ -50,7 +50,7 @@ export class Admission {
       const detail = "This server is at its limit of stream readers. Try again in a few seconds.";
       throw new AppError("unavailable", "streams_full", detail, { retryAfter: 5 });
     }
-    // Another reader may be admitted during this wait, but at no other point between the checks and the count.
+    // Other readers can be admitted only during this wait, because nothing else between the checks and the count waits.
     if (orb !== undefined && this.#admitToOrb !== undefined) await this.#admitToOrb(orb);
     add(this.#readers, user, 1);
     if (orb !== undefined) add(this.#orbReaders, orb, 1);

@@ -31,7 +31,10 @@ const HEAD_BYTES = 4_000_000;
  * batch one by one, so the published copy may be stored shortly before the revision.
  */
 const LOOK_AGAIN = [0, 10, 50, 200, 500];
-/** If the revision of a published copy is not stored after this many milliseconds, it will never be stored. */
+/**
+ * After this many milliseconds, the broker has stored a batch completely. A revision that is still missing will not
+ * arrive.
+ */
 const YOUNG_MS = 10_000;
 
 /** Used in place of a deleted or damaged entry, so that its messages are not delivered. */

@@ -119,8 +119,8 @@ export class Source {
   }
 
   /**
-   * Returns a page of messages. Reads the stream's state before the page. So if the page lacks a message up to that
-   * state, the filter has skipped it.
+   * Returns a page of messages. Reads the stream's state before the page, so a message up to that state is missing from
+   * the page only if the filter skipped it.
    * @throws AppError gone if messages after the position were removed, or the position is past the end
    */
   async page(stream: string, filter: string, from: PageStart, limit: PageLimit): Promise<StreamPage> {

@@ -79,7 +79,10 @@ export class Rows {
     return this.#parts.some(({ busy }) => busy);
   }
 
-  /** Number of entries that a search of several requests has compared since the last full page. */
+  /**
+   * Number of entries that were compared since the last full page. Shows the progress of a search that takes several
+   * requests.
+   */
   get searched(): number {
     const read = this.#parts.filter(({ last }) => last !== undefined);
     return read
