@@ -12,7 +12,9 @@ export class AdmissionFilter {
     this.#places = new Int32Array(places);
   }
 
-  /** Returns whether the key was requested before. Very rarely returns true for a key that was not. */
+  /**
+   * Remembers the key, and returns whether it was requested before. Very rarely returns true for a key that was not.
+   */
   admits(key: string): boolean {
     const hash = hashOf(key);
     const place = hash & (this.#places.length - 1);

@@ -34,7 +34,10 @@ import { type FileRecord, ID_BYTES, type ImageFacts, recordMessages, UNUSED_SECO
 
 /** Number of chunks to receive before the first of them is stored. */
 const AHEAD = 4;
-/** Maximum duration of an upload in milliseconds. Must be less than the time after which its content is examined. */
+/**
+ * Maximum duration of an upload in milliseconds. Must be less than the time after which a background job deletes
+ * unused content (`CHECK_MS`).
+ */
 const MOST_MS = 12 * 3_600_000;
 
 /**

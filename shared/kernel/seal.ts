@@ -37,7 +37,7 @@ export async function seal(keysJson: string, plaintext: string, binding: string)
 
 /**
  * Decrypts a string.
- * @returns null if the key is unknown, the owner differs, or the ciphertext was changed
+ * @returns null if the key is unknown, the string was encrypted with another `binding`, or the ciphertext was changed
  */
 export async function open(keysJson: string, sealed: string, binding: string): Promise<string | null> {
   try {

@@ -101,7 +101,8 @@ export async function enter(
     startSession(deps, sessionFor(realm, account, credential)),
     remember?.(),
   ]);
-  // A concurrent request may have disabled the account and ended its sessions before this session was stored.
+  // Read the account again. A concurrent request may have disabled it and ended its sessions before this session was
+  // stored.
   const [now] = await Promise.all([
     readAccount(deps, realm, sub),
     audit(deps, { realm: realm.name, action: "signin", actor: { sub }, target: sub, detail }),

@@ -59,7 +59,7 @@ export async function changesOf(
 }
 
 /**
- * Writes a root and its new pages in one batch.
+ * Writes the root of an index (the list of its pages) and new pages in one batch.
  * @param seq sequence of the root to replace, 0 if there is none
  * @returns the sequence of the new root
  * @throws Conflict if the root or the definition changed

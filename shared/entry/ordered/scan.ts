@@ -1,4 +1,6 @@
-/** Reads the pairs of an ordered index in ascending or descending order, from any position. */
+/**
+ * Reads the pairs (a value and an entry id) of an ordered index in ascending or descending order, from any position.
+ */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";

@@ -221,7 +221,7 @@ async function readWindows(
 }
 
 /**
- * Writes a root and pages in one batch. Updates `current`.
+ * Writes the root of a word index and new pages in one batch. Then `current` contains the new root.
  * @throws Conflict if the root or the definition changed
  */
 async function replaceRoot(

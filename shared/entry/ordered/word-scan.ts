@@ -110,7 +110,7 @@ async function eachTerm(
       const missing = lost.get(term);
       const all = splitIds(ids);
       each(term, missing === undefined ? all : all.filter((id) => !missing.has(id)));
-      // Older runs may still list these entries for the word.
+      // Older runs (lists of postings) may still contain the entries of `gone` for this word.
       if (gone !== undefined) lost.set(term, new Set([...(missing ?? []), ...splitIds(gone)]));
     }
   }

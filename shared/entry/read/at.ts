@@ -130,8 +130,8 @@ export class PastEntries {
   }
 
   /**
-   * Returns the past entries at some places. The result contains undefined for each entry that did not exist at the
-   * requested time.
+   * Returns the entries in `places` as they were at the requested time. The result contains undefined for each entry
+   * that did not exist then.
    */
   async read(places: readonly IndexEntry[], maxBytes: number): Promise<(PastEntry | undefined)[]> {
     const at = this.#at;
