@@ -28,7 +28,7 @@ import { floorTargets, hostFloorTargets, orbTargets, type Seeded, targetsOf } fr
 import { exitWith } from "./process/failure.ts";
 
 const PARTS = ["edge", "host", "growth", "orbs", "memory", "scale", "peers", "files"] as const;
-/** Parts that take long. They run only if an argument names them. */
+/** Parts of the benchmark that take long. They run only if a command-line argument names them. */
 const NAMED: readonly string[] = ["scale", "peers", "files"];
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];

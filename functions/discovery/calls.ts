@@ -97,8 +97,8 @@ function handlerOperation(
 
 /**
  * Describes a route of an HTTP handler.
- * @param operation an operation that lists the errors which the platform returns before it calls the handler
- * @param part collects the schemas from the service's registration
+ * @param operation lists the errors that the platform returns before it calls the handler
+ * @param part receives the schemas from the service's registration
  */
 function httpOperation(
   live: LiveOrb,

@@ -84,7 +84,7 @@ const importsFrom = (name: string) =>
  */
 export function renderProduction(services: readonly string[] = []): string {
   const named = services.length === 0 ? ["shipping"] : services;
-  /** Without services, puts `#` before each line of the example. */
+  /** Turns the lines into comments if there are no services. They then only serve as an example. */
   const shown = (indent: string, lines: string) =>
     services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
   return `# Configuration of one of three brokers. Use this file on each. Write a file variables.conf beside it, with mode 0600:

@@ -91,7 +91,7 @@ function derive(text: string, name: string, expression: string): string {
   return replace(text.slice(0, folds), from, "\n", `\t\t${name}: () => ${expression},`) + text.slice(folds);
 }
 
-/** Returns the source of re2js without the parts that the functions never run. */
+/** Returns the source of the package re2js without the parts that the code in `functions/` never runs. */
 export function reducePatterns(source: string): string {
   let text = source;
   // Remove the search in bytes, the groups of a match, the search for several patterns, and replacements.

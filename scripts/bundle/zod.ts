@@ -8,7 +8,7 @@ import { withoutMembers } from "./members.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Packages that use schemas of the functions. */
+/** Packages that call methods of zod's schemas. */
 const PACKAGES = ["@asteasolutions/zod-to-openapi", "@hono/zod-openapi", "@hono/zod-validator"];
 
 /** Returns the source text of all modules in `functions/` and `shared/`. */

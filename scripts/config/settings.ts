@@ -34,7 +34,7 @@ export interface Settings {
   passedOn: Record<string, string>;
 }
 
-/** Environment variables that are passed to the functions unchanged. */
+/** Environment variables that are passed unchanged to the code in `functions/`. */
 const PASSED_ON = [
   "ALLOWED_ORIGINS",
   "TRUST_PROXY",

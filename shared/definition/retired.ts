@@ -45,7 +45,9 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
   return meaning;
 }
 
-/** Lists how stored entries are affected by added fields and schemas that existed before and were removed. */
+/**
+ * Lists how a new document affects stored values, if it adds fields and schemas that existed before and were removed.
+ */
 export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
   const places = placesOf(to);
   return retired.flatMap((one): SchemaChange[] => {

@@ -65,7 +65,7 @@ export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
     )) ?? { messages: [], pending: 0 };
   for await (const checks of scanPages(read)) {
     for (const message of checks) {
-      // The reminders are in order of time, so no later one is due yet either.
+      // The checks are in order of time, so no later check is due yet either.
       if (!isDue(deps, message.time)) return;
       await nullIfMissing(checkContent(deps, orb, message.json<Check>()));
       await deps.store.purge(stream, message.subject, { beforeSeq: message.seq + 1 });

@@ -26,7 +26,7 @@ export interface UploadState {
   size: number;
   /** Bytes that are stored. */
   offset: number;
-  /** Sequences of the stored chunks, except of those that {@link chunks} counts. */
+  /** Sequences of the stored chunks, without the chunks that {@link chunks} counts. */
   runs: readonly Run[];
   /** Number of chunks directly before this message, in the same batch. */
   chunks: number;

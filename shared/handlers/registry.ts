@@ -63,7 +63,8 @@ interface Use {
 function actsFaults(uses: readonly Use[], found: ReadonlyMap<string, Handler | FaultyEntry | null>): Fault[] {
   return uses.flatMap(({ service, handlers, acts = [] }, i) => {
     const entries = handlers.map((handler) => found.get(`${service}.${handler}`) ?? null);
-    // It is unknown which acts these handlers request. Another check reports the missing or invalid registration.
+    // If a registration is missing or invalid, the acts (operations) that its handler requests are unknown. Another
+    // check reports the registration.
     if (entries.some((entry) => entry === null || isFaulty(entry))) return [];
     const requested = new Set<string>(
       entries.flatMap((entry) => (entry === null || isFaulty(entry) ? [] : (entry.acts ?? []))),

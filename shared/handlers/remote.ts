@@ -57,7 +57,10 @@ export interface SpeculativeCheck {
   free: Promise<void>;
 }
 
-/** Checks the last known subject of a handler while the registration is being read. That saves a round trip. */
+/**
+ * Checks that no stream stores the subject that the handler had at its last call. Running this while the registration
+ * is being read saves a round trip.
+ */
 export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): SpeculativeCheck | undefined {
   const subject = lastSubjects.get(name);
   if (subject === undefined) return undefined;

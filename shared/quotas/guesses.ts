@@ -12,7 +12,7 @@ import { streams, subjects } from "../store/subjects.ts";
 import { spenderOf } from "./quotas.ts";
 import { tooMany } from "./refusals.ts";
 
-/** A write of a value that another entry has counts as much as this many writes of free values. */
+/** Cost of a write if another entry already has its unique value. A write of a free value costs 1. */
 const TAKEN = 20;
 /**
  * Maximum attempts to count a write. Between two attempts, earlier writes of the account may get their units back.

@@ -19,7 +19,7 @@ export interface Limit {
 
 interface Lease {
   window: number;
-  /** Units that are left to spend. Negative if the process spent units in advance. */
+  /** Units that are left to spend. Negative if the process spent units before it leased them. */
   left: number;
   spent: number;
   /** Whether the processes have leased all units of the rate limit. */

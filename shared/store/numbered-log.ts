@@ -39,7 +39,7 @@ const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
 /** A search starts this many numbers before the wanted number, so that the first read usually includes it. */
 const FIRST_LEAD = 100;
-/** Every third step of the search halves the range, which bounds the number of reads. */
+/** Every third step of the search halves the range. Without this, the number of reads would have no upper bound. */
 const BISECT_EVERY = 3;
 
 /** Maximum retries while a replica does not have the newest messages yet, and milliseconds between two retries. */

@@ -278,7 +278,7 @@ const STATE =
 /** Header of an ordered index's root (the list of its pages): the sequence from which to read the log. */
 export const LOG_START = "Log-Start";
 
-/** Returns the log of an ordered index, given the subject of its root. */
+/** Returns the subject of an ordered index's log, given the subject of the index's root. */
 export function logOfRoot(subject: string): string | undefined {
   const [, space] = subject.split(".", 2);
   return space === "_om" ? subject.replace("._om.", "._ol.") : undefined;

@@ -146,7 +146,7 @@ function AdminHome() {
   );
 }
 
-/** The home page of other accounts: lists the published applications. */
+/** The home page of users who are not platform admins: lists the published applications. */
 function UserHome() {
   const orbs = useLoad("published", discoverOrbs);
   return (

@@ -18,7 +18,7 @@ import {
 } from "./setup.ts";
 
 const VERSION = "0.39.4";
-/** The version of Go that it needs. */
+/** The version of Go that PocketBase needs. */
 const GO = "1.25";
 const USER = "bench@example.org";
 const MAIN = `package main

@@ -127,7 +127,7 @@ function disabled(): AppError {
 }
 
 /**
- * Finishes a registration that stopped before its last write.
+ * Activates an account whose registration stopped right before its last write.
  * @returns null if the registration is not valid
  */
 export async function activated(

@@ -56,8 +56,8 @@ const keyOf = (code: string) => sha256(`program/${code}`);
 const expiryOf = (now: number, days: number) => new Date(now + days * DAY_MS).toISOString();
 
 /**
- * Throws if the caller may not grant the requested rights to the program. Returns the time at which the token would
- * expire.
+ * Throws if the caller may not grant the requested rights to the program. Returns the time at which the program's API
+ * token would expire.
  */
 export function requireAllowable(
   deps: Deps,

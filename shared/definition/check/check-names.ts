@@ -92,8 +92,8 @@ interface Used {
   /** For each handler name, the services that have a handler of that name. */
   services: ReadonlyMap<string, string[]>;
   /**
-   * Maps a service to the name of its handler that another service also has. The route of such a handler begins with
-   * the name of its service.
+   * For each service that has a handler name in common with another service: that name. The route of such a handler
+   * begins with the name of its service.
    */
   shared: ReadonlyMap<string, string>;
 }

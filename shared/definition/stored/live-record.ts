@@ -160,7 +160,10 @@ export async function rewriteLive(
   });
 }
 
-/** Records that an application was deleted. The stream is deleted next, so writes need not be blocked. */
+/**
+ * Records that an application was deleted. Does not block writes to its stream, because the caller deletes the stream
+ * next.
+ */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
@@ -195,7 +198,7 @@ export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Pro
   return (await deps.store.get(streams.platform, subjects.orbReopened(orb)))?.seq ?? 0;
 }
 
-/** Makes a batch fail if writes under the current definition were allowed again after `since`. */
+/** Makes a batch fail if a repair has allowed writes under the current definition again after `since`. */
 export function unlessReopened(orb: string, since: number): Append {
   return { ...reopening(orb), expect: { seq: since } };
 }

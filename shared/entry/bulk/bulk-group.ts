@@ -25,8 +25,8 @@ export function asError(error: unknown): AppError {
 
 /**
  * Splits entries into those that one batch can write together, and the rest. If two entries of a batch refer to the
- * same entry, both must have read the same revision of that entry. A batch can replace the message of a subject, such
- * as the record of a file, only once.
+ * same entry, both writes must expect the same revision of the referenced entry. A batch can replace the message of a
+ * subject, such as the record of a file, only once.
  */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();

@@ -186,8 +186,8 @@ export interface KeptEntry {
 
 /**
  * Returns the current owners of the unique values that a write gives an entry.
- * @param keeping the stored entry, which may keep an old value that differs from another entry's value only in
- * spelling
+ * @param keeping the stored entry. If it already shares a value with another entry in a different Unicode form, it may
+ * keep that value.
  * @throws AppError conflict `unique_conflict` if other entries own some of the values
  */
 export async function lookUpReservations(

@@ -19,8 +19,8 @@ const positions = z.strictObject({
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
   seq,
   /**
-   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. Used to read an
-   * index backwards.
+   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. Reads that go
+   * backwards use it to choose where to start.
    */
   density,
   id: z.string(),

@@ -31,8 +31,8 @@ export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
 }
 
 /**
- * Cache of hashed values. Only short values are cached, because fields with few distinct values, such as enums, have
- * short ones.
+ * Cache of hashed values. Only short values are cached. Values that occur often, such as those of enums, are usually
+ * short.
  */
 const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
@@ -86,8 +86,8 @@ async function formTokens(
 }
 
 /**
- * Finds values that change when they are normalized. Maps the index key of each normalized value to the keys of the
- * original value.
+ * Finds unique values that change when they are normalized. Returns the index keys of each original value by the index
+ * key of its normalized form.
  */
 export async function formKeys(
   config: Config,

@@ -32,8 +32,8 @@ export async function openWords(store: Store, index: OrderedField): Promise<Open
 }
 
 /**
- * Reads pages of a word index by name.
- * @throws PageGone if a compaction has replaced one
+ * Reads pages of a word index by their names.
+ * @throws PageGone if a compaction has replaced one of the pages
  */
 export async function readWordPages(
   store: Store,

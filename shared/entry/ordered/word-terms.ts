@@ -108,7 +108,8 @@ function within(term: StoredTerm, { after, upTo }: Section): StoredTerm | undefi
 }
 
 /**
- * Merges the parts of one term, the newest first.
+ * Merges the parts of one term's entry list.
+ * @param parts the newest part first
  * @param dropsGone whether no older part exists, so that marks of removed ids are no longer needed
  */
 function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: boolean): StoredTerm | undefined {

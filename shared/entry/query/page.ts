@@ -32,8 +32,8 @@ const PASSED = 2000;
 const NEWEST = { ...BY_CREATION, descending: true };
 
 /**
- * Maximum entries to read from an ordered index. If they do not fill the page, another index may leave fewer entries to
- * sort.
+ * If the query also has conditions that another index may answer, read at most this many entries in sort order first.
+ * If they do not fill the page, the other index may select few enough entries to sort.
  */
 const TRIED = 500;
 
@@ -178,7 +178,10 @@ async function pageInOrder<T>(
   return pageOf(scanAll(deps, list, query, after, "index"));
 }
 
-/** Maximum ids of referenced entries that are used to choose an index: on the first page, and on later pages. */
+/**
+ * Maximum entries that may match a condition on a referenced entry, for an index to be chosen by their ids: on the
+ * first page, and on later pages.
+ */
 const TARGETS = { first: 10, later: 20 };
 
 /** If the query has conditions on referenced entries, adds conditions that an index can answer. */

@@ -21,7 +21,9 @@ export function isWaiting({ home }: CompiledSchema, { pending }: OrderedContext)
   return pending?.some((one) => homeKey(one) === homeKey(home)) === true;
 }
 
-/** Returns an ordered index of a list's schema, if it is complete. */
+/**
+ * Returns the ordered index of a field; undefined if the field has none, or if the index does not list all entries yet.
+ */
 export function orderedIndexOf(
   schema: CompiledSchema | undefined,
   context: OrderedContext | undefined,

@@ -8,7 +8,7 @@ import { streams } from "../../store/subjects.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
 import type { OrbContext } from "../model/resolve.ts";
 
-/** Maximum retries, which take up to 2 seconds in total. */
+/** Maximum retries after a conflict. Together they take up to 2 seconds. */
 const ATTEMPTS = 24;
 const MEND = 3;
 /**

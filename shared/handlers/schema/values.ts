@@ -10,7 +10,7 @@ export function namesOf(value: Members, run: Run): string[] {
   return names;
 }
 
-/** Returns a string that is the same for equal JSON values, whatever the order of their properties. */
+/** Returns a value to use as a map key. Equal JSON values have the same key, whatever the order of their properties. */
 export function identity(value: unknown, run?: Run): unknown {
   if (typeof value === "object" && value !== null) return canonical(value, run);
   if (typeof value !== "string") return value;

@@ -122,7 +122,7 @@ export interface ImportInput {
   lines: AsyncIterable<string>;
   /** Parses one line. @throws AppError malformed */
   parse: (line: string) => unknown;
-  /** Authenticates the caller again, repeatedly during the upload. */
+  /** Authenticates the caller again. Called several times, because the caller may lose access during a long upload. */
   authority?: (() => Promise<unknown>) | undefined;
 }
 

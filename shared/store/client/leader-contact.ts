@@ -9,8 +9,8 @@ import { ApiCode } from "./codes.ts";
 const EVERY_MS = 2_000;
 const TIMEOUT_MS = 2_000;
 /**
- * Milliseconds without contact until the connection moves. During an election, which takes up to 7 seconds, no broker
- * has contact with a leader.
+ * Connect to another broker after this many milliseconds without contact to the leader. An election, during which no
+ * broker has contact, takes up to 7 seconds.
  */
 const PATIENCE_MS = 8_000;
 

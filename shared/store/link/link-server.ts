@@ -19,7 +19,7 @@ export interface LinkServerOptions {
   maxCalls?: number;
   /** Close the connection after this many milliseconds without a call. Default 30,000. */
   idleMs?: number;
-  /** Whether to repeat a call on another broker if the first one is silent. Default false. */
+  /** Whether to repeat a call on another broker if the first broker does not respond. Default false. */
   others?: boolean;
 }
 
@@ -51,7 +51,10 @@ export class LinkServer {
   readonly #others: boolean;
   #store: OpenStore | undefined;
   #underWay = 0;
-  /** Number of running requests to services. They may be slow, so they get only half of the concurrent calls. */
+  /**
+   * Number of running requests to services. At most half of the concurrent calls may be such requests, because they can
+   * be slow.
+   */
   #services = 0;
   #called = false;
   #breaks = 0;

@@ -6,8 +6,8 @@ import { formatOffset } from "./offset.ts";
 export const EVENT_NAMES = ["data", "message"] as const;
 
 /**
- * `events` sends one JSON object per event; `sse` sends a JSON array, as the Durable Streams protocol requires. The
- * second word of a form is the name of the events.
+ * The first word is the data of an event: `events` stands for one JSON object, `sse` for a JSON array, as the Durable
+ * Streams protocol requires. The second word is the name of the events.
  */
 export type Form = `${"events" | "sse"} ${(typeof EVENT_NAMES)[number]}`;
 

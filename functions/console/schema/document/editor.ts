@@ -222,7 +222,7 @@ export class Editor {
     }
   }
 
-  /** Makes a stored revision the new base. Keeps edits made while the request was pending. */
+  /** Makes a stored revision the new base. Keeps edits that the user made while the request was pending. */
   took(made: OrbDocument, sent = this.document.value): void {
     this.base.value = baseOf(made);
     if (this.document.value === sent && !this.broken.value)

@@ -70,7 +70,8 @@ const description: Attribute = { name: "description", control: "long" };
 const handler: Attribute = { name: "handler", control: "suggest", options: ownHandlers };
 
 /**
- * @param bounds `value` or `length`: the attribute applies only to field types that limit the value, or its length
+ * Creates the input for a minimum or maximum.
+ * @param bounds `value` or `length`: the input appears only for field types whose value, or whose length, has limits
  */
 const limit = (
   member: "min" | "max",

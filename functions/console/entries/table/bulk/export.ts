@@ -58,7 +58,7 @@ function csvCell(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Returns the first line of a file, and a function that formats an entry. */
+/** Returns the first line of an exported file, and a function that formats an entry as a line. */
 export function formatOf(
   format: Format,
   schema: SchemaModel,

@@ -44,7 +44,7 @@ class Follower {
    * deleted.
    */
   #top = "";
-  /** Ids of entries that existed before the table was read. Other entries that the table lacks are new. */
+  /** Ids of entries that existed before the table was read. All other entries that are missing in the table are new. */
   #old: ReadonlySet<string> | undefined;
   /**
    * For each entry that was read again, its state in the live list. Prevents endless reads if the management API keeps
