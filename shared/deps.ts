@@ -93,6 +93,19 @@ export interface ContentCache {
   write(object: string, chunk: number, data: Uint8Array): void;
 }
 
+/** Content of a file that the host sends to a client. */
+export interface SentContent {
+  /** The content in pages. The buffers of a page may be reused after the next page was requested. */
+  pages: AsyncGenerator<readonly Uint8Array[]>;
+  /** Total bytes of all pages. */
+  bytes: number;
+  /**
+   * Called if the content ends early, unless the client has disconnected: a page cannot be read, or the client receives
+   * nothing for too long.
+   */
+  stopped: (error: unknown) => void;
+}
+
 export interface RequestFacts {
   requestId: string;
   traceparent: string | undefined;

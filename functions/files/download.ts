@@ -2,10 +2,10 @@ import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { isShown } from "../../shared/files/content-type.ts";
-import { contentOf, type FoundFile, findFile } from "../../shared/files/download.ts";
+import { contentOf, type FoundFile, findFile, type Part, pagesOf } from "../../shared/files/download.ts";
 import { isSigned, LINK_SECONDS, signLink } from "../../shared/files/links.ts";
 import { CHUNK_BYTES } from "../../shared/files/object.ts";
-import { fileUrl } from "../../shared/files/record.ts";
+import { type FileRecord, fileUrl } from "../../shared/files/record.ts";
 import { variantFile } from "../../shared/files/variants.ts";
 import { AppError, invalid, invalidParameters } from "../../shared/kernel/errors.ts";
 import { isObject } from "../../shared/kernel/json.ts";
@@ -14,7 +14,7 @@ import { withLength } from "../http/fixed-length.ts";
 import { pacedStream } from "../http/paced-stream.ts";
 import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
-import { type AppEnv, holdConnection } from "../request/context.ts";
+import { type AppEnv, type Host, holdConnection } from "../request/context.ts";
 import { disposition, RangeMissing, rangeOf } from "./headers.ts";
 import { parametersOf, VARIANT_PARAMETERS, variantIn } from "./parameters.ts";
 
@@ -57,23 +57,27 @@ function headersFor({ record, reading }: FoundFile, signed: boolean, saves: bool
   };
 }
 
-/** Streams a file only as fast as the client receives it. Returns undefined if the host sends the file itself. */
-function send(
+/** Sends a file only as fast as the client receives it. Returns null if the host sends the content itself. */
+function bodyOf(
   c: Context<AppEnv>,
   orb: string,
-  parts: AsyncGenerator<Uint8Array>,
-): ReadableStream<Uint8Array> | undefined {
+  record: FileRecord,
+  part: Part,
+  disk: Host["content"],
+): ReadableStream<Uint8Array> | null {
   const { deps, host } = c.var;
   const stopped = (error: unknown) =>
     deps.log.warn("download stopped", {
       orb,
       error: error instanceof AppError ? error.code : String(error),
     });
+  const bytes = part.end - part.start;
   if (host.sendContent !== undefined) {
-    host.sendContent(c, parts, stopped);
-    return undefined;
+    host.sendContent(c, { pages: pagesOf(deps, orb, record, part, disk), bytes, stopped });
+    return null;
   }
-  return pacedStream(parts, { failed: stopped, ended: holdConnection(c) });
+  const parts = contentOf(deps, orb, record, part, disk);
+  return withLength(pacedStream(parts, { failed: stopped, ended: holdConnection(c) }), bytes);
 }
 
 export async function download(
@@ -113,20 +117,17 @@ export async function download(
     if (c.req.method === "HEAD" || start === end) return completeResponse(c, null, status, headers);
     const part = { start, end };
     const disk = found.reading === "public" ? host.content : undefined;
-    const parts = contentOf(deps, live.orb, found.record, part, disk);
     // For a small file, sending the bytes at once is cheaper than a stream.
     if (end - start <= CHUNK_BYTES) {
       const body = new Uint8Array(end - start);
       let at = 0;
-      for await (const data of parts) {
+      for await (const data of contentOf(deps, live.orb, found.record, part, disk)) {
         body.set(data, at);
         at += data.length;
       }
       return c.body(body, status, headers);
     }
-    const stream = send(c, live.orb, parts);
-    if (stream === undefined) return c.body(null, status, headers);
-    return c.body(withLength(stream, end - start), status, headers);
+    return c.newResponse(bodyOf(c, live.orb, found.record, part, disk), status, headers);
   } catch (error) {
     if (!(error instanceof RangeMissing)) throw error;
     return completeResponse(c, null, 416, { ...headers, "content-range": `bytes */${size}` });

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { type Actor, accountBehind, actorId, throughOf, tokenIdOf } from "../../shared/access/actor.ts";
 import type { Realm } from "../../shared/access/realms.ts";
-import type { Config, ContentCache, Deps, Log } from "../../shared/deps.ts";
+import type { Config, ContentCache, Deps, Log, SentContent } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import type { MakeImage } from "../../shared/images/job.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
@@ -47,15 +47,10 @@ export interface Host {
    */
   cut?: (c: Context<AppEnv>) => void;
   /**
-   * Sends the content of a file as the body of the response that the request's handler returns. The buffer of a part
-   * may be reused after the next part was requested. Calls `stopped` if a part cannot be read, or if the client
-   * receives nothing for too long. Hosts without this function send a stream.
+   * Sends the content of a file as the body of the response that the request's handler returns. Hosts without this
+   * function send a stream.
    */
-  sendContent?: (
-    c: Context<AppEnv>,
-    parts: AsyncGenerator<Uint8Array>,
-    stopped: (error: unknown) => void,
-  ) => void;
+  sendContent?: (c: Context<AppEnv>, content: SentContent) => void;
   /** Caches the content of public files. */
   content?: ContentCache;
   assets?: (name: string, ifNoneMatch: string | undefined) => Promise<Response>;

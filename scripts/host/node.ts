@@ -168,8 +168,8 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
     // If a body cannot be read, the server adapter would print the error's stack. Close the connection instead.
     cut: (c) => outgoingOf(c.env).destroy(),
-    sendContent: (c, parts, stopped) => {
-      outgoingOf(c.env).content = { parts, stopped };
+    sendContent: (c, sent) => {
+      outgoingOf(c.env).content = sent;
     },
     ...(content === undefined ? {} : { content }),
   };

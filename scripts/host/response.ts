@@ -1,8 +1,8 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import type { AppEnv } from "../../functions/request/context.ts";
+import type { SentContent } from "../../shared/deps.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
-import type { Content } from "./content/send.ts";
 
 /** Receives a complete response with status 200, or learns that there is none. */
 export interface Recorder {
@@ -22,7 +22,7 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
   /** Set to undefined after the last byte. Otherwise finished responses would keep each other in memory. */
   recorder: Recorder | undefined;
   /** The body, if it is the content of an uploaded file. It is sent after the headers. */
-  content: Content | undefined;
+  content: SentContent | undefined;
   #head: OutgoingHttpHeaders | undefined;
   #parts: Buffer[] | undefined;
 

@@ -94,8 +94,10 @@ async function readPage(
   );
 }
 
-/** Maximum bytes that one read from the host's cache returns. */
+/** Maximum bytes that one read from the host's file returns. */
 const CACHED_BYTES = 4 * CHUNK_BYTES;
+/** Maximum chunks that one read from the host's memory returns. They are not copied, and the system takes them at once. */
+const CACHED_CHUNKS = 8;
 
 /** Reads the chunks of one download. */
 class Chunks {
@@ -127,8 +129,10 @@ class Chunks {
   /** Reads bytes from the start of a chunk, at most up to `end`. May return fewer. */
   async read(first: number, end: number): Promise<readonly Uint8Array[]> {
     const { nuid } = this.#record.object;
-    const kept = this.#memory?.get(`${nuid}/${first}`) ?? (await this.#fromDisk(first, end));
-    if (kept !== undefined) return [kept];
+    const kept = this.#fromMemory(first, end);
+    if (kept.length > 0) return kept;
+    const stored = await this.#fromDisk(first, end);
+    if (stored !== undefined) return [stored];
     const count = Math.min(PAGE_CHUNKS, Math.ceil(end / CHUNK_BYTES) - first);
     const key = `${nuid}/${first}/${count}`;
     const shared = this.#disk?.reading.get(key);
@@ -149,6 +153,19 @@ class Chunks {
     return chunks;
   }
 
+  #fromMemory(first: number, end: number): Uint8Array[] {
+    const kept: Uint8Array[] = [];
+    if (this.#memory === undefined) return kept;
+    const { nuid } = this.#record.object;
+    const after = Math.min(first + CACHED_CHUNKS, Math.ceil(end / CHUNK_BYTES));
+    for (let chunk = first; chunk < after; chunk++) {
+      const found = this.#memory.get(`${nuid}/${chunk}`);
+      if (found === undefined) break;
+      kept.push(found);
+    }
+    return kept;
+  }
+
   async #fromDisk(first: number, end: number): Promise<Uint8Array | undefined> {
     if (this.#disk === undefined) return undefined;
     const [next, other] = this.#buffers ?? [new Uint8Array(CACHED_BYTES), new Uint8Array(CACHED_BYTES)];
@@ -160,17 +177,23 @@ class Chunks {
   }
 }
 
+/** Bytes of a file from `start` up to, but not including, `end`. */
+export interface Part {
+  start: number;
+  end: number;
+}
+
 /**
- * Yields the bytes of a file from `start` up to, but not including, `end`. Reads the next chunks while the consumer
- * processes the previous ones. A yielded part is valid only until the consumer requests the next one.
+ * Yields the bytes of a file in pages of a few chunks. Reads the next page while the consumer processes the previous
+ * one. A page is valid only until the consumer requests the next one.
  */
-export async function* contentOf(
+export async function* pagesOf(
   deps: Deps,
   orb: string,
   record: FileRecord,
-  { start, end }: { start: number; end: number },
+  { start, end }: Part,
   disk?: ContentCache,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<readonly Uint8Array[]> {
   if (start >= end) return;
   const chunks = new Chunks(deps, orb, record, await runsFor(deps, orb, record), disk);
   const read = (from: number) => {
@@ -183,9 +206,21 @@ export async function* contentOf(
     const parts = await next;
     const after = parts.reduce((sum, { length }) => sum + length, at);
     if (after < end) next = read(after);
-    for (const part of parts) {
-      yield part.subarray(Math.max(0, start - at), Math.min(part.length, end - at));
+    yield parts.map((part) => {
+      const from = at;
       at += part.length;
-    }
+      return part.subarray(Math.max(0, start - from), Math.min(part.length, end - from));
+    });
   }
+}
+
+/** Yields the pages of {@link pagesOf} part by part. */
+export async function* contentOf(
+  deps: Deps,
+  orb: string,
+  record: FileRecord,
+  part: Part,
+  disk?: ContentCache,
+): AsyncGenerator<Uint8Array> {
+  for await (const page of pagesOf(deps, orb, record, part, disk)) yield* page;
 }

@@ -7,6 +7,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { ContentFile } from "../../scripts/host/content/content-file.ts";
 import { sendContent } from "../../scripts/host/content/send.ts";
+import type { SentContent } from "../../shared/deps.ts";
 import { smallDisk } from "../support/disk.ts";
 import { testRandom } from "../support/random.ts";
 
@@ -71,15 +72,21 @@ test("gives up a file that cannot be written, and says so once", async ({ skip }
   expect([file.read("a", 0, new Uint8Array(CHUNK)), failures.length]).toEqual([undefined, 1]);
 });
 
-/** Serves parts to one client. @returns the client, the response, and whether all parts were read or given back */
-async function served(parts: (ended: () => void) => AsyncGenerator<Uint8Array>, stalledMs: number) {
+type Pages = SentContent["pages"];
+
+/** Serves pages to one client. @returns the client, the response, and whether all pages were read or given back */
+async function served(
+  pages: (ended: () => void) => Pages,
+  stalledMs: number,
+  bytes = Number.POSITIVE_INFINITY,
+) {
   const ended = Promise.withResolvers<void>();
   const response = Promise.withResolvers<ServerResponse>();
   const errors: string[] = [];
   const server = createServer((_, answer) => {
     response.resolve(answer);
     const stopped = (error: unknown) => void errors.push(String(error));
-    void sendContent(answer, { parts: parts(ended.resolve), stopped }, stalledMs);
+    void sendContent(answer, { pages: pages(ended.resolve), bytes, stopped }, stalledMs);
   });
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -90,9 +97,9 @@ async function served(parts: (ended: () => void) => AsyncGenerator<Uint8Array>, 
   return { client, ended: ended.promise, response: response.promise, errors };
 }
 
-async function* endless(ended: () => void): AsyncGenerator<Uint8Array> {
+async function* endless(ended: () => void): Pages {
   try {
-    for (;;) yield new Uint8Array(100_000);
+    for (;;) yield [new Uint8Array(100_000), new Uint8Array(100_000)];
   } finally {
     ended();
   }
@@ -110,4 +117,23 @@ test("ends the reading when the client closes the connection", async () => {
   client.once("data", () => client.destroy());
   await ended;
   expect(errors).toEqual([]);
+});
+
+test("ends the response with the last page, and keeps the connection", async () => {
+  async function* two(ended: () => void): Pages {
+    try {
+      yield [Buffer.from("ab"), Buffer.from("c")];
+      yield [Buffer.from("de")];
+    } finally {
+      ended();
+    }
+  }
+  const { client, ended, errors } = await served(two, 60_000, 5);
+  let got = "";
+  client.on("data", (data: Buffer) => {
+    got += data.toString();
+  });
+  await ended;
+  await expect.poll(() => got).toMatch(/\r\n\r\n2\r\nab\r\n1\r\nc\r\n2\r\nde\r\n0\r\n\r\n$/);
+  expect([client.destroyed, errors]).toEqual([false, []]);
 });

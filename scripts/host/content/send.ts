@@ -1,34 +1,29 @@
 /** Writes the content of a file to a connection, without the copies and promises of web streams. */
 import type { ServerResponse } from "node:http";
+import type { SentContent } from "../../../shared/deps.ts";
 
 /** A client is disconnected if it receives no bytes for this many milliseconds. */
 const STALLED_MS = 120_000;
 
-export interface Content {
-  parts: AsyncGenerator<Uint8Array>;
-  /** Called if the content ends early, unless the client has disconnected. */
-  stopped: (error: unknown) => void;
-}
-
 /** Resolves once the system has taken all bytes, or the connection is closed. */
-function written(response: ServerResponse, part: Uint8Array): Promise<void> {
+function written(response: ServerResponse, page: readonly Uint8Array[]): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       response.off("close", done);
       resolve();
     };
     response.once("close", done);
-    response.write(part, done);
+    for (const [at, part] of page.entries()) response.write(part, at === page.length - 1 ? done : undefined);
   });
 }
 
 /**
- * Sends the parts. Reads a part only after the client has received the previous one, so memory use stays constant. If
- * a part cannot be read, closes the connection, so that the client knows that the content is incomplete.
+ * Sends the content. Reads a page only after the client has received the one before the previous, so memory use stays
+ * constant. If a page cannot be read, closes the connection, so that the client knows that the content is incomplete.
  */
 export async function sendContent(
   response: ServerResponse,
-  { parts, stopped }: Content,
+  { pages, bytes, stopped }: SentContent,
   stalledMs = STALLED_MS,
 ): Promise<void> {
   const stop = (error: unknown) => {
@@ -37,13 +32,20 @@ export async function sendContent(
   };
   // Node restarts the timer each time the operating system has sent some bytes of a part.
   response.setTimeout(stalledMs, () => stop(new Error("the client receives nothing")));
+  let left = bytes;
   try {
-    for await (const part of parts) {
+    for await (const page of pages) {
       // A write to a closed response would raise an error and end the process.
       if (response.destroyed) return;
-      await written(response, part);
+      for (const { length } of page) left -= length;
+      const whole = written(response, page);
+      // Do not wait for the last page: a connection that is idle between two writes costs more than all of them.
+      if (left === 0) {
+        response.end();
+        return;
+      }
+      await whole;
     }
-    if (!response.destroyed) response.end();
   } catch (error) {
     stop(error);
   }
