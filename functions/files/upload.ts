@@ -7,16 +7,19 @@ import { isAnotherOrb } from "../../shared/definition/stored/fence.ts";
 import { noLiveOrb, requireLive } from "../../shared/definition/stored/live.ts";
 import { fileUrl } from "../../shared/files/record.ts";
 import { type Authority, uploadFile } from "../../shared/files/upload.ts";
-import { readUpload } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import { credentialsOf, hasCredentials, identify, requireUsable } from "../middleware/session.ts";
+import { readUpload } from "../middleware/upload-body.ts";
 import type { AppEnv } from "../request/context.ts";
 import { digestIn, nameIn } from "./headers.ts";
 import { parametersOf } from "./parameters.ts";
 
+/** Bytes of a file that must arrive per second on average. */
+const LEAST_RATE = 1_024;
+
 export async function* bodyOf(c: Context<AppEnv>): AsyncGenerator<Uint8Array> {
   const { body } = c.req.raw;
-  if (body !== null) yield* readUpload(body);
+  if (body !== null) yield* readUpload(body, LEAST_RATE);
 }
 
 /** Returns a function that authenticates the client again at each call, with the application's current definition. */

@@ -18,9 +18,6 @@ interface Patience {
 /** These time limits are short, because anyone may send a body and each body occupies memory. */
 const BODY_PATIENCE: Patience = { totalMs: 15_000, idleMs: 5_000 };
 
-/** These time limits are long, because the client may generate lines while it sends them. */
-const PART_PATIENCE: Patience = { totalMs: 60_000, idleMs: 60_000 };
-
 export interface BodyWait {
   late: Promise<undefined>;
   came(): void;
@@ -62,27 +59,6 @@ async function nextPart(reader: ReadableStreamDefaultReader<Uint8Array>, wait: B
   });
   if (part === undefined) throw tooSlow();
   return part;
-}
-
-/** Yields the chunks of an upload. The time that the consumer needs does not count against the client. */
-export async function* readUpload(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  let failed = false;
-  try {
-    for (;;) {
-      const wait = waitForBody(PART_PATIENCE);
-      const part = await nextPart(reader, wait).finally(wait.stop);
-      if (part.done) return;
-      yield part.value;
-    }
-  } catch (error) {
-    failed = true;
-    // Cancel the body, because its pending read cannot be aborted and prevents other readers from reading on.
-    await reader.cancel().catch(() => undefined);
-    throw error;
-  } finally {
-    if (!failed) reader.releaseLock();
-  }
 }
 
 /** Reads a body smaller than `limit` bytes. Rejects a larger one as early as possible. */

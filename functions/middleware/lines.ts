@@ -2,7 +2,8 @@
 import type { Context } from "hono";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
-import { BODY_LIMIT, readUpload } from "./body.ts";
+import { BODY_LIMIT } from "./body.ts";
+import { readUpload } from "./upload-body.ts";
 
 const LINES = /^application\/(x-)?(ndjson|jsonl|jsonlines)\s*(;|$)/i;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;

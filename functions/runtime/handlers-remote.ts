@@ -20,9 +20,9 @@ import {
 import { AppError } from "../../shared/kernel/errors.ts";
 import { ByteCollector, concatBytes } from "../../shared/kernel/ids.ts";
 import { withLength } from "../http/fixed-length.ts";
-import { readUpload } from "../middleware/body.ts";
 import { tooLarge } from "../middleware/body-errors.ts";
 import { hasCredentials } from "../middleware/session.ts";
+import { readUpload } from "../middleware/upload-body.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
 /** Request headers that every service receives. A service's registration can add others. */
