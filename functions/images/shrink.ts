@@ -41,8 +41,7 @@ export class Shrinker {
     this.#cut = cut;
     this.#columns = sharesOf(cut.width, cut.to.width);
     this.#rows = sharesOf(cut.height, cut.to.height);
-    // A pixel of the image can also contribute to the next result pixel, so keep a spare pixel after the last one.
-    this.#line = new Float64Array((cut.to.width + 1) * 4);
+    this.#line = new Float64Array(cut.to.width * 4);
     this.#sum = new Float64Array(cut.to.width * 4);
     this.#data = new Uint8Array(cut.to.width * cut.to.height * 4);
   }
@@ -71,7 +70,6 @@ export class Shrinker {
   }
 
   /**
-   * Shrinks a row horizontally. Weights each colour by its alpha, so that colours of transparent pixels do not count.
    */
   #shrinkLine(bytes: Uint8Array, start: number): void {
     const line = this.#line;
@@ -154,7 +152,6 @@ export function turned(image: Pixels, orientation: number): Pixels {
   return { width, height, data: new Uint8Array(to.buffer) };
 }
 
-/** Returns the image on a white background, for formats without transparency. */
 export function onWhite({ width, height, data }: Pixels): Pixels {
   const opaque = new Uint8Array(data.length);
   for (let at = 0; at < data.length; at += 4) {
@@ -167,7 +164,6 @@ export function onWhite({ width, height, data }: Pixels): Pixels {
 }
 
 /**
- * Returns the most frequent colour of an image as `#rrggbb`. Returns undefined if all pixels are mostly transparent.
  */
 export function colorOf({ data }: Pixels): string | undefined {
   const groups = new Map<number, [count: number, red: number, green: number, blue: number]>();

@@ -320,3 +320,23 @@ test("works with the command line of the protocol's inspector and an API token",
   const called = await inspect("--method", "tools/call", "--tool-name", "query_entries", ...place);
   expect(JSON.parse(called.content?.[0]?.text ?? "")).toMatchObject({ items: expect.any(Array) });
 }, 120_000);
+
+test("writes entries with files by the ids of the files", async () => {
+  const schemas = [{ id: "picture", fields: [{ name: "image", type: "file", accept: ["text/*"] }] }];
+  const body = { id: "album", modules: [{ id: "pictures", type: "CONTENT", schemas }] };
+  await call(platform, "POST", "/api/admin/orbs?publish=true", { token: admin, body });
+  const sent = await fetch(`${platform.origin}/api/album/files?name=a.txt`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${admin}` },
+    body: "words",
+  });
+  const { id } = (await sent.json()) as { id: string };
+  await using writer = await agent("/api/album/mcp", admin);
+  const draft = (file: string) =>
+    writer.use("create_draft", { collection: "pictures/picture", values: { image: { file } } });
+  const url = expect.stringContaining(id);
+  expect(parsed(await draft(id))).toMatchObject({
+    values: { image: { file: id, url, type: "text/plain", size: 5, name: "a.txt" } },
+  });
+  expect(await draft("missing")).toMatchObject({ failed: true, text: expect.stringContaining("/image") });
+});

@@ -11,6 +11,15 @@ import { programs } from "../support/typed-program.ts";
 
 const shop = readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8");
 
+const FILES = [
+  { name: "image", type: "file" },
+  { name: "papers", type: "file", list: true },
+];
+const ALBUM = {
+  id: "album",
+  modules: [{ id: "pictures", type: "CONTENT", schemas: [{ id: "picture", fields: FILES }] }],
+};
+
 const RIGHT = `import { createClient, isProblem } from "../../shared/client/index.ts";
 import type { Orbs } from "./orbs.ts";
 
@@ -60,7 +69,12 @@ export async function run(url: string, token: string) {
   const theme: "light" | "dark" | "system" | null | undefined = settings.values.theme;
   const order = await shop.call("transactions.record", { values: { total: 5, currency: "EUR", items: ["lamp"] } });
   const total: number | null | undefined = order.values.total;
-  return { whole, title, price, condition, category, number, theme, total, isProblem: isProblem(new Error("x")) };
+  const files = createClient<Orbs>({ url, token });
+  const { id } = await files.files("album").upload(new Blob(["words"]), { name: "a.txt" });
+  const picture = await files.orb("album").pictures.picture.create({ image: { file: id }, papers: [{ file: id }] });
+  const size: number | undefined = picture.values.image?.size;
+  const name: string | undefined = picture.values.papers?.[0]?.name;
+  return { whole, title, price, condition, category, number, theme, total, size, name, isProblem: isProblem(new Error("x")) };
 }
 `;
 
@@ -103,6 +117,11 @@ await shop.call("pricing.quote", {});
 await shop.call("transactions.record", { values: { total: 5, currency: "GBP", items: [1] } });
 // @ts-expect-error a setting with another type
 await shop.call("settings.set", { values: { pageSize: "many" } });
+const { picture } = client.orb("album").pictures;
+// @ts-expect-error a file is an object with its id
+await picture.create({ image: "0" });
+// @ts-expect-error one file in a list of files
+await picture.create({ papers: { file: "0" } });
 const all = await shop.catalog.product.get("0");
 // @ts-expect-error without a language, the value is a map
 all.values.title.toUpperCase();
@@ -118,8 +137,8 @@ let token: string;
 beforeAll(async () => {
   platform = await sharedPlatform();
   token = await adminToken(platform);
-  const body: unknown = JSON.parse(shop);
-  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
+  for (const body of [JSON.parse(shop) as unknown, ALBUM])
+    expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
 });
 
 const overview = async () =>
@@ -145,6 +164,8 @@ describe("generated types", () => {
       number: 12,
       theme: "system",
       total: 5,
+      size: 5,
+      name: "a.txt",
       isProblem: false,
     });
   });
