@@ -37,7 +37,7 @@ const magazine = {
               accept: ["image/*"],
               variants: [{ w: 96, h: 96, fit: "cover" }],
             },
-            { name: "paper", label: "Paper", type: "file" },
+            { name: "paper", label: "Paper", type: "file", maxSize: 6_000_000 },
           ],
         },
         {
@@ -380,6 +380,10 @@ test("uploads an image and a long file, shows preview and progress, and removes 
   await page.getByLabel("Name").fill("Fair");
   const image = { name: "red.png", mimeType: "image/png", buffer: Buffer.from(await png(picture(320, 200))) };
   const text = { name: "paper.txt", mimeType: "text/plain", buffer: Buffer.alloc(6_000_000, "a line\n") };
+  await page.getByLabel("Picture").setInputFiles({ ...text, buffer: Buffer.from("words") });
+  await page.getByText("The file must be of type image/* (is text/plain).").waitFor();
+  await page.getByLabel("Paper").setInputFiles({ ...text, buffer: Buffer.alloc(6_000_001, "a line\n") });
+  await page.getByText("The file must have at most 6,000,000 bytes (has 6,000,001).").waitFor();
   await page.getByLabel("Picture").setInputFiles(image);
   const preview = page.locator(".chosen-entry img");
   const width = () => preview.evaluate((element: { naturalWidth: number }) => element.naturalWidth);

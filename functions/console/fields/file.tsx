@@ -41,6 +41,11 @@ function Preview({ field, value }: Pick<InputProps, "field" | "value">) {
   return <img src={`${url}?${variant.join("&")}`} alt="" height="48" />;
 }
 
+/** Returns whether a type matches one of the accepted ones, such as `image/*` or `application/pdf`. */
+function accepts(accept: readonly string[], type: string): boolean {
+  return accept.some((each) => each === type || (each.endsWith("/*") && type.startsWith(each.slice(0, -1))));
+}
+
 function FileInput({ field, value, onChange, attributes, disabled, orb, onFault }: InputProps) {
   const [sending, setSending] = useState<{ name: string; share: number }>();
   const [fault, setFault] = useState<string>();
@@ -50,11 +55,16 @@ function FileInput({ field, value, onChange, attributes, disabled, orb, onFault 
   };
   const send = async (file: File | undefined) => {
     if (file === undefined || disabled === true) return;
-    const { name } = file;
+    const { name, size } = file;
+    const { accept, maxSize } = field;
+    if (maxSize !== undefined && size > maxSize) return tell(t("fields.tooLarge", { max: maxSize, size }));
     setSending({ name, share: 0 });
     tell(undefined);
     try {
-      const { id, width } = await uploadFile(orb, file, (share) => setSending({ name, share }));
+      const { id, width, type } = await uploadFile(orb, file, (share) => setSending({ name, share }));
+      // The platform detects the type from the content, so it is known only now.
+      if (accept !== undefined && !accepts(accept, type))
+        return tell(t("fields.wrongType", { types: accept.join(", "), type }));
       onChange({ file: id, name, ...(width && { url: pathOf("api", orb, "files", id), width }) });
     } catch (error) {
       tell(wordsOf(error));

@@ -32,6 +32,8 @@ export interface FieldModel {
   ref?: string;
   /** File types that the field accepts. */
   accept?: readonly string[];
+  /** Maximum bytes of a file. */
+  maxSize?: number;
   /** Smaller copies of an image. */
   variants?: readonly Readonly<Record<string, string | number>>[];
   enum?: readonly Scalar[];
