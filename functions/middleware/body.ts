@@ -25,8 +25,8 @@ export interface BodyWait {
 }
 
 /**
- * Starts the time limits for receiving a body. Uses one timer and rarely resets it, because most bodies arrive at
- * once.
+ * Starts the time limits for receiving a body. Uses one timer and rarely resets it, because most bodies arrive in one
+ * piece.
  */
 export function waitForBody({ totalMs, idleMs } = BODY_PATIENCE): BodyWait {
   let giveUp: () => void = () => undefined;

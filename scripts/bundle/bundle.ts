@@ -39,7 +39,7 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
   }).finally(stop);
   const output = result.outputFiles[0];
   if (output === undefined) throw new Error("esbuild gave no output");
-  // The minifier also makes names shorter. A smaller bundle starts faster and takes less memory.
+  // Shorten names, too: a smaller bundle starts faster and takes less memory.
   const small = await minify("worker.js", output.text, {
     module: true,
     compress: { target: "es2024" },

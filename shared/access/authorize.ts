@@ -272,7 +272,7 @@ export function requireOperator(actor: Actor, operation: PlatformOperation, orb?
   requireScope(actor, operation, orb);
 }
 
-/** Throws 401 or 403 unless the actor is a signed-in account whose API token, if any, allows the operation on itself. */
+/** Throws 401 or 403 unless the actor is a signed-in account. An API token must also allow the operation. */
 export function requireOwn(
   actor: Actor,
   realm: string,

@@ -52,7 +52,7 @@ async function isGone(deps: Deps, orb: string): Promise<boolean> {
   return (await definitionFor(deps, orb)) === null;
 }
 
-/** Does the checks for unused content that are due in one application. */
+/** Examines the uploads of one application whose check is due. Removes content that nothing uses. */
 export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
   const stream = streams.orb(orb);
   const read = async (fromSeq: number) =>

@@ -40,7 +40,7 @@ function contentOf(name: string): object {
   };
 }
 
-/** The form for a blank application. It includes one content type, so that the application is useful at once. */
+/** The form for a blank application. It includes one content type, so that the application is useful immediately. */
 export function BlankForm({ busy, error, submit }: Submit) {
   const [name, setName] = useState("");
   const [id, setId] = useState<string>();

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- peers` compares the Node host with other products on the same rows. The first run installs those
- * products into `.data/peers`.
+ * `npm run bench -- peers` compares the Node host with other products that store the same data. The first run installs
+ * those products into `.data/peers`.
  */
 import {
   askForAll,

@@ -20,7 +20,10 @@ type Field = (typeof FIELDS)[number];
 
 const EXAMPLE = '"0 30 9 * * MON-FRI" is 9:30 on working days.';
 const PART = /^(?:([*?])|([0-9a-z]{1,3})(?:-([0-9a-z]{1,3}))?)(?:\/(\d{1,2}))?$/i;
-/** Number of days of each month. The broker rejects an expression that matches no time within five years. */
+/**
+ * Maximum days of each month. The broker rejects an expression that matches no time within five years, such as February
+ * 30.
+ */
 const LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** Returns the problem with a cron expression; undefined if the expression is valid. */

@@ -170,8 +170,8 @@ export async function readReservations(
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(charged, context, schema, entry, key)))
           state.taken.set(key, owner);
-        // The owner no longer needs the value, for example because its `validTo` has passed. Another entry may take
-        // the value if the owner does not change before the commit.
+        // The entry that owns the value no longer needs it, for example because its `validTo` has passed. Another entry
+        // may take the value if the owner does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
       }
     }

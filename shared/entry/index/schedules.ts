@@ -30,7 +30,7 @@ const CANCELLED_SECONDS = 1;
 
 /**
  * Times after this one are not scheduled. The broker counts 64-bit nanoseconds, which overflow in 2262, and would
- * execute such a schedule at once.
+ * execute such a schedule immediately.
  */
 const LAST_SCHEDULED = Date.UTC(2200, 0, 1);
 

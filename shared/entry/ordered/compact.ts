@@ -26,9 +26,9 @@ import {
 import { PageGone, readPages } from "./scan.ts";
 
 export interface CompactionLimits {
-  /** Maximum pairs that the root message itself contains. All other pairs are in pages. */
+  /** Maximum changes that one compaction moves out of the log. */
   changes: number;
-  /** Maximum pairs that the root keeps outside of pages. */
+  /** Maximum pairs that the root message itself contains. All other pairs are in pages. */
   recent: number;
   /** Maximum pairs in a page. */
   page: number;

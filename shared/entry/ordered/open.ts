@@ -72,7 +72,7 @@ export class RootParser<R extends { upTo: number }> {
     return this.#known.get(subject);
   }
 
-  /** Stores the time at which the last change that a root includes was written. */
+  /** Records when the last change that the cached root includes was written. */
   confirm(subject: string, root: R, logTime: number): void {
     const known = this.#known.get(subject);
     if (known?.root === root) known.logTime = logTime;

@@ -123,7 +123,8 @@ async function countOf<T>(
 const GROWTH = 4;
 
 /**
- * Reads a page in order of creation. The cursor names the index of the first page, and later pages use the same index.
+ * Reads a page in order of creation. The cursor names the index that the first page used, and later pages use the same
+ * index.
  */
 async function pageInOrder<T>(
   deps: Deps,

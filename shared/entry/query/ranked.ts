@@ -122,7 +122,10 @@ async function* stepsOf(
   }
 }
 
-/** Returns the list without the entries whose real points differ from the points for which they were yielded. */
+/**
+ * Returns the list without the entries that {@link stepsOf} proposed too early. Such an entry has fewer points than the
+ * index says. It is proposed again when its real points are reached.
+ */
 function onlyRanked<T>(list: Collection<T>, search: Search, known: KnownPoints): Collection<T> {
   const choice = list.localized ? list.choice : undefined;
   return {

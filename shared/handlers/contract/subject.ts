@@ -22,8 +22,8 @@ export function subjectFault(subject: string, service: string | undefined): stri
 }
 
 /**
- * Returns the streams that store messages with these subjects. One request covers all subjects that have the same
- * first part.
+ * Returns the streams that store messages with these subjects. One request covers all subjects that begin with the same
+ * token.
  */
 export async function capturingStreams(
   store: Pick<Store, "streamNames">,

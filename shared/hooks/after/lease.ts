@@ -30,7 +30,7 @@ export class Lease {
     this.#name = name;
   }
 
-  /** Whether this process is the leader. While this is true, no other process can be. */
+  /** Whether this process is the leader. While it is, no other process can be the leader. */
   get valid(): boolean {
     return this.#own !== undefined && this.#deps.clock.now() - this.#renewed < VALID_MS;
   }

@@ -32,9 +32,9 @@ export interface DeliveryItem {
 
 export interface DeliveryPage {
   items: DeliveryItem[];
-  /** Whether a process that delivers hooks is running. */
+  /** Sequence at which the next page starts. Null on the last page. */
   next: number | null;
-  /** Whether a process that delivers is running. */
+  /** Whether a process that delivers hooks is running. */
   worker: "running" | "absent";
 }
 

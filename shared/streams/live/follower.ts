@@ -34,12 +34,12 @@ export interface FollowerOptions {
   ended: (reason: ReaderEnd) => void;
 }
 
+/** Milliseconds between two checks that the caller's session still exists. */
+const ACCESS_MS = 3_000;
 /**
  * Milliseconds after which an EventSource reconnects. Chosen at random, so that clients do not all reconnect at the
  * same moment.
  */
-const ACCESS_MS = 3_000;
-/** Milliseconds after which an EventSource reconnects. Chosen at random, so that not all clients come at once. */
 const RETRY_MS = { from: 500, to: 1_500 };
 
 export class Follower implements ListFollower, TimerListener {
@@ -216,7 +216,10 @@ export class Follower implements ListFollower, TimerListener {
     if (!allowed) this.#endBecause("access_changed");
   }
 
-  /** Sends the current position, because the last position of a list that rarely changes could expire. */
+  /**
+   * Sends the client its current position in the stream. Otherwise the last position that it received could expire, if
+   * the list rarely changes.
+   */
   async #tellPosition(): Promise<void> {
     const { list, hub, sink } = this.#o;
     const at = this.#position;
