@@ -34,7 +34,9 @@ const DefinitionSchema = z
   })
   .openapi("Definition");
 
-/** This schema only documents the body. `putDefinition` validates it and reports all errors at once. */
+/**
+ * This schema only documents the body. `putDefinition` validates the body and reports all its errors in one response.
+ */
 const DefinitionBody = z
   .looseObject({
     description: z.unknown().optional().openapi({ type: "string" }),

@@ -36,7 +36,7 @@ export function contentSchema(node: Json | undefined): JsonSchema | undefined {
   return content?.["application/json"]?.schema;
 }
 
-/** Resolves a `$ref` and merges the schemas that its target extends with `allOf`. */
+/** Resolves a `$ref`, and merges its target with the schemas in the target's `allOf`. */
 function resolved(generic: Pick<ApiDocument, "components">, schema: JsonSchema | undefined): JsonSchema {
   const name = String(schema?.$ref ?? "").replace("#/components/schemas/", "");
   const found = generic.components.schemas[name] ?? schema ?? {};

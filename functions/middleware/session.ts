@@ -139,7 +139,7 @@ export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boole
   };
 }
 
-/** Writes read the session from the leader. Reads may use a cached session. */
+/** Writes read the session from the leader, because a cached session may have ended. Reads accept a cached session. */
 export function actingConsistency(c: Context<AppEnv>): Consistency {
   return c.req.method === "GET" || c.req.method === "HEAD" ? "cached" : "leader";
 }

@@ -31,7 +31,7 @@ function exampleOf(field: CompiledField): Json | undefined {
     EXAMPLES[definition.type],
     definition.min,
     definition.max,
-    // For other types, min and max limit the value, not its length.
+    // If min and max limit the length of a text, try texts of these lengths.
     ...(field.type.bounds === "length" ? [textOf(definition.min), textOf(definition.max)] : []),
   ];
   for (const candidate of candidates) {

@@ -18,8 +18,8 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
 }
 
 /**
- * Counts the bytes of a write, and its new unique sensitive values, against the quotas of the caller. Call this
- * before the commit: if the commit fails because a value is taken, the caller learns that another entry has it.
+ * Counts the bytes of a write, and its new unique sensitive values, against the quotas of the caller. Call this before
+ * the commit, because a commit that fails tells the caller that another entry has the value.
  * @param values.guesses fields whose new values are unique and sensitive
  */
 export async function countValues(

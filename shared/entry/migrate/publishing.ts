@@ -47,8 +47,8 @@ export interface Claimed {
   entries: number;
   written: number;
   /**
-   * Unique values that several entries have. If the search finds any, nothing is written. Duplicates that arise
-   * during the writing are listed too.
+   * Unique values that several entries have. If some exist before the keys are written, nothing is written. Duplicates
+   * that appear while the keys are written are listed too.
    */
   duplicates: Duplicate[];
 }

@@ -33,8 +33,9 @@ function rangesOf({ words }: Search): TermRange[] {
 }
 
 /**
- * Returns the entries that may match a search, and the maximum points of each. Returns undefined if the index cannot
- * be used because it is still being built, its log is too long, or every word occurs in too many entries.
+ * Returns the entries that may match a search, and the maximum relevance score (points) of each. Returns undefined if
+ * the index cannot be used because it is still being built, its log is too long, or every word occurs in too many
+ * entries.
  */
 export async function searchIndex(
   deps: Deps,

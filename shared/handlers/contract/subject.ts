@@ -6,7 +6,7 @@ const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
 /**
- * Returns the reason why a service cannot use a subject; undefined if it can. With another service's subject, a
+ * Returns the reason why a service must not register a subject; undefined if it may. With another service's subject, a
  * service would receive calls that the other service's access rules should decide.
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {

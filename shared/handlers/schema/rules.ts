@@ -47,7 +47,7 @@ function isWritable(value: number, run: Run): boolean {
   return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
 }
 
-/** Applies all rules, even after one has failed, to report all errors at once. */
+/** Applies all rules, even after one has failed, so that the caller gets all errors in one response. */
 function all<T>(rules: readonly Rule<T>[], value: T, run: Run, seen: EvaluatedKeys): boolean {
   let valid = true;
   for (const rule of rules) if (!rule(value, run, seen)) valid = false;

@@ -139,7 +139,7 @@ export class HookWorker {
       // progress.
       await this.#stopQueues();
       this.#seen = undefined;
-      // The previous leader may have changed the broker's schedules.
+      // The previous leader may have changed the broker's schedules, so read them again.
       this.#crons.forget();
       this.#term = term;
     }

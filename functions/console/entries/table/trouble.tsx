@@ -1,4 +1,4 @@
-/** Shown instead of an empty table: no entry exists, no entry matches, or the platform rejected the query. */
+/** Shown instead of an empty table if no entry exists, no entry matches, or the platform rejected the query. */
 import { isProblem } from "../../../../shared/client/problem.ts";
 import { orbLink } from "../../shell/nav.ts";
 import { t } from "../../texts/t.ts";

@@ -35,7 +35,7 @@ export function wayOf(document: Json, path: string): string {
   return words.join(" › ");
 }
 
-/** Opens the form for a path, and focuses its input. */
+/** Opens the form for a JSON Pointer into the document, and focuses its input. */
 export function goTo(editor: Editor, path: string): void {
   const inner = path.replace(/^((?:\/(?:modules|schemas|fields|roles|uses|hooks|schedules)\/\d+)*).*$/, "$1");
   editor.select(inner === "" ? path.replace(/^(\/[^/]+).*$/, "$1") : inner);
