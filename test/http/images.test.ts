@@ -77,6 +77,27 @@ test("adds an image's displayed size and main colour to the value of the entry",
   expect([again.status, again.body.values]).toEqual([200, body.values]);
 });
 
+test("adds the size and main colour of an image that was uploaded in parts", async () => {
+  const image = withExif(await jpeg(picture(90, 60, RED)), exif(6));
+  const half = image.length >> 1;
+  const tus = { "tus-resumable": "1.0.0", "content-type": "application/offset+octet-stream" };
+  const first = { ...tus, "upload-length": String(image.length) };
+  const begun = await send(`${base}/uploads`, member, {
+    method: "POST",
+    headers: first,
+    body: image.slice(0, half),
+  });
+  const location = begun.headers.get("location") ?? "";
+  const rest = {
+    method: "PATCH",
+    headers: { ...tus, "upload-offset": String(half) },
+    body: image.slice(half),
+  };
+  expect([begun.status, (await send(location, member, rest)).status]).toEqual([201, 204]);
+  const { body } = await attach({ image: { file: location.split("/").at(-1) } });
+  expect(body.values.image).toMatchObject({ width: 60, height: 90, color: "#dc1414" });
+});
+
 test("makes the variants that the field lists, in their formats, without metadata", async () => {
   const place = "51.5007,-0.1246";
   const { id } = await upload(withExif(await jpeg(picture(90, 60, RED, BLUE)), exif(6, place)));
