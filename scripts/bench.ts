@@ -38,7 +38,7 @@ const HOT = 1_000;
 const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS, warmUpMs: 4_000 };
 /** Use one connection, to measure the cost of a single request without load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
-/** A pause must be longer than the broker keeps file blocks in memory. */
+/** The pause before each round must be longer than the broker keeps file blocks in memory. */
 const REST = { rounds: 5, restMs: 12_000 };
 
 const asked = process.argv

@@ -117,7 +117,7 @@ export async function download(
     if (c.req.method === "HEAD" || start === end) return completeResponse(c, null, status, headers);
     const part = { start, end };
     const disk = found.reading === "public" ? host.content : undefined;
-    // For a small file, sending the bytes at once is cheaper than a stream.
+    // For a small file, sending all bytes in one piece is cheaper than a stream.
     if (end - start <= CHUNK_BYTES) {
       const body = new Uint8Array(end - start);
       let at = 0;

@@ -103,7 +103,7 @@ function requireEnvelope(method: string, { _meta: meta = {}, name }: Params, hea
   }
 }
 
-/** Returns whether a request follows the version without `initialize`. */
+/** Returns whether a request follows the MCP version in which clients do not send `initialize`. */
 function isStateless(method: string, { _meta: meta }: Params, headers: Headers): boolean {
   if (meta?.[`${META}protocolVersion`] !== undefined) return true;
   const version = headers.get("mcp-protocol-version");

@@ -155,7 +155,8 @@ export async function swap(
  * @returns the time by `performance.now()` after which the progress can be restored
  */
 async function stopDeliveries(deps: Deps, { delivering }: Journal): Promise<number> {
-  // If an interrupted restore has already deleted the stream, only its journal tells whether there was a leader.
+  // An interrupted restore may have deleted the stream already. Its journal then records whether a process delivered
+  // hooks.
   const isUsed = delivering !== false || (await workerState(deps)) === "running";
   await deps.store.deleteStream(HOOKS);
   return performance.now() + (isUsed ? TAKEOVER_MS : 0);

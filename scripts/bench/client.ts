@@ -17,7 +17,7 @@ export interface Job {
   durationMs: number;
   /** First value of `{n}`. */
   first: number;
-  /** Index of the first key to use. The job uses all other keys before it uses a key again. */
+  /** Index of the first key to use. The benchmark uses all other keys before it uses a key again. */
   firstKey: number;
 }
 

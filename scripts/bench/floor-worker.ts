@@ -1,5 +1,6 @@
 /**
- * The lower bound for the functions: a worker that makes only the broker requests that the platform cannot avoid.
+ * The lower bound for the platform's figures: a worker that makes only the broker requests that the platform cannot
+ * avoid.
  *
  * - `/pong` responds at once.
  * - `/get?get=<stream>/<subject>&…` reads messages in parallel.

@@ -91,10 +91,10 @@ function derive(text: string, name: string, expression: string): string {
   return replace(text.slice(0, folds), from, "\n", `\t\t${name}: () => ${expression},`) + text.slice(folds);
 }
 
-/** Returns the source of the package re2js without the parts that the code in `functions/` never runs. */
+/** Returns the source of the package re2js without the parts that the platform never runs. */
 export function reducePatterns(source: string): string {
   let text = source;
-  // Remove the search in bytes, the groups of a match, the search for several patterns, and replacements.
+  // Remove matching of bytes, capturing groups, matching of several patterns, and replacements.
   text = replace(text, "// src/Set.js", undefined, EXPORTS);
   text = replace(text, "\tmatchWithGroup(", "\n};\n", "");
   text = replace(text, "\tstatic fromUTF8(", "\tstatic fromUTF16(", "");

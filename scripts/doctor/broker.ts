@@ -12,7 +12,10 @@ import { checkBroker } from "../broker/check.ts";
 import { withStore } from "../platform/prepare-broker.ts";
 import { type Finding, fail, messageOf, ok, sizeOf, warn } from "./finding.ts";
 
-/** Clock difference in milliseconds that leads to a warning or a failure. Hosts and brokers both check times. */
+/**
+ * Difference between two clocks, in milliseconds, from which the check warns or fails. Hosts compare the brokers'
+ * timestamps with their own clocks.
+ */
 const CLOCK_WARN_MS = 500;
 const CLOCK_FAIL_MS = 5_000;
 /** Share of the broker's storage limit from which the check warns or fails. */

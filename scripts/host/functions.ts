@@ -45,7 +45,7 @@ function withoutSignals<T>(create: () => T): T {
   return created;
 }
 
-/** Serves the functions in workerd through miniflare, and restarts workerd on the same port if it dies. */
+/** Serves the code in `functions/` in workerd through miniflare, and restarts workerd on the same port if it dies. */
 export async function serveFunctions(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
   const bundle = options.bundle ?? (await bundleFunctions());

@@ -7,7 +7,7 @@ import type { Store } from "../../shared/store/types.ts";
 
 /**
  * Returns the dependencies with which a script calls the platform's operations.
- * @param variables environment variables of the functions
+ * @param variables the platform's environment variables
  */
 export function scriptDeps(store: Store, variables: Record<string, string>): HandlerDeps {
   const requestId = newId(Date.now());

@@ -58,7 +58,7 @@ export interface Platform extends AsyncDisposable {
   readonly brokerAccess: ConnectOptions;
   /** Broker access with all rights. */
   readonly operatorAccess: ConnectOptions;
-  /** Sign-in URL for the first platform admin; null if there is one. */
+  /** Sign-in URL for the first platform admin; null if the platform has an admin. */
   readonly bootstrapUrl: string | null;
   readonly bindings: Record<string, string>;
   stop(): Promise<void>;

@@ -57,7 +57,7 @@ export async function renamePasskey(
   return { id, name, createdAt, lastUsedAt, backedUp, transports };
 }
 
-/** Milliseconds after which a request that adds a passkey or an identity must have finished or been interrupted. */
+/** A request that adds a passkey or an identity counts as interrupted after this many milliseconds. */
 const JOINING_MS = 60_000;
 
 /**

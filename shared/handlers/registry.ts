@@ -59,7 +59,9 @@ interface Use {
   acts?: readonly string[] | undefined;
 }
 
-/** Reports acts that a document grants although no listed handler requests them. */
+/**
+ * Reports acts (operations) that a document grants to a service's handlers although none of the handlers requests them.
+ */
 function actsFaults(uses: readonly Use[], found: ReadonlyMap<string, Handler | FaultyEntry | null>): Fault[] {
   return uses.flatMap(({ service, handlers, acts = [] }, i) => {
     const entries = handlers.map((handler) => found.get(`${service}.${handler}`) ?? null);

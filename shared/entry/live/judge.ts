@@ -26,7 +26,8 @@ export type ListEvent = { type: "upsert"; entry: LiveEntry } | { type: "leave"; 
 
 /**
  * Returns the entry as the list shows it, or undefined if the list does not contain it.
- * @param when `now` requires that the entry's window is open; `ever` also accepts a closed window
+ * @param when `now` requires that the entry is within its period of visibility; `ever` also accepts a period that has
+ * ended
  */
 async function seenIn(
   { orb, schema, actor, query, choice, latest }: ListView,

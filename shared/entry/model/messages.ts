@@ -63,7 +63,8 @@ export function messagesOf(write: EntryWrite): Append[] {
 }
 
 /**
- * Adds conditions about other subjects to messages. The broker checks one condition per message.
+ * Adds conditions about other subjects to messages, at most one to each message, because the broker checks no more.
+ * Adds empty messages if there are more conditions than messages.
  * @throws Conflict if two conditions expect different sequences of one subject
  */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {

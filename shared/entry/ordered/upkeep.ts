@@ -30,7 +30,7 @@ const WORD_ROUNDS = 1_000;
 
 /** Start times of the running compactions of this process, by index. */
 const running = new BoundedMap<string, number>(10_000);
-/** Number of changes that this process has written since its last compaction of an index, by index. */
+/** For each index, the number of changes that this process has written since its last compaction of the index. */
 const written = new BoundedMap<string, number>(10_000);
 
 type Definition = Pick<OrbContext, "orb" | "fence">;

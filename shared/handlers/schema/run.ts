@@ -90,7 +90,7 @@ export class Run {
       this.#outcomes.set(node, known);
     }
     let outcome = known.get(value);
-    // A failed result without errors cannot be used again if errors must be reported.
+    // A failed result from a silent validation contains no errors. Validate the value again if errors must be reported.
     if (outcome === undefined || (!this.#silent && !outcome.valid && outcome.faults.size === 0)) {
       outcome = act();
       known.set(value, outcome);

@@ -24,7 +24,10 @@ export interface HookFigures {
 }
 
 const AT_ONCE = 16;
-/** Maximum hooks and schedules to read for one application. No application can have as many. */
+/**
+ * Maximum hooks and schedules to read for one application. An application can have at most 70, so one read returns
+ * all of them.
+ */
 const STATES = 200;
 
 function lanesOf({ document }: LiveOrb): Set<string> {

@@ -87,7 +87,10 @@ export class HookWorker {
     this.#ended = Promise.all([this.#run(), this.#keep()]).then(() => undefined);
   }
 
-  /** Waits for deliveries in progress, then stops and lets another process take over at once. */
+  /**
+   * Waits for deliveries in progress and stops. Then releases the lease, so that another process can take over without
+   * delay.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waker.wake();

@@ -193,7 +193,10 @@ async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<
   await mark.write(heads);
 }
 
-/** Keeps only one message per subject, if the messages replace each other. */
+/**
+ * Removes duplicates of messages that overwrite their subject's earlier messages, because one batch can write such a
+ * subject only once.
+ */
 function distinct(messages: readonly Append[]): Append[] {
   const touched = new Set<string>();
   return messages.filter(({ subject, expect, rollup }) => {

@@ -105,7 +105,8 @@ export class EagerSocket implements BrokerSocket {
         this.#end("connecting took too long");
         return;
       }
-      // The server has received no requests yet, so another server can safely take them.
+      // The client has sent no request to this server yet, so no request can be executed twice if the client tries
+      // another server.
       if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
         if (this.#pulse !== undefined) markFailed(this.#pulse);
         this.#socket?.close();

@@ -23,7 +23,10 @@ export interface Projected {
 /** Waits until there is memory for this many bytes. Returns a function that releases it. */
 export type TakeBytes = (bytes: number) => Promise<() => void>;
 
-/** Maximum entries and bytes per read. A draft may be far larger than the published copy. */
+/**
+ * Maximum entries per read, and maximum bytes per read of several entries. The bytes need a limit of their own, because
+ * drafts can be far larger than the published copies.
+ */
 const HEADS = 1024;
 const HEAD_BYTES = 4_000_000;
 /**

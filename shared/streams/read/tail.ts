@@ -116,8 +116,8 @@ export class Tail<S extends Step = Batch> {
   }
 
   /**
-   * Starts to deliver new messages to a reader. Returns false if the reader must read another page of stored ones
-   * first.
+   * Starts to deliver new messages to a reader. Returns false if the reader must first read another page of stored
+   * messages.
    */
   attach(holder: Listener<S>, position: number): boolean {
     if (this.#closed || position < this.#position) return false;

@@ -29,7 +29,7 @@ export const listOf = (value: unknown): readonly Json[] => (isList(value) ? valu
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the JSON Pointer to the object whose form shows the list of an item. */
+/** Returns the JSON Pointer to the object that contains an item's list. The form of this object shows the list. */
 export function outer(path: string): string {
   const list = path.replace(/\/\d+$/, "");
   return list === "/modules" || list.includes("/", 1) ? list.replace(/\/[^/]+$/, "") : list;

@@ -164,7 +164,7 @@ export class Rows {
     }
   }
 
-  /** Stops a search of several requests. The rows that it found stay. */
+  /** Stops a search that sends several requests. Keeps the rows that were found. */
   stop(): void {
     this.stopped = true;
     this.dispose();
