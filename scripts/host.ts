@@ -1,5 +1,5 @@
 /**
- * `npm run host` runs the platform in a long-lived Node process, with the broker of a running platform or of its own.
+ * `npm run host` runs the platform in a long-lived Node process. Uses the broker of a running platform, or starts one.
  */
 import { join } from "node:path";
 import { type Running, readRunning } from "./config/data-dir.ts";

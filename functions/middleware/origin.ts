@@ -34,8 +34,8 @@ export function refuseForeignOrigin(c: Context<AppEnv>): void {
 }
 
 /**
- * Rejects requests from web pages other than the platform's own. Pages of `ALLOWED_ORIGINS` may use the session
- * cookie, but must not give the user's consent.
+ * Rejects requests from web pages other than the platform's own. Pages of `ALLOWED_ORIGINS` may use the session cookie,
+ * but must not confirm a program's sign-in for the user.
  */
 export function requireOwnPage(c: Context<AppEnv>): void {
   const origin = c.req.header("origin");

@@ -71,8 +71,8 @@ export function servesFiles({ modules, handlers }: CompiledOrb): boolean {
 }
 
 /**
- * Finds the handler at the start of a path, such as `quote` or `pricing/quote`. Tries the path as service and handler
- * first, because a service can have the same name as a handler.
+ * Finds the handler at the start of a path, such as `quote` or `pricing/quote`. First treats the first two segments as
+ * service and handler, because a service can have the same name as a handler.
  * @param above number of path segments before `segments`
  */
 function handlerAt(compiled: CompiledOrb, segments: readonly string[], above: number): Address | undefined {

@@ -74,8 +74,8 @@ export async function writeJournal(deps: Deps, dataDir: string, journal: Journal
 export const newRestoreMark = () => MARK + crypto.randomUUID();
 
 /**
- * Creates a stream that marks the broker. A data folder may be used with several brokers, but only the broker with
- * this mark may finish the restore.
+ * Creates an empty stream on the broker as a mark. If other brokers use the same data folder, only the broker that has
+ * the mark may finish the restore.
  */
 export function writeMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
   return store.createStream(baseConfig(mark, [`_${mark}.>`], config.replicas));

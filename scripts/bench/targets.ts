@@ -15,7 +15,7 @@ export interface Seeded {
 const at = (orb: string) => ({ orb, ...parsedHome("content", "product") }) as const;
 const body = () => JSON.stringify({ values: values(1) });
 
-/** Returns the requests that users make to one orb (application). */
+/** Returns the requests that users send to one orb (application). */
 export function requests(
   seeded: Seeded,
   token: string,

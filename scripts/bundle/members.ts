@@ -14,8 +14,8 @@ function nameOf(key: Node & { name?: unknown }, computed: boolean): string | und
 /**
  * Removes members of objects and classes, and assignments to members, from the source of a module. Bundlers keep them,
  * because they cannot know which members a program uses.
- * @param isUnused decides by the member's name, and whether it is a method
- * @throws Error if nothing was removed, because the module has then changed
+ * @param isUnused returns whether to remove a member with this name
+ * @throws Error if nothing was removed: a newer version of the module may have other members
  */
 export function withoutMembers(
   source: string,

@@ -89,8 +89,8 @@ export function actorId(actor: Actor): string {
 }
 
 /**
- * Returns the account id together with its realm (set of accounts), because ids are unique only within a realm.
- * Stored data contains this format.
+ * Returns the account id and its realm (set of accounts), because ids are unique only within a realm. Stored data
+ * contains this format.
  */
 export function accountOf(actor: Actor): string {
   const account = accountBehind(actor);

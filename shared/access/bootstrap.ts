@@ -105,7 +105,7 @@ export async function ensureBootstrap(
 }
 
 /**
- * Lists the invitation for the first platform admin without authentication.
+ * Lists the invitation for the first platform admin. Needs no authentication.
  * @returns null if a platform admin exists: the list then requires authentication
  */
 export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | null> {

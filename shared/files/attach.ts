@@ -84,7 +84,7 @@ function faultOf({ field, path }: Place, file: Pick<FileValue, "type" | "size">)
   return undefined;
 }
 
-/** Replaces each value `{ file }` by the file's public properties, such as its name and size. */
+/** Replaces each value `{ file }` with the file's public properties, such as its name and size. */
 export function completed(value: Json, files: ReadonlyMap<string, FileValue>): Json {
   if (Array.isArray(value)) return value.map((each) => completed(each, files));
   if (!isObject(value)) return value;

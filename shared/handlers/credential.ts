@@ -22,8 +22,7 @@ import type { Handler, HandlerCredential, RemoteHandler, RemoteHttpHandler } fro
 const LAST_MOMENT = 2;
 
 /**
- * Returns the acts that a handler requests and the application grants. Returns none if another handler makes the
- * call.
+ * Returns the acts that a handler requests and the application grants. Returns none if the caller is itself a handler.
  */
 function grantedActs(
   { compiled }: LiveOrb,

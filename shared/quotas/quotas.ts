@@ -28,7 +28,7 @@ export function isCounted(actor: Actor): boolean {
   return ["orb", "anonymous"].includes(accountBehind(actor).kind);
 }
 
-/** Returns the actor's account, or the network address of an anonymous caller. */
+/** Returns whose limit a request counts towards: the actor's account, or the network address of an anonymous caller. */
 export async function spenderOf(deps: Deps, actor: Actor): Promise<Spender> {
   if (accountBehind(actor).kind !== "anonymous")
     return { scope: "account", key: `account.${accountOf(actor).replace("/", ".")}` };
@@ -64,7 +64,7 @@ export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise
 }
 
 /**
- * Counts a handler call against the limits of the account and the application. Authorize the caller first, so that
+ * Counts a handler call towards the limits of the account and the application. Authorize the caller first, so that
  * rejected callers do not use up the application's limit.
  */
 export async function countCall(deps: Deps, actor: Actor, orb: string): Promise<void> {

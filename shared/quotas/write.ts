@@ -48,7 +48,10 @@ export function countedFile<T>(deps: Deps, actor: Actor, orb: string, write: () 
   });
 }
 
-/** Counts a part of a file against the bytes that the application may store. */
+/**
+ * Checks that the application's file storage has room, and counts the bytes of a part of a file towards the limit of
+ * the caller.
+ */
 export async function countFileBytes(deps: Deps, actor: Actor, orb: string, bytes: number): Promise<void> {
   if (!isCounted(actor)) return;
   await requireFileStorage(deps, orb, bytes);

@@ -19,7 +19,7 @@ interface Shared {
   at: number;
 }
 
-/** Maximum number of cached keys. Beyond that, the cache evicts the oldest key that no mounted component uses. */
+/** Maximum number of cached keys. If there are more, the cache evicts the oldest key that no mounted component uses. */
 const KEPT = 200;
 /** If another component needs the same data within this many milliseconds, it is not requested again. */
 const FRESH = 2_000;

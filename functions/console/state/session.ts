@@ -10,8 +10,8 @@ import { type Loaded, useLoad } from "./load.ts";
 const known = new Set<string | undefined>();
 
 /**
- * Reads the caller. Throws if the session has ended, so that the cached caller and open forms stay. The page then
- * asks the user to sign in again.
+ * Reads the caller. If the session has ended, throws instead of returning an anonymous caller. So the cached caller and
+ * open forms stay, and the page asks the user to sign in again.
  */
 async function readKnownCaller(orb: string | undefined, signal: AbortSignal): Promise<Caller> {
   const caller = await readCaller(orb, signal);

@@ -2,7 +2,7 @@ import type { Place } from "../place.ts";
 import { say, speakAt } from "./feedback.ts";
 
 /**
- * Copies a text to the clipboard. If the browser does not allow that, shows the text selected in a field.
+ * Copies a text to the clipboard. If the browser does not allow that, shows the text in a field and selects it.
  * @param done message to show after the text was copied
  * @param otherwise what the user should do instead; the end of the error message
  */

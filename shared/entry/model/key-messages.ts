@@ -78,7 +78,7 @@ function orderedMessages(address: EntryAddress, change: KeyChange): Append[] {
 
 /**
  * Returns messages that mark each value that an entry got after its creation. An index lists entries in the order in
- * which they got a value. The marks let a list return entries in the order of their creation.
+ * which they got the value. The marks let a list return entries in the order of their creation.
  */
 export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {
   const marks = (keys: readonly string[], message: Omit<Append, "subject">): Append[] =>

@@ -65,7 +65,9 @@ export interface StoredRoot {
   gone: Pairs;
 }
 
-/** Body of the message that replaces the root of an erased index. Ordered indexes and word indexes use the same one. */
+/**
+ * Body of the message that replaces the root of an erased index. It is the same for ordered indexes and word indexes.
+ */
 export const REMOVED = JSON.stringify({ v: 1, removed: true });
 
 export const EMPTY: Root = { upTo: 0, dead: 0, pages: [], recent: [], gone: [] };

@@ -128,7 +128,7 @@ function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: num
 }
 
 /**
- * Returns a low estimate of the number of pairs in a range. Does not count the first and the last page, which may lie
+ * Returns a lower bound for the number of pairs in a range. Does not count the first and the last page, which may lie
  * mostly outside of the range.
  */
 export function pairsBetween({ root: { pages } }: OpenedIndex, range: Range): number {

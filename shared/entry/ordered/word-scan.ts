@@ -8,7 +8,7 @@ import { countBefore, type OrderedField, type Pair } from "./pages.ts";
 import { PageGone, readMessages } from "./scan.ts";
 import { type Run, type StoredTerm, splitIds, termsIn, type WordRoot, wordRoots } from "./word-runs.ts";
 
-/** Maximum pages of the index per read. */
+/** Maximum index pages per read. */
 const PAGES_AT_ONCE = 4;
 const ATTEMPTS = 8;
 

@@ -128,7 +128,8 @@ function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: bool
   for (const [at, [, ids, gone = ""]] of parts.entries()) {
     const isFirst = (id: string) => !newer.has(id);
     const [here, lost] = [splitIds(ids).filter(isFirst), splitIds(gone).filter(isFirst)];
-    // Put the ids of the older part first. They usually sort first, so that little is left to sort.
+    // Put the ids of the older run before those of newer runs. Ids contain the creation time, so that little is left to
+    // sort.
     kept.ids = [...here, ...kept.ids];
     kept.gone = [...lost, ...kept.gone];
     if (at < parts.length - 1) for (const id of [...here, ...lost]) newer.add(id);

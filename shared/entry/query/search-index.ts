@@ -19,7 +19,9 @@ import { BEST_POINTS, pointsOf } from "./search.ts";
 export const MOST_POSTINGS = 50_000;
 /** If at most this many entries are left, reading them costs less than reading the postings of further words. */
 const FEW = 200;
-/** Maximum words to look up in the index. The entries themselves show whether they contain the other words. */
+/**
+ * Maximum words to look up in the index. Whether an entry contains the other words is checked when the entry is read.
+ */
 const MOST_WORDS = 10;
 
 /** A character that sorts after every character of a word, and after the space between a word and a field name. */

@@ -65,7 +65,7 @@ class Compiler {
   #fill(node: Node, schema: Schema): void {
     if (schema.$ref !== undefined) {
       this.#reference(node, schema.$ref);
-      // Up to draft 7, validators ignore all keywords beside $ref.
+      // Up to draft 7, validators ignore all other keywords of an object with `$ref`.
       if (this.#draft === "4" || this.#draft === "7") return;
     }
     addRules(node, schema);

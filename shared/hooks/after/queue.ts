@@ -179,7 +179,8 @@ export class DeliveryQueue {
       // The revision has been purged, or the hook no longer selects it.
       if (revision === null) continue;
       if (!valid()) {
-        // This process may no longer deliver. Keep the remaining revisions in the progress for the next leader.
+        // This process may no longer deliver. Keep the remaining revisions in the stored progress, so that the next
+        // leader delivers them.
         to.left.push(...chain.slice(index));
         return;
       }

@@ -151,7 +151,7 @@ async function beginningOf(
 
 /**
  * Sends the events of a list.
- * @throws AppError malformed if clients cannot follow such a list; too_many or unavailable at a limit
+ * @throws AppError malformed if lists with these parameters cannot send changes; too_many or unavailable at a limit
  */
 export async function serveLiveList(
   lists: LiveLists,

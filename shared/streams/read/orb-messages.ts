@@ -40,7 +40,7 @@ const LOOK_AGAIN = [0, 10, 50, 200, 500];
  */
 const YOUNG_MS = 10_000;
 
-/** Used in place of a deleted or damaged entry, so that its messages are not delivered. */
+/** Used in place of a deleted or damaged entry, so that clients receive none of its messages. */
 const NO_HEAD: HeadState = {
   status: "DELETED",
   revision: Number.POSITIVE_INFINITY,

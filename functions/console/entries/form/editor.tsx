@@ -130,7 +130,7 @@ export function Editor({
   const faults = [...checked, ...faultsOf(saving.problem)].filter(
     ({ path }) => ![...touched].some((one) => path === one || path.startsWith(`${one}/`)),
   );
-  // The error may be in a language or market that the form does not show.
+  // If the error is in a language or market that the form does not show, show all languages and markets.
   useEffect(() => {
     if (saving.problem === undefined) return;
     setTouched(new Set());

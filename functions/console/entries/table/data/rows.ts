@@ -145,8 +145,8 @@ export class Rows {
       const index = this.#parts.indexOf(one);
       if (signal.aborted || index < 0) return;
       const last = page.items.at(-1)?.id ?? "";
-      // If the page's last entry has changed, the following pages need new cursors. An empty page has no last entry
-      // to compare, so it counts as changed.
+      // If the page's last entry has changed, the cursors of the following pages are outdated. An empty page has no
+      // last entry to compare, so it counts as changed.
       if (one.last !== last || last === "" || page.nextCursor === null) this.#parts.length = index + 1;
       if (this.#parts.length === index + 1 && page.nextCursor !== null)
         this.#parts.push(part(page.nextCursor));
