@@ -29,10 +29,10 @@ export interface ObjectInfo {
   chunks: number;
   /** `SHA-256=` and the hash in base64url with padding. */
   digest: string;
-  /** `runs`: the sequence numbers of the chunks, as JSON. */
+  /** RFC 3339 time of the last change. */
   mtime: string;
   options: { max_chunk_size: number };
-  /** `runs`: the sequences of the chunks as JSON. */
+  /** `runs`: the sequence numbers of the chunks, as JSON. */
   metadata: { runs: string };
   deleted?: boolean;
 }

@@ -28,9 +28,9 @@ import { lastPosting, mergedTerms, pagesOfTerms, termsOfPairs } from "./word-ter
 export interface WordLimits {
   /** Maximum terms (words) that one compaction takes from the log. It always takes at least one change. */
   terms: number;
-  /** If the log has more than this many changes that the root already includes, the compaction shortens the log. */
+  /** Maximum postings (of a word and an entry id) in a page. */
   page: number;
-  /** If the log has more than this many changes that the root already includes, the compaction shortens it. */
+  /** If the log has more than this many changes that the root already includes, the compaction shortens the log. */
   dead: number;
   /**
    * Approximate number of postings in a run (a sorted list of postings) of the lowest level. Runs of each further
