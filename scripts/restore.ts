@@ -48,7 +48,9 @@ export interface RestoreOptions {
   unsigned?: boolean;
 }
 
-/** Throws if the restore would replace a stream that contains messages. The flag `--replace` skips this check. */
+/**
+ * Throws if any of the streams that the restore would replace contains messages. The flag `--replace` skips this check.
+ */
 async function requireReplaceable({ store }: Deps, { streams: saved }: Manifest): Promise<void> {
   const kept = new Set(saved.map(({ name }) => name));
   const left = (await allStreams(store)).filter((name) => orbOf(name) !== undefined && !kept.has(name));

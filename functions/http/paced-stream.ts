@@ -5,7 +5,7 @@ const STALLED_MS = 120_000;
 
 export interface Pacing {
   stalledMs?: number;
-  /** Called if the stream ends before all parts were sent, unless the client has disconnected. The stream then fails. */
+  /** Called when the stream fails: it ends before all parts were sent, although the client did not cancel it. */
   failed: (error: unknown) => void;
   /** Called when the stream has ended, successfully or not. */
   ended: () => void;

@@ -32,7 +32,7 @@ function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   return headers;
 }
 
-/** Creates a response with all default headers at once, which is much faster than adding them later. */
+/** Creates a response that has all default headers from the start. Adding them later would be much slower. */
 export function completeResponse(
   c: Context<AppEnv>,
   body: string | null,

@@ -212,8 +212,9 @@ export async function askForAll(
 }
 
 /**
- * Returns the median milliseconds of the first request after a pause. The broker drops file blocks from memory after
- * 10 s. The order of the targets changes from round to round, because a read also warms the block for the next target.
+ * Returns the median milliseconds of the first request after a pause. The broker drops file blocks from memory after 10
+ * s. A read loads its block again, so the next target has an advantage. The order of the targets therefore changes from
+ * round to round.
  */
 export async function afterRest(
   client: Client,

@@ -17,8 +17,8 @@ const READ_LIMIT_MS = 120_000;
 /** Use one connection, to measure the cost of a single request without load. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
 /**
- * Reads of single entries are measured in short rounds, so that the broker holds equally many file blocks in memory
- * for the functions and for the bare worker.
+ * Reads of single entries are measured in short rounds that alternate between the functions and the bare worker. So the
+ * broker holds equally many file blocks in memory for both.
  */
 const ENTRIES = { rounds: 15, roundMs: 250, connections: 1 };
 

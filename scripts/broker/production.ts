@@ -36,7 +36,7 @@ const answers = (service: string) => `svc.${service}.>`;
  */
 const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
 const MAPPED = "_handlers.info";
-/** Requests with which a service stores its registration and reads it. */
+/** Subjects of the requests with which a service stores and reads its registration. */
 const ownRequests = (service: string) => [
   `$KV.handlers.${service}.>`,
   `$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${service}.>`,

@@ -124,8 +124,8 @@ function create(path: string, text: string): boolean {
 const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /**
- * If a lock file stays empty for this many milliseconds, the process that created it died before it wrote to the
- * file.
+ * A process writes its lock file right after creating it. If the file stays empty for this many milliseconds, that
+ * process has died.
  */
 const WRITTEN_MS = 1_000;
 

@@ -172,7 +172,7 @@ async function startFunctions(
 ): Promise<Functions> {
   const { host, port, link, dataDir } = settings;
   const log = options.log ?? terminalAndFile(join(dataDir, "logs", "functions.log"), settings, options.say);
-  // Import this only when needed, because the Workers emulator takes more memory than all other modules.
+  // The Workers emulator takes more memory than all other modules, so import it only when it is needed.
   const serve = options.serve ?? (await import("../host/functions.ts")).serveFunctions;
   return serve({ host, port, bindings, log, bundle: options.bundle, link });
 }

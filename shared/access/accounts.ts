@@ -267,7 +267,7 @@ export async function* recordsToRevoke<T>(
 }
 
 /**
- * Returns all records at once. Use it only for small sets, such as the platform admins.
+ * Returns all records in one array. Use it only for small sets, such as the platform admins.
  * @param advice part of the error message: how the caller can reduce the number of records
  * @param least revision number up to which the result must include all changes
  * @throws AppError invalid `too_broad` if there are more records than one request may read

@@ -98,8 +98,8 @@ export function accountOf(actor: Actor): string {
 }
 
 /**
- * Prefix of API token ids in stored values that can also contain session ids. A session id is shorter than the prefix
- * with a token id, so the two cannot be confused.
+ * Prefix of API token ids in stored values that can also contain session ids. A session id is shorter than a token id
+ * with this prefix, so the two cannot be confused.
  */
 export const OF_TOKEN = "api-token-";
 

@@ -77,7 +77,7 @@ export function joining(deps: Deps, account: AccountRecord, credential: string):
 }
 
 /**
- * Removes the mark that a passkey or an identity is being added, once it is certain whether it stays in the account.
+ * Removes the mark that {@link joining} set, once it is certain whether the passkey or identity stays in the account.
  */
 export function joined(account: AccountRecord, credential: string): AccountRecord {
   const others = (account.joining ?? []).filter((other) => other.credential !== credential);

@@ -49,7 +49,7 @@ async function isUsedAfterDropping(deps: Deps, realm: Realm, sub: string, hash: 
     );
     return account.recovered?.some(({ link }) => link === hash) === true;
   } catch (error) {
-    // The account no longer exists, so nothing needs to change there. Revoke the recovery link itself.
+    // The account no longer exists, so only the recovery link itself is left to revoke.
     if (error instanceof AppError && error.kind === "not_found") return false;
     throw error;
   }

@@ -266,7 +266,7 @@ export async function verifyHandlerToken(
   token: string,
   now: number,
 ): Promise<HandlerClaims> {
-  // Do not cache the verified credential, because a handler sends it with only a few requests.
+  // Do not cache the verified token, because a handler sends each token with only a few requests.
   const payload = await verifiedPayload(config, token, now, HANDLER_TYP);
   const { type, handler, orb, acts, requestId, sub = "", realm, sid, iat = 0, exp = 0 } = payload;
   const caller = sid === undefined ? null : { realm: text(realm), sub, sid: text(sid) };

@@ -14,8 +14,8 @@ import { UNUSED_SECONDS } from "./record.ts";
 import { removeVariants } from "./variants.ts";
 
 /**
- * Milliseconds until the content of an upload is examined. Must exceed the time limit of an upload and the lifetime of
- * an unused record.
+ * Milliseconds from the start of an upload until the platform removes its content if no file uses it. Must exceed the
+ * time limit of an upload and the lifetime of an unused record.
  */
 const CHECK_MS = UNUSED_SECONDS * 1000 + 3_600_000;
 const CHECKS_PER_READ = 200;

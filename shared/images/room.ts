@@ -8,7 +8,8 @@ export class ImageRoom {
   readonly #room: ReadSemaphore;
 
   constructor(most: number) {
-    // An image gives up its place after the maximum time that receiving and processing it can take.
+    // A cancelled request cannot release its place, so each place is released after the maximum time that receiving and
+    // processing an image can take.
     this.#room = new ReadSemaphore(most * IMAGE_BYTES, 2 * MAKING_MS);
   }
 

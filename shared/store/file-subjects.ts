@@ -48,7 +48,7 @@ export const fileSubjects = {
   variantsOf: (orb: string, sha256: string) => `${inOrb(orb, "_variant")}.${token(sha256, "file")}.*`,
   chunks: (orb: string, nuid: string) => `$O.${fileBucket(orb)}.C.${token(nuid, "file")}`,
   info: (orb: string, sha256: string) => `$O.${fileBucket(orb)}.M.${encodedName(token(sha256, "file"))}`,
-  /** The state of a resumable upload. Clients of object stores do not read this subject. */
+  /** The state of a resumable upload. The platform adds this subject to the object store, and its clients ignore it. */
   upload: (orb: string, id: string) => `$O.${fileBucket(orb)}.U.${token(id, "upload")}`,
   ofStore: (orb: string) => ["C", "M", "U"].map((space) => `$O.${fileBucket(orb)}.${space}.>`),
   everyStore: "$O.>",

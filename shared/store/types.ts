@@ -151,7 +151,7 @@ export interface Store {
     subjects: readonly string[],
     options: ReadManyOptions,
   ): Promise<Map<string, StoredMessage>>;
-  /** Reads messages that match a filter. The first one is returned even if it alone exceeds `maxBytes`. */
+  /** Reads messages that match a filter. Returns the first one even if it alone exceeds `maxBytes`. */
   scan(stream: string, filter: string, options: { fromSeq: number; limit: number } & Bounded): Promise<Page>;
   /** Reads the first message at or after `fromSeq` that matches a filter. Always asks the leader. */
   nextMessage(stream: string, filter: string, fromSeq: number): Promise<StoredMessage | null>;

@@ -12,7 +12,9 @@ export interface Crumb {
 /** The breadcrumbs of the current page. The page header shows them. */
 export const crumbs = signal<readonly Crumb[]>([]);
 
-/** Path of the page whose heading was last focused. On the first page, the browser sets the focus. */
+/**
+ * Path of the page whose heading was last focused. Starts with the first page, where the browser itself sets the focus.
+ */
 let focused = location.pathname;
 
 /** Moves the focus to the heading of a new page, so that screen readers and keyboard navigation start there. */

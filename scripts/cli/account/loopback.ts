@@ -59,8 +59,8 @@ export function isSameOrigin(a: string, b: string): boolean {
 /**
  * Listens on a free port of 127.0.0.1.
  * @param expected.state secret that the response must contain, so that no other page or program can forge a response
- * @param expected.url URL of the platform. A response from another platform is an error: this platform must not
- * receive its code.
+ * @param expected.url URL of the platform. A response from another platform is an error, because the platform at this
+ * URL must not receive the other platform's code.
  */
 export async function listen(expected: { state: string; url: string }): Promise<Listener> {
   let target: string | undefined;

@@ -56,8 +56,8 @@ export async function openChallenge(deps: Deps, realm: string, sessionId: string
 }
 
 /**
- * Marks a challenge as used, and throws 410 if it was used before. The storage key is the challenge and not the
- * session id, because the same challenge can be in several session ids.
+ * Marks a challenge as used, and throws 410 if it was used before. Stores the mark under the challenge and not under
+ * the session id, because several session ids can contain the same challenge.
  */
 export function consumeChallenge(deps: Deps, challenge: Challenge): Promise<void> {
   return consumeOnce(deps, challenge.challenge, REMEMBER_SECONDS);

@@ -106,8 +106,8 @@ async function confirm(
   if (!(await isEffective(deps, realm, account.value))) {
     throw new AppError("forbidden", "account_disabled", "The account is disabled. Enable it first.");
   }
-  // When the use of a token is recorded, its record gets a higher revision. So a token that has been used counts as
-  // older too.
+  // Recording the use of a token raises the revision of its record. So a used token counts as older, whatever its
+  // revision.
   const older = records.filter((each) => each.revision < revision || each.value.lastUsedAt !== null);
   if (older.length >= TOKEN_LIMIT) throw tooMany();
 }

@@ -1,7 +1,7 @@
 /**
  * Recovery codes. A person who has lost all passkeys uses a recovery code to add a new passkey without the help of an
- * admin. A code consists of the name of its set and a secret. The record of the set names the account, and the
- * account names the only set that is valid for it.
+ * admin. Codes are created in sets, and each code consists of the name of its set and a secret. The record of a set
+ * names its account. The account names its only valid set.
  */
 import { base64url } from "jose";
 import type { Deps } from "../../deps.ts";

@@ -76,7 +76,7 @@ function isSound(
   for (const [key, item] of Object.entries(value)) {
     if (count.nodes > MAX_JSON_NODES || count.faults > 50) return false;
     const below = `${path}/${escapeSegment(key)}`;
-    // Encrypted values are stored as objects with the property `$sealed`.
+    // Only encrypted values, which are stored as objects, may have the property `$sealed`.
     if (key === "__proto__" || key === "$sealed" || textFlaw(key) !== undefined || characters(key) > 1_000) {
       count.faults++;
       report("text", "is not an allowed property name", below);

@@ -84,8 +84,8 @@ export async function activateRecord(
 }
 
 /**
- * Replaces the stored definition. Returns null on a conflict. Keeps the old definition's list of unfinished updates
- * of entries.
+ * Replaces the stored definition. Returns null on a conflict. Keeps the entry updates (`work`) that the old definition
+ * has not finished.
  */
 async function replace(
   deps: Deps,
@@ -219,7 +219,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
   try {
     if (current === null || current.record.revision < wanted.revision) {
       const now = current?.record.fence === undefined ? fence : await fenceNow(deps, orb, fence);
-      // Another process may have changed the fence already.
+      // If the fence has already been moved, for example by the process that crashed, do not move it again.
       await activateRecord(deps, wanted, current, now.seq === fence.seq ? undefined : now);
       return;
     }

@@ -149,7 +149,8 @@ async function* scanBackwards(
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
-      // The page ended before the scan reached the newest entries, so read it again from a higher sequence number.
+      // The page ended before it reached `upper`, so it lacks the newest entries. Read it again from a higher sequence
+      // number.
       const reached = inside.at(-1)?.seq ?? from;
       density = Math.max(density * 2, inside.length / (reached - from + 1));
       continue;

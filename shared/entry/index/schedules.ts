@@ -127,8 +127,8 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
 }
 
 /**
- * The broker may execute a schedule although it was cancelled. So this function checks the published copy now and
- * again later, and repairs it.
+ * The broker may still execute a schedule that was cancelled at the last moment. So this function repairs the published
+ * copy now, and once more after the scheduled time.
  */
 export async function repairAfterCancel(
   deps: Deps,

@@ -89,8 +89,8 @@ export async function changesIn(
 }
 
 /**
- * Returns the kind of change that a message about a published copy reports. Returns undefined if the log reports the
- * same change.
+ * Returns the kind of change that a message about a published copy reports. Returns undefined if the entry's log of
+ * revisions reports the same change.
  */
 function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change["kind"] | undefined {
   if (message.size === 0) return undefined;

@@ -84,7 +84,7 @@ async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Prom
   return secret(await entryKeys(deps, orb, schema, entry)) !== secret(head);
 }
 
-/** Thrown if another process has already encrypted the entry with the current key. The entry then stays unchanged. */
+/** Stops the change of an entry if another process has already encrypted the entry with the current key. */
 class Current extends Error {}
 
 async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string): Promise<boolean> {

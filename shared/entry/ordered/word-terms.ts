@@ -138,9 +138,10 @@ function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: bool
 }
 
 /**
- * Merges a section of several runs.
+ * Merges several runs (sorted lists of terms) within a section.
  * @param runs the terms of each run, the newest run first
- * @param dropsGone whether the oldest run of the index is among them
+ * @param dropsGone whether `runs` contains the oldest run of the index, so that marks of removed ids are no longer
+ * needed
  */
 export function mergedTerms(
   runs: readonly (readonly StoredTerm[])[],
@@ -162,7 +163,7 @@ export function mergedTerms(
 
 type Halves = [first: StoredTerm | undefined, second: StoredTerm | undefined];
 
-/** Splits a term into two: the first `count` postings, and the rest. */
+/** Splits a term: the first part gets `count` postings, the second part gets the rest. */
 function split(term: StoredTerm, count: number): Halves {
   const [, ids, gone = ""] = term;
   const all = [...splitIds(ids), ...splitIds(gone)].sort();

@@ -33,7 +33,7 @@ async function stepsOf<T>(
     }
   }
   if (after !== undefined && after.kind !== "index") throw refusedCursor();
-  // Read the index, which lists each entry once. The list of created entries could contain an entry twice.
+  // Read the index, which lists each entry once. The list of entries by creation time could contain an entry twice.
   return scanAll(deps, list, { ...query, limit: WINDOW - 1 }, after, "index");
 }
 

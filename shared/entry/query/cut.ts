@@ -112,7 +112,10 @@ export async function hiddenPosition(
   };
 }
 
-/** Returns a page that ended early. The cursor hides the last read entry if the caller may not see it. */
+/**
+ * Returns a page that ended early. Encrypts the position of the last read entry in the cursor if the caller may not see
+ * that entry.
+ */
 export async function endedEarly<T>(
   { config }: Pick<Deps, "config">,
   { tally }: Collection<T>,
@@ -143,7 +146,6 @@ export async function positionIn(
     string,
     ...Position["keys"],
   ];
-  // In the position of an aggregation, `keys` contains the intermediate results instead of values of an entry, so
-  // keep it.
+  // The position of an aggregation has its intermediate results in `keys`, outside the encrypted text. Keep them.
   return { ...position, id, keys: keys.length > 0 ? keys : position.keys };
 }

@@ -73,8 +73,8 @@ interface Place {
 }
 
 /**
- * Returns the group that the first part of a path names. A field may be called `or`, `and` or `not`. So a path that
- * is only a name, or a name and an operator, is a condition and not a group.
+ * Returns the group that a path begins with, such as `or` and a number. Returns undefined if the path is a condition: a
+ * field may be called `or`, `and` or `not`, so a name alone, or a name and an operator, is no group.
  */
 function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undefined {
   const [first, second = "", ...rest] = path;

@@ -39,7 +39,7 @@ export async function keysOf(
   return new Set([...claims, ...((isLive ? liveClaims : null) ?? [])]);
 }
 
-/** @param fresh indexes for which all keys count as missing, because an earlier index with that name was erased */
+/** @param fresh indexes that replaced an erased index with the same name. All their keys count as missing. */
 export function missingKeys(
   { address, head, seq }: LoadedEntry,
   keys: ReadonlySet<string>,

@@ -75,8 +75,8 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
     if (entry === null) throw notFound("entry");
     // A settings entry that is deleted and created again has the same id. Do not erase the new one.
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
-    // Release the files before the history is erased. They may expire even if this process crashes in between,
-    // because the entry is deleted.
+    // Release the files before the history is erased. If this process crashes after that, the files may expire, because
+    // the deleted entry no longer uses them.
     await releaseFiles(deps, orb, id);
     const at = new Date(deps.clock.now()).toISOString();
     // Clients that follow a list of drafts may still have the entry. Without this message, they could not learn that

@@ -1,5 +1,5 @@
 /**
- * Maximum bytes of the part of a body in one message. Encoded as base64, it stays below the broker's default message
+ * Maximum bytes of a body that one message carries. Encoded as base64, they stay below the broker's default message
  * limit of 1 MiB.
  */
 export const HTTP_PART_BYTES = 512 * 1024;

@@ -231,7 +231,7 @@ async function change(
     createdBy: head.createdBy,
   });
   const now = deps.clock.now();
-  // Expired settings count as deleted. Another entry may have taken their unique values.
+  // Expired settings count as unpublished, and another entry may have taken their unique values.
   const base = effective(head, now);
   const at = new Date(now).toISOString();
   const revision = base.revision + 1;

@@ -70,7 +70,7 @@ export async function planChange(
     ...compareDefinitions(from, to).map((change) => judged(change, stored(change))),
     ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
   ];
-  // Schemas without entries are included too: a concurrent request may write an entry under the old definition.
+  // Include schemas that have no entries yet, because a concurrent request may write one under the old definition.
   const mayHold = (home: HomeKey) => before.byHome.has(home) || (counts.get(home) ?? 0) > 0;
   const claims = reindexed(before, after).filter((schema) => mayHold(homeKey(schema.home)));
   const context = { orb, revision: options.revision, compiled: after };

@@ -1,6 +1,6 @@
 /**
  * Creates an application from an export. It stays invisible until all entries are written. A failed import is erased.
- * After a crash, the next process or a DELETE request erases it.
+ * After a crash, the next start of the platform or a DELETE request erases it.
  */
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";

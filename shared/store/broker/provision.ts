@@ -199,7 +199,7 @@ async function bringUpFiles(store: Store): Promise<void> {
 
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
-/** Creates a stream. If it exists, changes only `republish` and adds a missing byte limit. */
+/** Creates a stream. Changes an existing one only in two ways: updates `republish` and adds a missing byte limit. */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);

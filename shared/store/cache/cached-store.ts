@@ -39,7 +39,7 @@ export { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;
-  /** Returns the same store for one request. It records which cached values the request reads. */
+  /** Returns this store for one request. `tracker` records which cached values the request reads. */
   tracked(tracker: DependencyTracker): Store;
 }
 

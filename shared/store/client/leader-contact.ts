@@ -24,8 +24,8 @@ const QUERY = JSON.stringify({ last_by_subj: kvSubject(buckets.orbs, "health") }
 const EXPECTED: readonly (number | undefined)[] = [undefined, ApiCode.noMessage, ApiCode.streamNotFound];
 
 /**
- * Checks every two seconds whether the connected broker has contact with the leader. Useful only if there are several
- * brokers.
+ * Checks every two seconds whether the connected broker can reach the leader of the stream. Useful only if there are
+ * several brokers.
  */
 export function keepLeaderContact(connection: NatsConnection): void {
   let lostAt: number | undefined;

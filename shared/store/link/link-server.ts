@@ -66,7 +66,7 @@ export class LinkServer {
     this.#others = options.others ?? false;
   }
 
-  /** Runs one method of the store. Returns an error as a value instead of throwing it. */
+  /** Calls a method of the store by its name. Returns an error as a value instead of throwing it. */
   async call(call: string, args: readonly unknown[]): Promise<RpcMessage> {
     if (!isCall(call)) return encodeFailure(new Error(`the link has no call ${call}`));
     const service = call === "request";

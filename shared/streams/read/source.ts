@@ -206,8 +206,8 @@ const earlier = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
 /**
- * Returns a string for the ETag header. For messages of applications it is a hash, because they change with the
- * definition and with time.
+ * Returns a string for the ETag header. What clients see of an application's messages also changes with the definition
+ * and with time, so the ETag is then a hash of that.
  */
 async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {
   // The type cast is safe: these bytes are never in shared memory.

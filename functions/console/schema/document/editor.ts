@@ -61,7 +61,7 @@ function kept(orb: string): Kept | undefined {
   }
 }
 
-/** Returns a JSON Pointer; if it points to a missing list item, its closest existing ancestor's pointer. */
+/** Returns a JSON Pointer. For a missing list item, returns the pointer to its closest existing ancestor. */
 export function nearest(document: JsonObject, path: string): string {
   let inner = path;
   while (/\/\d+$/.test(inner) && valueAt(document, inner) === undefined) inner = outer(inner);

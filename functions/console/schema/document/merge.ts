@@ -12,7 +12,7 @@ export interface Difference {
   to: Json | undefined;
 }
 
-/** A value that both sides changed differently. */
+/** A value that the user and another user changed differently. */
 export interface Clash {
   way: Way;
   mine: Json | undefined;
