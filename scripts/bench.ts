@@ -82,7 +82,7 @@ async function link(stand: Stand, client: Client, seeded: Seeded, token: string)
 }
 
 async function host(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {
-  // These rows request a few entries repeatedly. The other rows request nearly every entry only once.
+  // These rows of the report request a few entries repeatedly. The other rows request nearly every entry only once.
   const hot = { ...seeded, ids: seeded.ids.slice(0, HOT) };
   const targets = await served([
     ...hostFloorTargets(stand, seeded),

@@ -10,7 +10,10 @@ const OUTER = "outer";
 
 type Fetch = (request: Request, env: Record<string, unknown>) => Response | Promise<Response>;
 
-/** Returns a host that lets the inner request use the broker connection of the outer request. */
+/**
+ * Returns a host with which a tool's API request (the inner request) uses the broker connection of the MCP request (the
+ * outer request).
+ */
 export function innerHost(env: Record<string, unknown>): Host {
   const outer = env[OUTER] as Context<AppEnv>;
   const { deps, host } = outer.var;

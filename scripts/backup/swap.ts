@@ -125,7 +125,7 @@ async function isLeftBehind(deps: Deps, stream: string): Promise<boolean> {
   return head === null || head.operation === "deleted";
 }
 
-/** Replaces the streams. Can be called again after an interruption. */
+/** Replaces the platform's streams with those of the backup. Can be called again after an interruption. */
 export async function swap(
   deps: Deps,
   dataDir: string,

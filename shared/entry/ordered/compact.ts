@@ -72,7 +72,7 @@ function sizeOf(pairs: readonly Pair[]): number {
 }
 
 /**
- * Moves changes from the log of an index into its root and pages.
+ * Moves changes from the log of an index into its pages, and updates the root (the list of the pages).
  * @returns the number of moved changes, 0 if the log has fewer than `least`
  * @throws Conflict if another compaction or another definition came first
  */

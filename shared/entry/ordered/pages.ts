@@ -50,7 +50,7 @@ export interface Root {
   /** Number of changes in the log that the index already includes. */
   dead: number;
   pages: PagePlace[];
-  /** Pairs that are not in a page yet, in order. */
+  /** Pairs (a value and an entry id) that are not in a page yet, in order. */
   recent: Pair[];
   /** Outdated pairs (a value and an entry id) that are still in a page. */
   gone: Pair[];

@@ -73,7 +73,7 @@ function within(pairs: readonly Pair[], { low, high }: Range): Pair[] {
   return pairs.slice(from, to);
 }
 
-/** Returns the pairs of each page. */
+/** Reads pages of an ordered index. Returns the pairs (a value and an entry id) of each page by its name. */
 export async function readPages(
   store: Store,
   index: OrderedField,

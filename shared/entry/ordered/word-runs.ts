@@ -16,7 +16,7 @@ export type Run = PagePlace[];
 export interface WordRoot {
   /** Sequence of the last change in the log that is included. 0 if there is no root yet. */
   upTo: number;
-  /** Number of changes in the log that the pages already include. */
+  /** The sorted lists of terms, the newest first. Each compaction adds a list, and merges combine several of them. */
   dead: number;
   /** The sorted lists, the newest first. */
   runs: Run[];

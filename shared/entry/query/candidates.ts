@@ -196,7 +196,7 @@ interface CandidateOptions {
  * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
  * @param walking whether the plan may read the entries with a certain value one by one, in order of creation
  * @param most maximum number of candidates; if there are more, the plan is to read all entries
- * @param context the definition, if ordered indexes may be used
+ * @param context the definition; without it, the plan uses no ordered indexes
  */
 export async function candidatesOf(
   deps: Deps,

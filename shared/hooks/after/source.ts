@@ -58,7 +58,7 @@ export interface TickDelivery {
  */
 export const LATE_MS = 60_000;
 
-/** Returns the revisions that a hook receives. */
+/** Returns a source that reads the entry revisions for which a hook must be called. */
 export function revisionsFor(
   live: LiveOrb,
   hook: HookDefinition,

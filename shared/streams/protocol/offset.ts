@@ -5,7 +5,10 @@ const DIGITS = 20;
 const OFFSET = /^\d{20}$/;
 /** Cursors of the protocol count intervals of this many milliseconds. */
 const CURSOR_INTERVAL_MS = 20_000;
-/** A client's cursor may be ahead of the current interval by at most this many intervals (180 × 20 s = 1 hour). */
+/**
+ * If the client's cursor is not behind the current interval, the new cursor is higher by at most this many intervals
+ * (180 × 20 s = 1 hour).
+ */
 const CURSOR_JUMP = 180;
 
 /** Where reading begins: at the oldest stored message, at the end, or after a position. */

@@ -15,9 +15,9 @@ export class FairSemaphore {
   #taken = 0;
 
   /**
-   * @param most total amount
-   * @param each maximum per owner. A request that waits because its owner has reached this maximum does not delay
-   * other owners.
+   * @param most maximum total size of all running requests
+   * @param each maximum total size per owner. A request that waits because its owner has reached this maximum does not
+   * delay other owners.
    */
   constructor(most: number, each = most) {
     this.#most = most;

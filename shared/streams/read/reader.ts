@@ -47,7 +47,10 @@ export interface ReaderOptions {
   position: number;
   /** Whether to start at the oldest stored message, even if messages are removed before the first read. */
   fromBeginning: boolean;
-  /** Minimum cursor that the response may contain. */
+  /**
+   * Minimum cursor that the response may contain. It is higher than the request's cursor, so that shared caches do not
+   * repeat old responses.
+   */
   cursor: number;
   /** Time at which the client's token expires, in milliseconds since the epoch. */
   expiresAt: number;
