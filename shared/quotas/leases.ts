@@ -56,7 +56,8 @@ async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: 
 }
 
 /**
- * Spends units of a rate limit, usually from memory.
+ * Spends units of a rate limit. Usually, this process has already leased the units, so it sends no request to the
+ * broker.
  * @returns seconds until the next period if the limit is reached
  */
 export async function spendLease(

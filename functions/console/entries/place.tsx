@@ -16,8 +16,8 @@ export interface Place {
 }
 
 /**
- * Shows a page about a schema, or an error if the schema does not exist. `title` is the heading until the page sets
- * another one.
+ * Shows a page about a schema, or an error if the schema does not exist. Until the schema is loaded, the heading is the
+ * schema's id.
  */
 export function WithSchema({
   params: { orb: orbId = "", module: moduleId = "", schema: schemaId = "" },

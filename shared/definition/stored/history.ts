@@ -39,7 +39,7 @@ export interface OrbRecord {
   summary: string[];
   createdAt: string;
   createdBy: string;
-  /** Revision of the document that stored entries were last validated against. */
+  /** Updates of stored entries that the publication requires. After a crash, they are repeated. */
   basis: number;
   retired?: Retired[] | undefined;
   /** Updates of stored entries that the publication requires. They can be repeated. */

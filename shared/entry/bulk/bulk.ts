@@ -102,7 +102,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
           group.length >= GROUP_ENTRIES ||
           size.messages + item.messages.length > GROUP_MESSAGES ||
           size.bytes + item.bytes > GROUP_BYTES ||
-          // If two lines have the same unique value, write the first one before the second one is checked.
+          // If two lines have the same unique value, write the first line before the second line is checked.
           marks.some((mark) => claimed.has(mark));
         if (full) yield* flush();
         for (const mark of marks) claimed.add(mark);

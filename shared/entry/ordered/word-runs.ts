@@ -14,7 +14,7 @@ import type { PagePlace, Pair } from "./pages.ts";
 export type Run = PagePlace[];
 
 export interface WordRoot {
-  /** Sequence of the last change in the log that is included. 0 if there is no root yet. */
+  /** Sequence of the last change in the log that the runs include. 0 if there is no root yet. */
   upTo: number;
   /** The sorted lists of terms, the newest first. Each compaction adds a list, and merges combine several of them. */
   dead: number;

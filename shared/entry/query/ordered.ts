@@ -93,7 +93,7 @@ function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
         if (item === undefined || place === undefined || met.has(place.id)) return undefined;
         const [value] = sortValues([key], list.judged(item), list.choice);
         if (value !== place.value) return undefined;
-        // An entry can change while the page is read. It must still appear only once.
+        // If an entry changes while the page is read, the index may list it twice. Return it only once.
         met.add(place.id);
         return item;
       });

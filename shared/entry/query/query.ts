@@ -16,7 +16,7 @@ const MAX_FAULTS = 50;
 export interface ListQuery {
   limit: number;
   cursor: string | undefined;
-  /** All of these conditions must hold. */
+  /** A list contains an entry only if all of these conditions hold. */
   conditions: readonly Where[];
   /** Equivalent conditions that help to choose an index. If missing, `conditions` are used. */
   planned?: readonly Where[];

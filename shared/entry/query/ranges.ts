@@ -45,7 +45,7 @@ function operand(value: Json | undefined): { value: OrderedValue; whole: boolean
 
 interface ConditionRange extends Range {
   /**
-   * Whether every pair in the range meets the condition. False for a long text, because the index stores only its
+   * Whether every value in the range meets the condition. False for a long text, because the index stores only its
    * beginning.
    */
   whole: boolean;

@@ -66,8 +66,8 @@ export function requireReader(
 }
 
 /**
- * Returns whether the parameter `revision` asks for the newest revision, not the published one. Throws if the caller
- * may not read this revision of any entry of the schema.
+ * Returns true if the parameter `revision` asks for the newest revision, and false if it asks for the published one.
+ * Throws if the caller may not read that kind of revision in any entry of the schema.
  */
 export function latestOf(
   actor: Actor,

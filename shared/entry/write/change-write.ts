@@ -161,7 +161,8 @@ export async function writeOf(
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // Index keys that were computed under an earlier definition may be incomplete.
+  // Index keys that were computed under an earlier definition may be incomplete. Then check which keys the entry really
+  // owns.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {

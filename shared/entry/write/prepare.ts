@@ -30,7 +30,9 @@ export interface Preparation {
   /** Values from the client, or the masked stored values if the client sent none. */
   given: unknown;
   stored: Readonly<Record<string, StoredValue>>;
-  /** Index keys that are already stored for the entry. A reference that has a key here is not checked again. */
+  /**
+   * Index keys that are already stored for the entry. If they contain a reference, the reference is not checked again.
+   */
   held: readonly string[];
   publish: boolean;
   faults: readonly Fault[];

@@ -115,7 +115,7 @@ export class DeliveryQueue {
         await this.#deliver(chain, revisions, outcome);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
-    // A restore may have replaced the stream since this queue read it.
+    // If a restore has replaced the streams since this queue read them, discard what was read.
     if (!this.#options.leads()) {
       this.#state = undefined;
       return false;
@@ -144,7 +144,7 @@ export class DeliveryQueue {
     ]);
     const last = message === null || message.size === 0 ? undefined : message.json<HookState>();
     const stored = (last?.origin ?? "revisions") === origin ? last : undefined;
-    // After a restore, the stream may end before the position in the stored progress.
+    // After a restore, the stream may be shorter than the stored progress says.
     const end = info?.state.last_seq ?? 0;
     return {
       v: 1,

@@ -53,7 +53,7 @@ export interface TickDelivery {
 }
 
 /**
- * A late call of a schedule is skipped if it was due more than this many milliseconds ago and the next call is due
+ * The platform skips a call of a schedule if it is late by more than this many milliseconds and the next call is due
  * too.
  */
 export const LATE_MS = 60_000;

@@ -60,7 +60,8 @@ export class LastMessages {
   }
 
   /**
-   * Returns the cached message as a dependency, which tells whether a response made from it is still current.
+   * Returns the cached message as a dependency of a response. The dependency tells whether the response is still
+   * current.
    * @param seq sequence of the message that the response was made from; 0 for none
    */
   dependency(subject: string, epoch: Epoch, seq?: number): Dependency | undefined {

@@ -179,8 +179,7 @@ export function useSaving({
     },
     saveChosen: (content, { theirs, publish }) => {
       setMeeting(undefined);
-      // First make the other user's revision the base, so that the user's choices are not lost if this write fails
-      // too.
+      // First make the other user's revision the base. If this write fails too, the user's choices are then not lost.
       draft.begin({ revision: theirs.revision, content: contentOf(theirs) }, content);
       onStored(theirs);
       return run(publish ? "publish" : "save", () => write(publish, content, theirs.revision), publish);

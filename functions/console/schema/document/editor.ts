@@ -274,7 +274,7 @@ export class Editor {
     this.#timer = setTimeout(() => void this.recheck(), PAUSE);
   }
 
-  /** Validates the document with a dry run. A newer edit cancels it. */
+  /** Validates the document with a dry run. If the user edits the document in the meantime, the run is cancelled. */
   async recheck(): Promise<void> {
     this.#abort?.abort();
     const abort = new AbortController();

@@ -182,7 +182,7 @@ export class Rows {
   refresh(): void {
     this.error = undefined;
     this.stopped = false;
-    // For an empty list, the table never requests rows again, so discard all pages here.
+    // The table never requests rows of an empty list again, so discard all pages here.
     if (this.known === 0) this.#parts = [part(null)];
     for (const one of this.#parts) {
       if (one.items !== undefined) one.stale = true;
