@@ -70,6 +70,7 @@ export class Shrinker {
   }
 
   /**
+   * Shrinks a row horizontally. Weights each colour by its alpha, so that colours of transparent pixels do not count.
    */
   #shrinkLine(bytes: Uint8Array, start: number): void {
     const line = this.#line;
@@ -152,6 +153,7 @@ export function turned(image: Pixels, orientation: number): Pixels {
   return { width, height, data: new Uint8Array(to.buffer) };
 }
 
+/** Returns the image on a white background, for formats without transparency. */
 export function onWhite({ width, height, data }: Pixels): Pixels {
   const opaque = new Uint8Array(data.length);
   for (let at = 0; at < data.length; at += 4) {
@@ -164,6 +166,7 @@ export function onWhite({ width, height, data }: Pixels): Pixels {
 }
 
 /**
+ * Returns the most frequent colour of an image as `#rrggbb`. Returns undefined if all pixels are mostly transparent.
  */
 export function colorOf({ data }: Pixels): string | undefined {
   const groups = new Map<number, [count: number, red: number, green: number, blue: number]>();
