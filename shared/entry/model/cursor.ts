@@ -20,7 +20,7 @@ const positions = z.strictObject({
   seq,
   /**
    * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. Reads that go
-   * backwards use it to choose where to start.
+   * backwards use it to choose how far back to start.
    */
   density,
   id: z.string(),

@@ -180,8 +180,8 @@ async function pageInOrder<T>(
 }
 
 /**
- * Maximum entries that may match a condition on a referenced entry, for an index to be chosen by their ids: on the
- * first page, and on later pages.
+ * A condition on referenced entries can use an index if at most this many referenced entries match it: on the first
+ * page, and on later pages.
  */
 const TARGETS = { first: 10, later: 20 };
 
