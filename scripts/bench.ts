@@ -49,7 +49,7 @@ const wants = (part: (typeof PARTS)[number]) =>
 const DATA = join(fileURLToPath(new URL("..", import.meta.url)), ".data");
 const report: Record<string, unknown> = { machine: machine(), connections: CONNECTIONS };
 
-/** The kinds of requests for which there is a minimal server to compare with. */
+/** Names of the requests for which there is also a minimal server to compare with. */
 const ours = ["get entry", "list 50", "create draft"];
 
 async function edge(stand: Stand, client: Client, seeded: Seeded, token: string): Promise<void> {

@@ -23,7 +23,7 @@ export interface Quotas {
   orbWrites: number;
   accountCalls: number;
   orbCalls: number;
-  /** Maximum bytes that an account may write per long period. */
+  /** Maximum bytes that an account may write in `longWindowSeconds`. */
   accountBytes: number;
   /** Maximum bytes that an application may store, without its files. */
   orbBytes: number;

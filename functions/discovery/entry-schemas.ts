@@ -73,8 +73,8 @@ const FORMS = { one: "", all: ".AllLocales" } as const;
 type Locales = ValuesForm["locales"];
 
 /**
- * Returns the suffixes for which to create a schema. Without translatable or market-specific fields, one schema is
- * enough.
+ * Returns the keys of `FORMS` for which to create an OpenAPI schema. Without translatable or market-specific fields,
+ * `one` is enough.
  */
 const formsOf = (schema: CompiledSchema): readonly Locales[] =>
   isLocalizedSchema(schema) ? ["one", "all"] : ["one"];

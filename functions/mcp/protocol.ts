@@ -79,7 +79,7 @@ function mismatch(detail: string): Refusal {
   return new Refusal(Code.headerMismatch, `The headers and the body disagree: ${detail}`, 400);
 }
 
-/** Checks the properties and headers that the version without `initialize` requires. */
+/** Checks the properties and headers that the stateless MCP version (without `initialize`) requires. */
 function requireEnvelope(method: string, { _meta: meta = {}, name }: Params, headers: Headers): void {
   const version = meta[`${META}protocolVersion`];
   const missing = ["protocolVersion", "clientCapabilities"].filter((key) => meta[META + key] === undefined);

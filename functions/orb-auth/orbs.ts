@@ -108,7 +108,8 @@ export function orbAuth() {
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     const named = live.compiled.handlers.get(called ?? "");
-    // In an older definition, this name may belong to a module or to a handler of another service.
+    // Definitions can no longer give this name to a module or to a handler of another service, but older definitions
+    // may.
     const foreign =
       called === undefined ? hidesRealmSegment(live.document, segment) : named !== accessHandler(called);
     if (isSigninPage(segment) && realm === null) {

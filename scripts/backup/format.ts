@@ -7,7 +7,7 @@ export const MANIFEST = "manifest.json";
 
 /** Name prefix of temporary streams that test a backup before a restore. */
 export const TRIAL = "restore-trial-";
-/** Name prefix of the temporary stream with which an interrupted restore recognises its broker. */
+/** Name prefix of the temporary stream that marks the broker at which an interrupted restore may be finished. */
 export const MARK = "restore-mark-";
 
 export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.startsWith(MARK);

@@ -11,9 +11,7 @@ export const DISTANT_MS = 40;
 
 export interface Links extends AsyncDisposable {
   targets: Target[];
-  /**
-   * For the name of a target, returns the name of the target that sends the same requests without Durable Objects.
-   */
+  /** Returns the name of the target that sends the same requests as the named target, but without Durable Objects. */
   without: (name: string) => string;
 }
 

@@ -129,7 +129,7 @@ const median = (values: number[]): number => {
 };
 
 let counter = 0;
-/** For each server address, the number of keys that were already requested. Later rows then use other keys. */
+/** For each URL, how many of the target's keys earlier rounds have used. Later rounds use other keys. */
 const asked = new Map<string, number>();
 
 async function round(client: Client, target: Target, connections: number, durationMs: number) {

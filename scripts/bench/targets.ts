@@ -4,7 +4,7 @@ import type { Target } from "./measure.ts";
 import { document, values } from "./seed.ts";
 import type { Served, Stand } from "./stand.ts";
 
-/** Name of the value `category-7` in the equality index. */
+/** Stands for the value `category-7` in the subjects of the equality index. */
 const CATEGORY_7 = `h${createHash("sha256").update("s:category-7").digest("base64url").slice(0, 22)}`;
 
 export interface Seeded {
@@ -67,7 +67,7 @@ export function orbTargets(stand: Stand, orb: string, token: string): Target[] {
   ];
 }
 
-/** Returns requests to a minimal server, which no implementation of the functions can outperform. */
+/** Returns requests to a minimal server (floor). No implementation of the platform can be faster than this server. */
 export function floorTargets(stand: Stand, { orb, ids }: Seeded): Target[] {
   const stream = streams.orb(orb);
   const place = (of: string, subject: string) => encodeURIComponent(`${of}/${subject}`);

@@ -25,8 +25,8 @@ function advice(platform: NodeJS.Platform = process.platform): string {
 }
 
 /**
- * Returns the path of a recent nats-server: an installed or earlier downloaded one. On Debian and Ubuntu, downloads
- * it if necessary.
+ * Returns the path of a recent nats-server that is installed or was downloaded earlier. On Debian and Ubuntu, downloads
+ * one if necessary.
  */
 export function findBroker({ explicit, path, caches, say }: Places): string {
   if (explicit !== undefined && explicit !== "") {

@@ -31,8 +31,9 @@ function user(name: keyof typeof PERMISSIONS): string {
 const accountOf = (service: string) => `SERVICE_${service}`;
 const answers = (service: string) => `svc.${service}.>`;
 /**
- * Key-value clients request information about a bucket before they use it. In the service's own account, which has no
- * JetStream, the broker would answer this request itself. So this account maps the request to another subject.
+ * Key-value clients request information about a bucket before they use it. A service's account has no JetStream, so the
+ * broker would answer this request itself instead of passing it to the platform's account. A mapping to another subject
+ * avoids this.
  */
 const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
 const MAPPED = "_handlers.info";
@@ -43,8 +44,9 @@ const ownRequests = (service: string) => [
 ];
 
 /**
- * Returns the configuration of a service's broker account. Each service has its own account, because accounts do not
- * share subjects. In the platform's account, a service could make the broker store its registration as an entry.
+ * Returns the configuration of a service's broker account. Each service has its own account, which cannot reach the
+ * subjects of other accounts. In the platform's account, a service could name an entry's subject for a reply, and the
+ * broker would store the reply as an entry.
  */
 function service(name: string): string {
   return `  ${accountOf(name)} {

@@ -24,8 +24,8 @@ const certificates: Plugin = {
       contents: 'module.exports = require("./shared/access/ceremony/der.ts");',
       resolveDir: root,
     }));
-    // If a registration calls one of these modules, the call throws a TypeError and the platform rejects the
-    // registration.
+    // If the verification of a new passkey calls one of these modules, the call throws a TypeError and the platform
+    // rejects the passkey.
     const unused =
       /^\.{1,2}\/(?:.*\/)?(?:metadata|defaultRootCerts|tpm)\/|\/(?:metadataService|verifyAttestation(?:FIDOU2F|Android\w+|Apple)|logging|isCertRevoked|getCertificateInfo|validate\w+|convertX509\w+|convertCert\w+|mapX509\w+)\.js$/;
     builder.onResolve({ filter: unused }, ({ importer }) =>
@@ -110,7 +110,7 @@ const rules: Plugin = {
   },
 };
 
-/** Removes the code of rfc6902 that applies patches. The functions only create them. */
+/** Removes the code of rfc6902 that applies patches, because the platform only creates patches. */
 const patches: Plugin = {
   name: "patches",
   setup(builder) {

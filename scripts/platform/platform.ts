@@ -39,7 +39,7 @@ export interface StartOptions {
   bundle?: string;
   /** Starts the functions. Default: in workerd. */
   serve?: (options: FunctionsOptions) => Promise<Functions>;
-  /** If it aborts, the start stops, and so do the processes that already run. */
+  /** When it aborts, stops the start and the processes that already run. */
   signal?: AbortSignal;
   say: (line: string) => void;
   /** Receives every log line of the functions and of the streams process. */

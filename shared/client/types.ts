@@ -197,7 +197,7 @@ interface Groups<S extends Fields> {
   /** At least one of these must match. */
   or?: readonly Filter<S>[];
   and?: readonly Filter<S>[];
-  /** These must not all match. */
+  /** At least one of these conditions must fail. */
   not?: Filter<S>;
 }
 

@@ -35,7 +35,7 @@ export function storeCheck(
  * after their last byte.
  */
 const AHEAD_BYTES = 4 * CHUNK_BYTES;
-/** Milliseconds after which the caller is authenticated, even if fewer bytes have arrived. */
+/** Authenticate the caller after this many milliseconds, even if fewer than `AHEAD_BYTES` bytes have arrived. */
 const AHEAD_MS = 10_000;
 
 /** The first bytes of a body, and whether the body has ended. */

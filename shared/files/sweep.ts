@@ -104,7 +104,7 @@ export async function checkContent(
   const stored = sha256 === undefined ? null : await readInfo(deps, orb, sha256);
   if (stored?.info.nuid !== nuid) await removeChunks(deps, orb, nuid);
   if (sha256 === undefined) return;
-  // A newer upload of the same content has its own reminder.
+  // A newer upload of the same content has its own scheduled check.
   if (stored !== null && !isDue(deps, stored.time)) return;
   if (await isUsed(deps, orb, sha256)) return;
   // A request may have stored a variant after the image was removed.

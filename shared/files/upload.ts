@@ -223,7 +223,7 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
 
 /**
  * Creates the application's object store if it does not exist.
- * @returns the stored metadata of the content; undefined if it was not read
+ * @returns the stored metadata of the content with this hash, or null if none is stored; undefined without a hash
  */
 async function openStore(
   deps: Deps,

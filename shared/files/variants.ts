@@ -197,8 +197,8 @@ export interface OldVariant {
 }
 
 /**
- * Removes the smaller copies of an image that no file uses.
- * @param check removes the content of a variant unless something else uses it
+ * Removes the variants (smaller copies) of an image. Call this once no file uses the image.
+ * @param check removes the content of a variant unless it is still used elsewhere
  */
 export async function removeVariants(
   deps: Deps,

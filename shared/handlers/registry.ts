@@ -100,8 +100,8 @@ function kindFaults(
 
 /**
  * Reports handlers that are not registered, have an invalid registration, or use a subject whose messages a stream
- * stores. Also reports granted acts that no handler requests, and handlers of hooks and schedules that are of the
- * wrong kind.
+ * stores. Also reports granted acts (permissions) that no handler requests. Hooks and schedules must name handlers of
+ * the kind `nats`; reports all other kinds.
  */
 export async function usesFaults(
   deps: Lookup,

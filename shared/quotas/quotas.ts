@@ -9,7 +9,7 @@ import { streams } from "../store/subjects.ts";
 import { type Limit, spendLease } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 
-/** Requests and bytes that a process may allow before the broker has granted them. */
+/** Requests (`acts`) and bytes that a process may allow before the broker has granted them. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
 /**
  * Before the broker has granted anything, a process may allow at most 1/100 of a limit. For limits below 100 this is

@@ -4,7 +4,7 @@ import { type Page, type Store, type StoredMessage, TooMuch } from "./types.ts";
 
 const MIB = 1024 * 1024;
 
-/** Maximum bytes of one read of entries. */
+/** Maximum bytes that one read of entries returns. */
 export const READ_BYTES = 2 * MIB;
 /** Reads of up to this many bytes start immediately. Larger reads queue for memory (`read-semaphore.ts`). */
 export const SMALL_BYTES = MIB / 2;

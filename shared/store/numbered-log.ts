@@ -37,7 +37,10 @@ interface Log<T> {
 /** Maximum messages and bytes of each read that searches for the position of a number. */
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
-/** A search starts this many numbers before the wanted number, so that the first read usually includes it. */
+/**
+ * A search starts this many entries before the estimated position, so that the first read usually includes the wanted
+ * one.
+ */
 const FIRST_LEAD = 100;
 /** Every third step of the search halves the range. Without this, the number of reads would have no upper bound. */
 const BISECT_EVERY = 3;

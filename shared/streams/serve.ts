@@ -185,8 +185,8 @@ async function live(
         "x-accel-buffering": "no",
         "stream-next-offset": formatOffset(position),
         "stream-cursor": String(cursor),
-        // The official client of the protocol treats any value of this header as true. So only the mode `events` may
-        // send false.
+        // The protocol's official client treats any value of this header as true, even `false`. It uses the mode `sse`,
+        // so only the mode `events` gets the header.
         ...(query.mode === "sse" ? {} : { "stream-up-to-date": String(position >= state.last) }),
       },
       start(sink, ended) {

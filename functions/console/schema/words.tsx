@@ -100,10 +100,7 @@ export function Changes({ of }: { of: readonly { tone: Tone; text: string }[] })
   );
 }
 
-/**
- * Returns whether a line of a change's summary is about an addition, a removal or another change. Its color shows
- * this.
- */
+/** Returns the tone (color) of a line in a change summary: an addition, a removal or another change. */
 export const toneOf = (text: string): { tone: Tone; text: string } => ({
   tone: /^(added|uses|grants|created)\b/.test(text)
     ? "added"

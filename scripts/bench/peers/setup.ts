@@ -47,7 +47,7 @@ export const CATEGORY = "category-7";
 export interface Peer extends Requests {
   name: string;
   version: string;
-  /** For the report: when the product has written a new row safely to disk. */
+  /** For the report: SQLite's journal settings, and whether a new row survives a power cut. */
   durability: string;
   /** @throws Failure if the product cannot be installed here */
   install(dir: string): Promise<void>;

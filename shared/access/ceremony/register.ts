@@ -44,7 +44,8 @@ export async function register(
     admitted,
     readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
   ]);
-  // If a newer invitation has replaced this one under the fixed key, this one is stored under its hash.
+  // A newer invitation may have replaced this invitation under the fixed key. Then this invitation is stored under its
+  // hash.
   const invitation =
     found?.value.hash === bound.hash
       ? found

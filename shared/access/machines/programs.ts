@@ -93,7 +93,7 @@ export async function allowProgram(
     sessionExp: exp,
     expiresAt: deps.clock.now() + CODE_SECONDS * 1000,
   };
-  // Write the audit record first, so that no code can work that the audit log does not show.
+  // Write the audit record first. Otherwise a crash could leave a working code that the audit log does not show.
   await audit(deps, { realm: realm.name, action: "token", actor, target: sub, detail: "program_allowed" });
   await deps.store.kvPut(buckets.challenges, await keyOf(code), JSON.stringify(record), {
     expect: 0,

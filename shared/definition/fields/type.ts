@@ -48,7 +48,7 @@ export interface FieldType {
    * indexed.
    */
   token(value: Json): string | null;
-  /** Used instead of `token` for unique fields, where texts that look alike count as equal. */
+  /** Replaces `token` in unique fields. Texts that look alike get the same string, so they count as duplicates. */
   uniqueToken?(value: Json): string | null;
   jsonSchema(field: FieldDefinition): JsonSchema;
 }

@@ -71,7 +71,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // An earlier, deleted application with the same id may have had no fence. Late writes to that application must fail
+  // The deleted application that had this id before may come from a version without fences. Its late writes must fail
   // too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];

@@ -42,7 +42,7 @@ export interface OrbRecord {
   /** Updates of stored entries that the publication requires. After a crash, they are repeated. */
   basis: number;
   retired?: Retired[] | undefined;
-  /** Updates of stored entries that the publication requires. They can be repeated. */
+  /** Updates of stored entries that the publication requires. It is safe to repeat them. */
   work?: EntryWork | undefined;
 }
 

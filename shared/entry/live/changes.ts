@@ -59,7 +59,7 @@ function readOf(message: StoredMessage): Read {
   return { message, id, role };
 }
 
-/** Returns the changes that consecutive messages of a schema made, in order of the stream. */
+/** Returns the changes to entries that consecutive messages of a schema contain, in the order of the stream. */
 export async function changesIn(
   store: Store,
   messages: readonly StoredMessage[],

@@ -93,8 +93,8 @@ export async function backfillExisting(
       for (const one of missingKeys(entry, keys, options.fresh))
         (isWordKey(one.key) ? missingWords : missing).push(one);
     }
-    // Write the words of each page at once, because the words of all entries together would take too much memory. If
-    // the definition is refused, the written words do no harm.
+    // Write the words of each page immediately, because the words of all entries together would take too much memory.
+    // They do no harm if the publication fails afterwards.
     if (options.dryRun !== true) words += await backfillWords(deps, context, missingWords);
   }
   const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.size > 1));

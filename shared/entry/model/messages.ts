@@ -10,7 +10,7 @@ export interface Guard {
   subject: string;
   seq: number;
   /**
-   * If this write itself changes `subject`: the messages to append for it. The first of them carries the condition.
+   * Set if the write itself changes `subject`: the messages to append to it. The first message carries the condition.
    */
   carriers?: readonly Append[];
 }

@@ -45,7 +45,7 @@ const PAGES_PER_STEP = 24;
 /** Estimated characters that a pair (a value and an entry id) needs in addition to the value. */
 const PAIR_SIZE = 40;
 
-/** A pair that a compaction adds, or that it removes because the entry now has another value. */
+/** A pair (of a value and an entry id) that a compaction adds, or removes because the entry now has another value. */
 interface Item {
   pair: Pair;
   added: boolean;

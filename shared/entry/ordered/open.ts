@@ -25,7 +25,7 @@ const LONGEST_REMOVED = 500;
 
 export interface OpenedIndex {
   root: Root;
-  /** Pairs that the log adds to the root, in the order in which they were written. */
+  /** Pairs from the log that the root does not include, in the order in which they were written. */
   added: Pair[];
   /** Number of changes in the log that are not in the root (the list of the index's pages) yet. */
   logged: number;

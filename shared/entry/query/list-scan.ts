@@ -91,8 +91,9 @@ export async function* scanAll<T>(
 }
 
 /**
- * Yields the entries that have a certain value, in order of creation. The index lists them in the order in which they
- * got the value. So this reads the entries that got the value after their creation first, and merges them in by id.
+ * Yields the entries that have a certain value, in order of creation. The index lists entries in the order in which
+ * they got the value. So this function first reads the ids of the entries that got it only after their creation, then
+ * merges them into the index's list by id.
  * @returns undefined if more than `most` entries got the value after their creation
  */
 export async function scanByValue<T>(

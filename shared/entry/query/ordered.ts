@@ -81,7 +81,7 @@ async function* stepsOf(
   if (steps.length > 0) yield steps;
 }
 
-/** Returns the list without outdated pairs. A pair is outdated if its entry now has another value. */
+/** Returns the list without the entries whose value has changed since the index listed them. */
 function onlyPresent<T>(list: Collection<T>, key: SortKey): Collection<T> {
   const met = new Set<string>();
   return {

@@ -37,7 +37,7 @@ export interface Condition {
   values: Json[];
 }
 
-/** A group of conditions. `and`: all must hold. `or`: at least one must hold. `not`: they must not all hold. */
+/** A group of conditions. `and`: all must hold. `or`: at least one must hold. `not`: at least one must fail. */
 export interface Group {
   join: "and" | "or" | "not";
   of: Where[];

@@ -1,6 +1,6 @@
 /**
- * Reads lists in the order of a search: entries with the most points first. Among equal points, the newest entries come
- * first.
+ * Reads lists in the order of a search: entries with the most points in the ranking first. Among equal points, the
+ * newest entries come first.
  */
 import type { Deps } from "../../deps.ts";
 import type { IndexEntry } from "../index/scan.ts";
@@ -13,7 +13,7 @@ import { isSearch, type Search } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 import { searchIndex } from "./search-index.ts";
 
-/** Number of entries per step. Each step uses the points that earlier steps have found. */
+/** Number of entries per step. Later steps use the points of the entries that earlier steps have read. */
 const STEP = 250;
 
 interface RankedPlace extends IndexEntry {
@@ -90,9 +90,9 @@ async function narrowed<T>(
 }
 
 /**
- * Yields the candidates, those with the most points first. The points in the index are a maximum: an entry has fewer
- * if, for example, only a draft contains a word. So an entry is yielded again at each lower number of points until
- * its real points are known.
+ * Yields the candidates, those with the most points in the ranking first. The points in the index are a maximum: an
+ * entry has fewer if, for example, only a draft contains a word. So an entry is yielded again at each lower number of
+ * points until its real points are known.
  */
 async function* stepsOf(
   scores: ReadonlyMap<string, number>,

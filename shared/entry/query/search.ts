@@ -43,9 +43,9 @@ export function pointsOf({ definition }: CompiledField, isWhole: boolean): numbe
 }
 
 /**
- * Returns the points of an entry: the sum over all searched words, each counted in the field where it gets the most
- * points. 0 if a word is missing, or if the search has no words. Uses only values that the caller can see, so the order
- * of a list reveals no hidden value.
+ * Returns the points of an entry in the ranking: the sum over all searched words, each counted in the field where it
+ * gets the most points. 0 if a word is missing, or if the search has no words. Uses only values that the caller can
+ * see, so the order of a list reveals no hidden value.
  * @param valuesOf returns the values of a field that the caller can see
  */
 export function scoreOf({ words, fields }: Search, valuesOf: (field: CompiledField) => unknown[]): number {

@@ -81,12 +81,16 @@ class Best<T> {
     const items = this.#items.map(({ item }) => item);
     if (this.#bound === undefined) return { items, nextCursor: null };
     const last = this.#items.at(-1)?.rank ?? this.#from;
-    // If no entry is left, all of the best entries have changed. Then read the list again from the start.
+    // No entry is left if all of the best entries have changed. The next request then reads the list again from the
+    // start.
     const next = last === undefined ? positionAt("set", { best: { names: [] } }) : positionAt("sorted", last);
     return { items, nextCursor: writeCursor(next, signed) };
   }
 
-  /** Returns a cursor that continues from a position. Drops the last entries if the cursor would become too long. */
+  /**
+   * Returns a cursor that continues from a position and names the best entries so far. If the cursor would become too
+   * long, names fewer entries.
+   */
   cursor(at: Position, signed: string): string {
     for (;;) {
       const best: NonNullable<Position["best"]> = {

@@ -55,8 +55,8 @@ export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<nu
 }
 
 /**
- * Reads the newest revision of each entry, including drafts, if the caller may read it. Otherwise reads the published
- * revision.
+ * Reads the newest revision of each entry, including drafts, if the caller may read drafts. Otherwise reads the
+ * published revision.
  */
 async function readLatest(
   deps: Deps,

@@ -241,7 +241,8 @@ export interface Comparison {
   from: number;
   to: number;
   /**
-   * Differences as a JSON Patch. If a write sent a sensitive value, the patch replaces its mask with the same mask.
+   * Differences as a JSON Patch. A sensitive value that was written appears as an operation that replaces the mask with
+   * the same mask.
    */
   patch: Operation[];
 }

@@ -118,7 +118,8 @@ export function merged(
     const field = schema.fields.get(name);
     return field === undefined ? { read: false, write: false } : rightsIn(field, sender);
   };
-  // A write for one language or market keeps the fields that it does not contain.
+  // Add the stored values of omitted fields only to a write of the whole entry. A write for one language or market
+  // keeps them anyway.
   const isWhole = place.locale === undefined && place.market === undefined;
   const kept = Object.entries(before).filter(([name]) => {
     const { read, write } = rightsTo(name);

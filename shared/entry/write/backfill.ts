@@ -94,7 +94,7 @@ export async function backfillKeys(
   return run.result;
 }
 
-/** Writes missing words of entries, one message for each entry. Returns the number of messages. */
+/** Adds missing words of entries to the word index, with one message for each entry. Returns the number of messages. */
 export async function backfillWords(
   { store }: Pick<Deps, "store">,
   { orb }: OrbContext,
@@ -229,8 +229,8 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
   const once = distinct(messages);
   const [first] = free;
   if (first === undefined || once.length === 0) return doubtful;
-  // For unique values, the write must fail if the entry has changed. Readers check all other index keys against the
-  // entry.
+  // The batch must fail if an entry to which it adds a unique key has changed. Other index keys need no such condition,
+  // because readers compare them with the entry.
   const heads = free
     .filter(({ key }) => isUniqueKey(key))
     .map(({ address, seq }) => ({ subject: subjects.entryLog(address), seq }));

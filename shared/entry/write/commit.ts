@@ -57,8 +57,8 @@ async function send(
 }
 
 /**
- * A batch may be too small for all deletions of index keys. Further batches delete the remaining keys. If these
- * batches fail, readers ignore the remaining keys.
+ * Commits a write that needs more messages than a batch allows. The first batch contains the write, and further batches
+ * delete the remaining index keys. If a further batch fails, readers ignore these keys.
  */
 async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
   const { address, claims } = write;

@@ -27,8 +27,8 @@ export class Definitions {
   }
 
   /**
-   * Reads the definitions that changed since the last call. Finds them by their sequences: each change has a higher
-   * sequence than all earlier changes.
+   * Reads the definitions that changed since the last call. Finds them by their sequence numbers: each change has a
+   * higher number than all earlier changes.
    */
   async refresh(): Promise<void> {
     const { store } = this.#deps;

@@ -66,7 +66,7 @@ export class Lease {
     }
   }
 
-  /** Gives up the lease, so that another process can become the leader at once. */
+  /** Gives up the lease, so that another process can become the leader immediately. */
   async release(): Promise<void> {
     const own = this.#own;
     this.#own = undefined;

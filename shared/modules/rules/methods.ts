@@ -56,7 +56,7 @@ function requireList(list: unknown): void {
     throw new Error("the value is not a list");
 }
 
-/** Checks a list before the library iterates over it. */
+/** Returns the library's operator `name`, changed to check its list with {@link requireList} first. */
 function walking(name: string): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);

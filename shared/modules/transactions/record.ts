@@ -22,7 +22,7 @@ import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } fr
 
 export interface NewRecord {
   values: unknown;
-  /** Idempotency key. However much later a request with the same key comes, it creates no second record. */
+  /** Idempotency key. It never expires: another request with the same key creates no second record. */
   key?: string | undefined;
 }
 

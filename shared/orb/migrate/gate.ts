@@ -45,8 +45,8 @@ function needsNone({ severity, code }: SchemaChange): boolean {
 }
 
 /**
- * Returns the state of the stream before the check, to compare with the state after it. Returns null if no concurrent
- * write could contradict the check.
+ * Returns the state of the stream before the entries are checked. {@link close} compares it with the state after the
+ * check. Returns null if no concurrent write could change the result of the check.
  */
 export async function beforeJudging(
   deps: Deps,

@@ -48,7 +48,7 @@ export async function received<T>(connection: Connection, stream: string, ask: (
   }
 }
 
-/** Repeats a request like {@link received}, after it has failed with an error. */
+/** Retries a request as {@link received} does, if the first attempt has already failed with an error. */
 export async function repeated<T>(
   connection: Connection,
   stream: string,

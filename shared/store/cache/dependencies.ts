@@ -25,8 +25,8 @@ export interface Source {
 }
 
 /**
- * Maximum number of recorded values per response and stream. All of them are checked before a cached response is used
- * again. With more values, these checks would be slower than building the response again.
+ * Maximum number of stored values on which a cached response may depend, per stream. All of them are checked before the
+ * response is used again. With more values, these checks would be slower than building the response again.
  */
 const MOST = 512;
 

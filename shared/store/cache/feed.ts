@@ -1,6 +1,6 @@
 /**
- * Change feed: receives every message that the broker stores in a stream, in sequence order. A gap in the sequences
- * means that a message was lost. Then all values cached from the stream become invalid.
+ * Change feed: receives every message that the broker stores in a stream, in sequence order. A gap in the sequence
+ * numbers means that a message was lost. Then all values cached from the stream become invalid.
  */
 import { feedSubject, republishedFilter } from "../broker/provision.ts";
 import type { OpenStore } from "../broker/store.ts";

@@ -35,7 +35,7 @@ export class Frames {
     this.#current = buffer;
   }
 
-  /** Frees the last frame. Its messages must have been parsed. */
+  /** Frees the most recent frame. Call this only after all its messages are parsed. */
   free(): void {
     const frame = this.#current;
     this.#current = undefined;

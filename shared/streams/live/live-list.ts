@@ -245,7 +245,7 @@ export class LiveList implements Listener<ChangeStep> {
       yield concatBytes(entries.map(snapshotEvent));
   }
 
-  /** Returns the sequence of a message that was stored before the given time. */
+  /** Returns a position in the stream that is older than the given time, as a sequence number. 0 is the start. */
   async #before(last: number, time: number): Promise<number> {
     for (let back = 16; back < last; back *= 4) {
       const message = await this.#o.deps.store.nextMessage(this.feed.stream, ">", last - back);

@@ -21,7 +21,7 @@ export class PositionSigner {
 
   /**
    * @param secret key of the platform, with a prefix that separates this use of the key from others
-   * @param list everything that determines which events clients get
+   * @param list everything that determines which events clients get. An id is valid only for the same list.
    */
   constructor(secret: string, list: readonly unknown[]) {
     this.#key = keyOf(secret);

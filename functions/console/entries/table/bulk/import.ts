@@ -22,8 +22,8 @@ const isMembers = (value: unknown): value is Members =>
 const timeOf = (value: unknown) => (typeof value === "string" ? value : null);
 
 /**
- * Converts a line of a file to a change. Accepts an exported entry, or only its values. Omits masks, which are not real
- * values.
+ * Converts a line of a file to a change. Accepts an exported entry, or only its values. Omits sensitive fields, because
+ * exports contain masks instead of their values.
  */
 function changeOf(one: Members, sensitive: ReadonlySet<string>): EntryChange {
   const given = isMembers(one.values) ? one.values : one;

@@ -122,7 +122,8 @@ class Follower {
     const top = rows.at(0)?.id ?? "";
     if (top > this.#top) this.#top = top;
     if (isNewestFirst(this.#view) && this.#top !== "") return missing.filter((id) => id > this.#top).length;
-    // If the table has the whole list, every other entry is new.
+    // If the table contains the whole list, all entries that it lacks are new. Otherwise, only later entries count as
+    // new.
     this.#old ??= new Set(rows.ended && here.size === rows.known ? here.keys() : items.keys());
     return missing.filter((id) => this.#old?.has(id) !== true).length;
   }
