@@ -117,7 +117,8 @@ export function orbAuth() {
       const { pathname, search } = new URL(c.req.url);
       return c.redirect(`/api/auth${pathname.slice(`/api/${orbId}`.length)}${search}`, 302);
     }
-    // If the application has no user accounts, the path may belong to a module or handler.
+    // If the application has no user accounts, or the path belongs to a module or to another handler, pass the request
+    // on.
     if (realm === null || foreign) {
       await next();
       return undefined;

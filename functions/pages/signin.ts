@@ -166,7 +166,7 @@ export function page(
   status: (typeof STATUS)[keyof typeof STATUS] | 200,
   headers: Record<string, string>,
 ): Response {
-  // Only listed origins are trusted. The wildcard `*` is not one of them.
+  // The page trusts only origins that are listed by name, so leave out the wildcard `*`.
   const origins = c.var.deps.config.allowedOrigins.filter((origin) => origin !== "*");
   return htmlResponse(c, realm, signinPage(realm, state, origins), status, headers);
 }

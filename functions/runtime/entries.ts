@@ -103,7 +103,8 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "cached" : "stale");
   if (suspicion !== undefined) {
     if (live === suspicion.live) return suspicion.answer;
-    // The definition has changed. Wait for the speculative read to end before starting another.
+    // The definition has changed, so the result of the speculative read is outdated. Wait for that read to end before
+    // starting another one.
     await suspicion.answer.catch(() => undefined);
   }
   if (live === null) throw noLiveOrb();

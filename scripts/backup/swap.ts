@@ -201,7 +201,7 @@ async function replaceStreams(
     await store.deleteStream(name);
     say(`${name}: deleted, because the backup has no such orb`);
   }
-  // Restore accounts last, because users can sign in from then on.
+  // Restore accounts last, because users can sign in as soon as their accounts exist.
   for (const stream of wanted) if (ACCOUNTS.includes(stream.name)) await bring(stream);
   await provision(store, { replicas });
   const bootstrap = await ensureBootstrap(deps);

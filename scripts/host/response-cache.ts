@@ -39,7 +39,7 @@ interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   epoch: EntryDependencies["message"]["epoch"];
 }
 
-/** Number of URLs of which the cache knows that they were requested once. */
+/** Maximum number of URLs that the cache remembers because they were requested once. */
 const ASKED = 16_384;
 /** Estimated bytes of memory for each dependency and for each response, in addition to their text. */
 const DEPENDENCY_BYTES = 72;

@@ -75,8 +75,8 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     const wish = placeOf(options);
     const call = signal === undefined ? {} : { signal };
     const latest = () => get(entry.id, { revision: "latest", locale: wish.locale, ...call });
-    // A write for all languages and markets replaces every value, so add the values of the newest draft. Any other
-    // write keeps the values that the request omits.
+    // A write for all languages and markets replaces all values, so also send the values of the newest draft. Any other
+    // write keeps the values that it omits.
     const whole = wish.locale === "*" && wish.market === undefined;
     const values = whole ? { ...(await latest()).values, ...changes } : changes;
     const query = queryOf(wish);

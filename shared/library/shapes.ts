@@ -60,8 +60,8 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
 }
 
 /**
- * A template does not declare markets, but its market-specific fields are valid only with at least one. So validate
- * it with this one.
+ * A template does not declare markets, but market-specific fields are valid only with at least one market. So validate
+ * templates with this placeholder.
  */
 const PLACES = { markets: ["any"] };
 

@@ -1,4 +1,6 @@
-/** Answers requests for streams. The caller must already be authenticated, and the host sends the answer. */
+/**
+ * Creates the responses to requests for streams. The host authenticates the caller first, and then sends the response.
+ */
 import { unavailable } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { matchesTag } from "../kernel/tags.ts";

@@ -7,8 +7,8 @@ const loaded = new Map<Route, PageComponent>();
 const RELOADED = "console.reloaded";
 
 /**
- * Reloads the page, at most once a minute. After an update of the platform, the old version's code may no longer
- * exist.
+ * Reloads the page, at most once a minute. After an update of the platform, the server may no longer have the old
+ * version's code, which this page still tries to load.
  */
 function reloadOnce(): boolean {
   const last = Number(sessionStorage.getItem(RELOADED) ?? 0);

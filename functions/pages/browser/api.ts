@@ -42,7 +42,7 @@ export interface SessionEntry {
 }
 
 export interface CodesState {
-  /** Undefined if the response does not come from this API: a module of the application may use the same path. */
+  /** Undefined if the response comes from a module of the application that uses the same path as this API. */
   remaining?: number;
   createdAt: string | null;
 }

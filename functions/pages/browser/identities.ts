@@ -83,7 +83,7 @@ export function offerLinks(api: RealmApi): void {
   }
 }
 
-/** If the user comes back from a provider, shows a message with the identity that is new. */
+/** After the user has linked an identity and returns from its provider, shows a message that names the provider. */
 export function sayLinked(identities: Identity[]): void {
   const before = sessionStorage.getItem(BEFORE);
   sessionStorage.removeItem(BEFORE);

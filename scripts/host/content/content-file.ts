@@ -22,7 +22,7 @@ const writeAt = promisify(write);
 interface Block {
   place: number;
   stored: number;
-  /** Bits of the chunks that are stored or being written. */
+  /** Bit mask of the chunks that are stored or being written. */
   begun: number;
   /** Number of reads and writes in progress. A block in use is not replaced. */
   uses: number;

@@ -35,7 +35,7 @@ export async function sendContent(
   let left = bytes;
   try {
     for await (const page of pages) {
-      // A write to a closed response would raise an error and end the process.
+      // Do not write to a closed response, because that would raise an error which ends the process.
       if (response.destroyed) return;
       for (const { length } of page) left -= length;
       const whole = written(response, page);

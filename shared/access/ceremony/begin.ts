@@ -124,7 +124,6 @@ async function beginLogin(deps: Deps, input: BeginInput): Promise<CeremonyStart>
 
 async function beginRegistration(deps: Deps, input: BeginInput, invite: string): Promise<CeremonyStart> {
   const { realm } = input;
-  // A registration stores the email. A sign-in ignores it, so any text is accepted there.
   const [found] = await Promise.all([findInvitation(deps, realm, invite), enforceRateLimit(deps, "begin")]);
   let open: Awaited<ReturnType<typeof requireOpen>>;
   try {

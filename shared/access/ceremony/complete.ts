@@ -28,7 +28,7 @@ export function isRegistration(
   return "attestationObject" in response.response;
 }
 
-/** Completes a sign-in, a registration, or the adding of a passkey. Each challenge works once, even after a failure. */
+/** Completes a sign-in, a registration, or the adding of a passkey. Even a rejected response uses up the challenge. */
 export async function complete(deps: Deps, input: CompleteInput): Promise<Completed> {
   const { realm, response } = input;
   const challenge = await openChallenge(deps, realm.name, input.sessionId);

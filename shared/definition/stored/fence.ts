@@ -23,8 +23,8 @@ export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined):
 const PARTS = 256;
 
 /**
- * Index of the fence message that the last write checked. Each write checks the next message, so that concurrent
- * writes check different messages.
+ * The fence consists of {@link PARTS} messages, and this is the index of the one that the last write checked. Each
+ * write checks the next message, so that concurrent writes check different messages.
  */
 let next = Math.floor(Math.random() * PARTS);
 

@@ -92,8 +92,8 @@ export async function readPlaces(
 export interface IndexWindow {
   places: IndexEntry[];
   /**
-   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. Used to read an
-   * index backwards.
+   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. A scan backwards
+   * uses it to choose how many sequence numbers to read next.
    */
   density: number;
 }

@@ -1,7 +1,7 @@
 /**
- * The broker's message scheduler shows an entry at `validFrom` and hides it at `validTo`, so this needs no running
- * process. Schedules replace only the published copy. In the log of revisions, they could overwrite concurrent
- * writes, because the broker does not check an expected sequence for scheduled messages.
+ * The broker's message scheduler shows an entry at `validFrom` and hides it at `validTo`, so no process of the platform
+ * has to run at these times. Schedules replace only the published copy. In the log of revisions, they could overwrite
+ * concurrent writes, because the broker does not check an expected sequence for scheduled messages.
  */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";

@@ -91,7 +91,7 @@ function inOrder(places: IndexEntry[]): IndexEntry[] {
 
 const KINDS = ["id", "unique", "reference", "equality"] as const;
 
-/** Returns the index that finds the entries of one condition. */
+/** Returns the index that finds the entries that meet a condition. */
 function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[number] | undefined {
   if (operator !== "eq" && operator !== "in") return undefined;
   if (subject.kind === "property") return subject.name === "id" ? "id" : undefined;

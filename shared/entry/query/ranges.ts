@@ -65,7 +65,8 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
   const some: Edge = { value: null, inclusive: false };
   switch (operator) {
     case "eq":
-      // Unique fields compare a normalized form of texts, so two different texts can count as equal.
+      // A unique field compares texts in a normalized form. Different texts can be equal then, and no range contains
+      // all of them.
       return field.equality === field.type.token ? { low: edge(true), high: edge(true), whole } : undefined;
     case "gt":
       return { low: edge(false), whole };

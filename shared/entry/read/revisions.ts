@@ -176,8 +176,8 @@ export async function listRevisions(
   const log = logOf(deps, entry, (snapshot) => item(snapshot, now));
   const newest = effective(entry.head, now);
   const behind = placeAfter({ number: entry.head.revision, seq: entry.seq });
-  // After `validTo`, the entry counts as unpublished. The list then contains this unpublished revision, although no
-  // write has stored it yet.
+  // After `validTo`, the entry counts as unpublished. Add this unpublished revision to the list, because no write has
+  // stored it yet.
   const closings = newest === entry.head ? [] : [{ value: item(newest, now), ...behind }];
   const [page, total] = await Promise.all([
     input.order === "asc" ? oldestFirst(log, input, closings) : newestFirst(log, input, closings),

@@ -1,4 +1,4 @@
-/** Converts what an operation such as update or publish has decided into the messages of one write. */
+/** Converts the result of an operation, such as update or publish, into the messages of one write. */
 import { type Actor, actorId, throughOf } from "../../access/actor.ts";
 import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";

@@ -43,7 +43,7 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host with a cache learns from the cache whether the definition has changed, so it needs no extra message.
+  // A host with a cache reads the fence from its cache afterwards, so it does not send the guard message.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])

@@ -65,8 +65,8 @@ interface Exchange {
 
 export class HttpResponder {
   /**
-   * Last part of a subject that only this instance of the service receives. Later messages of an exchange are sent to
-   * that subject.
+   * Last part of a subject that only this instance of the service receives. All messages of an HTTP request after the
+   * first one are sent to that subject.
    */
   readonly instance = crypto.randomUUID();
   readonly #name: string;

@@ -30,7 +30,7 @@ export interface QueueOptions {
   /** Milliseconds before the second attempt. Each later pause is four times the previous one, up to one hour. */
   retryMs: number;
   /**
-   * Returns whether this process is still the leader, as it was when the queue was created. Only then may it store
+   * Returns whether this process has been the leader since the queue was created. Only such a process may store
    * progress.
    */
   leads(): boolean;

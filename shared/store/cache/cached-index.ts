@@ -96,7 +96,7 @@ export class CachedIndex {
     this.#bodies.splice(at, 1);
   }
 
-  /** Removes the messages before a sequence, because readers no longer need them. */
+  /** Removes the messages before a sequence, because the log that this index caches now begins there. */
   trim(before: number): void {
     const count = this.#at(before);
     for (const list of [this.#seqs, this.#times, this.#names, this.#bodies]) list.splice(0, count);

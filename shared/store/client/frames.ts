@@ -3,7 +3,7 @@
  * so unused frames would fill the memory of a Worker.
  */
 
-/** Frames of at least this many bytes are freed after parsing. Nothing may refer to their bytes then. */
+/** Frames of at least this many bytes are freed after parsing, so nothing may refer to their bytes from then on. */
 const LARGE_BYTES = 64 * 1024;
 const lossless = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const BYTE_ORDER_MARK = 0xfeff;

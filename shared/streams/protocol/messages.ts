@@ -40,7 +40,7 @@ function jsonOf(data: Uint8Array): Uint8Array {
   } catch {
     return encoder.encode(JSON.stringify(text));
   }
-  // The decoder drops a byte order mark, but JSON parsers of readers reject one.
+  // `TextDecoder` has dropped the byte order mark, but the JSON parsers of clients reject one, so remove it.
   const bytes = data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf ? data.subarray(3) : data;
   if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes;
   return bytes.map((byte) => (byte === LF || byte === CR ? SPACE : byte));

@@ -34,7 +34,7 @@ export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRe
 
 export interface DeliveredCopy {
   event: Record<string, unknown>;
-  /** Time at which the entry expires, in milliseconds since the epoch. It must not be delivered after that. */
+  /** Time at which the entry expires, in milliseconds since the epoch. Do not deliver the copy after this time. */
   until: number | undefined;
 }
 

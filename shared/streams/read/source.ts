@@ -113,7 +113,7 @@ export class Source {
     if (orb === undefined || messages.length === 0)
       return { messages: encodeMessages(stream, messages), until: undefined, rest: undefined };
     const take = (bytes: number) => this.#reading.take("", bytes, live);
-    // Do not limit reads of new messages: they are few, and a waiting reader must get all of them.
+    // Do not limit reads of new messages: there are only a few of them, and a waiting reader must get them all.
     const maxBytes = live ? Number.POSITIVE_INFINITY : REQUEST_BYTES;
     return projectMessages(this.#store, orb, messages, this.#now, take, maxBytes);
   }
@@ -206,8 +206,8 @@ const earlier = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
 /**
- * Returns a string for the ETag header. What clients see of an application's messages also changes with the definition
- * and with time, so the ETag is then a hash of that.
+ * Returns a string for the ETag header. What clients see of an application's messages also depends on the definition
+ * and on the time, so their ETag is a hash.
  */
 async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {
   // The type cast is safe: these bytes are never in shared memory.
