@@ -146,8 +146,8 @@ export async function callOverHttp(
   { above, principal, guess }: { above: number; principal: Principal; guess: AskOptions["guess"] },
 ): Promise<Response> {
   const url = new URL(c.req.url);
-  // Another website can make a browser send a GET or HEAD with the user's cookie. The service may only read in that
-  // case.
+  // Another website can make a browser send a GET or HEAD with the user's cookie. For these methods, the service gets
+  // only rights to read.
   const safe = c.req.method === "GET" || c.req.method === "HEAD";
   const credential = await credentialFor(
     c.var.deps,

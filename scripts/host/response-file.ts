@@ -212,7 +212,7 @@ export class ResponseFile {
     for (const place of chains.find(hash)) this.#remove(place);
   }
 
-  /** Removes the oldest response of a subject if there are too many. */
+  /** If there are too many responses about one subject, removes the oldest of them. */
   #limit(hash: number): void {
     let variants = 0;
     for (const place of this.#subjects.find(hash)) if (++variants >= MOST_VARIANTS) this.#remove(place);

@@ -234,8 +234,8 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
 }
 
 /**
- * For each token header, whether it says that the token is a handler's credential. All tokens of one kind and signing
- * key have the same header.
+ * For each token header, whether it says that the token is a handler's credential. Few entries are enough, because all
+ * tokens of one kind and signing key have the same header.
  */
 const decodedHeaders = new BoundedMap<string, boolean>(16);
 

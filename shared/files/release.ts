@@ -34,7 +34,7 @@ export async function releaseFiles(deps: Deps, orb: string, entry: string): Prom
     const messages = released.flatMap((one) => one.messages);
     if (messages.length > 0) await deps.store.batch(stream, messages);
     const unused = released.flatMap((one) => one.unused ?? []);
-    // If this removal fails, the sweep removes the contents later.
+    // If this removal fails, the sweep of unused content (`sweep.ts`) removes the contents later.
     if (unused.length > 0) deps.afterwards(removeContents(deps, orb, unused));
   }
 }

@@ -186,8 +186,8 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
   let sha256 = short;
   let { actor } = content;
   try {
-    // Send the chunks even if the application already has the content. If the upload took less time or quota then,
-    // the caller would learn that another account has the same file.
+    // Send the chunks even if the application already has the content. Otherwise the upload would take less time and
+    // quota, and the caller would learn that another account has the same file.
     const runs = await sendChunks(deps, orb, nuid, charged(deps, orb, content));
     if (sha256 === undefined) {
       sha256 = content.arriving.end();

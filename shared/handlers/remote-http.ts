@@ -100,7 +100,7 @@ class Exchange {
   readonly #deps: Deps;
   readonly #handler: RemoteHttpHandler;
   readonly #ends: number;
-  /** Where to send the next message. Undefined after the last reply. */
+  /** Last part of the subject for the next message; undefined after the last reply. */
   #next: string | undefined;
   #received = 0;
 

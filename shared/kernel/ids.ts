@@ -34,7 +34,7 @@ export function randomToken(bytes: number): string {
 
 const encoder = new TextEncoder();
 
-/** Longer texts than this many characters are encoded into memory of their own. */
+/** Texts with more characters than this get their own buffer. */
 const SHORT_TEXT = 4096;
 const SLAB_BYTES = 64 * 1024;
 let slab = new Uint8Array(0);

@@ -88,7 +88,7 @@ function append(
   return appendRecord(deps, orb, record, head?.seq ?? 0, withKeyRecord(claim, [place, ...signs]));
 }
 
-/** Returns the newest revision of an application. First erases an import that was not finished. */
+/** Returns the newest revision of an application. If that revision is an abandoned import, erases the import first. */
 async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
   const head = await orbHead(deps, orb);
   const erased = head?.operation === "importing" && (await eraseAbandoned(deps, orb, head));

@@ -30,7 +30,8 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  // If a schema has no entries, its definition may change in any way. A replica could miss entries, so ask the leader.
+  // The count 0 must be correct, because the definition of a schema without entries may change in any way. A replica
+  // could miss entries, so ask the leader.
   const confirmed = deps.config.replicas === 1 || page === null;
   if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;

@@ -58,7 +58,8 @@ class Best<T> {
 
   add(found: readonly Match<T>[]): void {
     const { sort, limit } = this.#query;
-    // An entry can be read twice if the cursor names it and this request reads it too.
+    // An entry is read twice if the cursor names it and this request also finds it. Keep only the copy that this
+    // request found.
     const again = new Set(found.map(({ place }) => nameOf(this.#list, place)));
     const all = this.#items.filter(({ place }) => !again.has(nameOf(this.#list, place)));
     for (const one of found) {

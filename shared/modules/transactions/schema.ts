@@ -41,7 +41,7 @@ export function recordView(definition: CompiledSchema, snapshot: EntrySnapshot):
   };
 }
 
-/** Returns the index messages with which the account that created a record can list it. */
+/** Returns the messages that add a transaction record to the list of the account that created it. */
 export function ownHints(address: EntryAddress, owner: string): Append[] {
   if (address.type !== "transactions" || !isToken(owner)) return [];
   return [{ subject: subjects.ownOrder(address, owner), data: address.id }];

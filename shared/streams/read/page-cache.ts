@@ -9,7 +9,7 @@ interface CachedPage {
   page: StreamPage;
 }
 
-/** Approximate memory of a page in bytes, with 512 for its objects. */
+/** Approximate memory of a page in bytes. 512 bytes are for its JavaScript objects. */
 const sizeOf = (page: StreamPage) => 512 + page.messages.joined.length + 16 * page.messages.seqs.length;
 
 /**

@@ -177,7 +177,7 @@ export class Editor {
     try {
       this.meet(baseOf(await readOrb(this.orb)));
     } catch {
-      // The next validation or write reports the error.
+      // Ignore the error, because the next validation or write reports it.
     }
   }
 
