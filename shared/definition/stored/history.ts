@@ -39,7 +39,7 @@ export interface OrbRecord {
   summary: string[];
   createdAt: string;
   createdBy: string;
-  /** Updates of stored entries that the publication requires. After a crash, they are repeated. */
+  /** Revision of the document that stored entries were last validated against. */
   basis: number;
   retired?: Retired[] | undefined;
   /** Updates of stored entries that the publication requires. It is safe to repeat them. */
