@@ -51,7 +51,7 @@ export interface Quotas {
 
 /** Settings, which the host parses once. */
 export interface Config {
-  /** Origin in the URLs of pages and links, and for WebAuthn, without a trailing slash. */
+  /** Origin of the platform, without a trailing slash. Used for WebAuthn, and in the URLs of pages and links. */
   publicUrl: string;
   /** Other origins whose web pages may call the API. `*` allows all origins, but without cookies. */
   allowedOrigins: readonly string[];

@@ -95,7 +95,8 @@ export function accountRoutes(scope: Scope) {
       return c.json(userResponse(account), 200);
     })
     .openapi(signOut, async (c) => {
-      // Reject requests from other sites. The browser sends no cookie with them, but the response would still delete it.
+      // Reject requests from other sites. The browser sends no cookie with them, but the response would still delete
+      // the cookie.
       refuseForeignOrigin(c);
       const { deps, realm } = c.var;
       const actor = await identify(c, accountsOf(realm));

@@ -67,7 +67,7 @@ export interface Recovered {
   by: "link" | "codes";
   /** Hash of the recovery link that was used; null if the user entered a recovery code. */
   link: string | null;
-  /** Set of recovery codes that this recovery invalidated; null if there is none. */
+  /** Name of the set of recovery codes that this recovery invalidated; null if there is none. */
   codes: string | null;
   /** Ids of the passkeys that this recovery removed; null if the user kept the old passkeys. */
   removed: string[] | null;

@@ -170,8 +170,8 @@ async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * Stores content in the same steps as an upload. If a request is interrupted, the sweep finds and removes what it
- * stored.
+ * Stores content in the same steps as an upload. If a request is interrupted, the background job that deletes unused
+ * content removes what the request stored.
  */
 async function storeContent(deps: Deps, orb: string, bytes: Uint8Array<ArrayBuffer>): Promise<ObjectInfo> {
   const sha256 = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));

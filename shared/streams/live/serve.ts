@@ -138,7 +138,7 @@ const HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** Returns the start of a client's events: after the last event that the client received, or with a snapshot. */
+/** Returns where a client's events begin: after the last event that the client received, or with a snapshot. */
 async function beginningOf(
   list: LiveList,
   hub: Hub,

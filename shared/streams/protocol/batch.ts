@@ -29,7 +29,7 @@ export class Batch {
 
   /**
    * Returns the batch as server-sent events, without messages that the client already has.
-   * @param cursor minimum cursor that the response may contain
+   * @param cursor the response contains this cursor or a higher one
    */
   bytes(form: Form, position: number, cursor: number): Uint8Array {
     if (position > this.from || cursor > this.cursor) {

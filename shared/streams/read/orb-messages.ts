@@ -121,7 +121,9 @@ class Heads {
     return this.#requested.has(log);
   }
 
-  /** Reads the newest revisions of the entries. Retries while the broker does not have them yet. */
+  /**
+   * Reads the newest revisions of the entries. Retries while the broker returns a revision that is older than the copy.
+   */
   async settle(copies: readonly Copy[], now: () => number): Promise<void> {
     let open = copies;
     await this.#read(open, "stale");

@@ -18,7 +18,7 @@ import { List } from "./list.tsx";
 function rightsOf(caller: Caller | undefined, orb: OrbModel, module: string, schema: SchemaModel): Rights {
   const place = { module, schema: schema.id };
   const { type } = orb.modules.find(({ id }) => id === module) ?? {};
-  // Transaction records are immutable, and settings belong to accounts, so nobody can edit them here.
+  // Transaction records are immutable, and settings belong to accounts, so this table cannot change them.
   const fixed = type === "TRANSACTIONS" || type === "SETTINGS";
   const can = (action: "create" | "update" | "publish" | "delete") =>
     !fixed && may(caller, action, place, action !== "create");
