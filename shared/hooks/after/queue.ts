@@ -115,7 +115,7 @@ export class DeliveryQueue {
         await this.#deliver(chain, revisions, outcome);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
-    // If a restore has replaced the streams since this queue read them, discard what was read.
+    // Another process may have become the leader, or a restore may have replaced the streams. Then discard the state.
     if (!this.#options.leads()) {
       this.#state = undefined;
       return false;
