@@ -16,9 +16,9 @@ export type Run = PagePlace[];
 export interface WordRoot {
   /** Sequence of the last change in the log that the runs include. 0 if there is no root yet. */
   upTo: number;
-  /** The sorted lists of terms, the newest first. Each compaction adds a list, and merges combine several of them. */
+  /** Number of changes in the log that the pages already include. */
   dead: number;
-  /** The sorted lists, the newest first. */
+  /** The sorted lists of terms, the newest first. Each compaction adds a list, and merges combine several of them. */
   runs: Run[];
   /** The merge that has begun and is not finished, if any. */
   merge: Merge | undefined;
