@@ -60,8 +60,8 @@ function filterRequired(): AppError {
 
 /**
  * Returns the list query that selects the entries to change.
- * @param own names of query parameters that configure the change and do not select entries
- * @param others names of query parameters that select entries, in addition to filters
+ * @param own names of query parameters that configure the change, such as `dryRun`; the result omits them
+ * @param others names of query parameters that the result keeps, such as `limit` and `cursor`; it also keeps filters
  */
 export function selectionOf(
   c: Context<AppEnv>,

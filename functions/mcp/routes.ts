@@ -60,8 +60,8 @@ async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefin
 }
 
 /**
- * Checks the token before parsing the message, so that a client with an invalid token gets a 401. The API requests that
- * a tool sends authenticate the token again.
+ * Checks the token before the message is parsed, so that a client with an invalid token gets a 401 even if its message
+ * is invalid too. The API checks the token and its permissions again for each request that a tool sends to it.
  */
 async function requireValidToken(c: Context<AppEnv>, realms: readonly string[]): Promise<void> {
   if (c.req.header("authorization") === undefined) return;

@@ -59,8 +59,8 @@ async function put(
   const answer = await api(store, `STREAM.RESTORE.${config.name}`, { config, state });
   await send(store, join(folder, file), String(answer.deliver_subject));
   const info = await store.streamInfo(config.name);
-  // Compare only the last sequence number. The number of messages can differ, because some may have expired and the
-  // scheduler immediately adds new ones.
+  // Compare the restored stream with the snapshot only by the last sequence number. The number of messages can differ:
+  // some may have expired since, and the broker's scheduler may already have added new ones.
   if (info === null || info.state.last_seq < state.last_seq) throw new Failure("it came back incomplete");
   return info.state.messages;
 }

@@ -67,7 +67,8 @@ export function renderConfig(config: BrokerConfig): string {
 }
 `;
   const { cluster } = config;
-  // Short ping intervals detect a hung server within seconds. Until it is detected, a third of the reads time out.
+  // Short ping intervals detect a hung server within seconds. Until then, a third of the reads time out, because a
+  // cluster has three servers.
   const routes =
     cluster === undefined
       ? ""

@@ -1,4 +1,7 @@
-/** Reduces zod to the parts that the functions use. */
+/**
+ * esbuild plugin that makes the bundle of `functions/` smaller. It removes the parts of zod that the source files in
+ * `functions/` and `shared/` do not use.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -50,7 +50,7 @@ function ordered(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, of]) => [name, ordered(of)]));
 }
 
-/** Returns the application's document from an API response, without the state. */
+/** Returns the application's document: the API response without the properties in {@link STATE}, such as `status`. */
 export function documentOf(orb: Readonly<Record<string, unknown>>): OrbDocument {
   const document = Object.fromEntries(Object.entries(orb).filter(([name]) => !STATE.includes(name)));
   return ordered(document) as OrbDocument;

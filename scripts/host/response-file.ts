@@ -20,8 +20,8 @@ export interface StoredResponse {
 /** The file is written in blocks of this many bytes. Longer responses are not stored. */
 const BLOCK = 65_535;
 /**
- * Bytes of the file for each slot of the index. If the average response is smaller, the index runs out of slots before
- * the file is full.
+ * The index has one slot for each stored response, and this many bytes of the file per slot. If the responses have
+ * fewer bytes on average, the index runs out of slots before the file is full.
  */
 const BYTES_EACH = 768;
 /** Bytes for the lengths of the key and of the ETag. */
@@ -96,7 +96,8 @@ export class ResponseFile {
   readonly #open = Buffer.alloc(BLOCK);
   #openBlock = 0;
   #openBytes = 0;
-  // The index is a ring buffer in the order of the writes. The system allocates its memory only when it is used.
+  // The index is a ring buffer: each stored response gets the next slot. The operating system allocates the memory of
+  // these arrays only when slots are used.
   readonly #block: Uint16Array;
   readonly #offset: Uint16Array;
   /** 0 marks a removed response. */

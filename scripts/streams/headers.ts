@@ -47,7 +47,7 @@ export function commonHeaders(
   return headers;
 }
 
-/** Returns whether a request is a CORS preflight. Other OPTIONS requests get the same response. */
+/** Returns whether a request gets the response to a CORS preflight. OPTIONS requests without an origin get it too. */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   if (method !== "OPTIONS") return false;
   return headers.origin === undefined || headers["access-control-request-method"] !== undefined;

@@ -35,8 +35,8 @@ export interface AccountRecord {
   /** The account's only valid set of recovery codes. Codes from any other set are invalid. */
   codes?: { set: string; createdAt: string } | undefined;
   /**
-   * Recoveries that may not have ended all old sessions yet. The next sign-in finishes these recoveries before it
-   * starts a session.
+   * Recoveries of this account (by link or code) whose cleanup may be unfinished, so old sessions may still be valid.
+   * The next sign-in finishes the cleanup before it starts a session.
    */
   recovered?: Recovered[] | undefined;
   /**

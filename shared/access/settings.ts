@@ -13,7 +13,7 @@ import type { Realm } from "./realms.ts";
 
 const KEY = "access";
 
-/** Settings that apply to the shared accounts. */
+/** Settings of the shared accounts. All applications that have no accounts of their own use the shared accounts. */
 export interface PlatformSettings {
   shared: { signup: "invitation" | "open" };
 }

@@ -19,10 +19,12 @@ export interface ReadOptions<S extends Fields, E extends string> extends Wish, C
 
 export interface ListOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
   filter?: Filter<S>;
-  /** Words that an entry must contain in fields with `search: true`. The best matches come first, unless `sort` is set. */
+  /**
+   * Words that an entry must contain in fields with `search: true`. The best matches come first, unless `sort` is set.
+   */
   search?: string;
   sort?: Sort<S> | readonly Sort<S>[];
-  /** Maximum number of entries per page: at most 200; 50 by default, and 200 for `all`. */
+  /** Number of entries per page, at most 200. The default is 50 for `list()`, and 200 for `all()`. */
   limit?: number;
 }
 

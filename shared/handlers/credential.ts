@@ -55,8 +55,8 @@ export function handlerActor(
 }
 
 /**
- * Returns the credential with which a service acts on behalf of its caller; undefined if the application grants the
- * service no acts.
+ * Returns the credential with which a service acts on behalf of its caller. Returns undefined if the application does
+ * not allow the service any operation (act) on behalf of the caller.
  * @param only limits the acts of the credential. Without it, the credential has all acts that the application grants.
  */
 export async function credentialFor(

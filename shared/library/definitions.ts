@@ -1,4 +1,7 @@
-/** Stores the message schemas and module templates that orbs (applications) share, with one message per version. */
+/**
+ * Stores the message schemas and module templates that orbs (applications) share. Each version of a schema or template
+ * is one message in the platform's broker stream.
+ */
 import { type Actor, actorId, system } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";

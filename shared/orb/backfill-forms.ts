@@ -1,4 +1,7 @@
-/** A one-time migration of unique values. Older versions did not reserve the values' normalized form. */
+/**
+ * A one-time migration that adds missing index keys of unique values. Older versions compared unique values as written.
+ * Values that look the same now count as equal, so each value also needs the index key of its normalized form.
+ */
 import { system } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { definitionFor } from "../definition/stored/live.ts";

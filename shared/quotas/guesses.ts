@@ -94,7 +94,10 @@ export function releaseGuess(deps: Deps, error?: unknown): void {
   refund(deps, guess, TAKEN - 1);
 }
 
-/** Returns whether an error reveals a value of another entry. An unknown error counts as revealing. */
+/**
+ * Returns whether an error may tell the caller that another entry has the value they tried. A conflict on a unique
+ * sensitive field does. An unknown error counts too, because it may hide such a conflict.
+ */
 function reveals({ fields }: Guess, error: unknown): boolean {
   if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "timeout") return true;
   if (error.code !== "unique_conflict") return false;

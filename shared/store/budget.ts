@@ -6,7 +6,10 @@ const MIB = 1024 * 1024;
 
 /** Maximum bytes that one read of entries returns. */
 export const READ_BYTES = 2 * MIB;
-/** Reads of up to this many bytes start immediately. Larger reads queue for memory (`read-semaphore.ts`). */
+/**
+ * Reads of up to this many bytes start immediately. Larger reads wait until enough memory is free
+ * (`read-semaphore.ts`).
+ */
 export const SMALL_BYTES = MIB / 2;
 const INDEX_BYTES = 4 * MIB;
 const INDEX_MESSAGE_BYTES = 512;

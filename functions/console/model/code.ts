@@ -13,9 +13,12 @@ export interface Sample {
   file?: string;
   /** Revision that the change is based on, sent as `If-Match`. */
   revision?: number;
-  /** TypeScript call to the client package, such as `client.stream("prices")`. If missing, the code uses `fetch`. */
+  /**
+   * TypeScript call to the client package, such as `client.stream("prices")`. If missing, the TypeScript sample uses
+   * `fetch`.
+   */
   call?: string;
-  /** Whether the code imports the application's generated types. */
+  /** Whether the TypeScript sample imports the application's generated types. */
   typed?: boolean;
   /** Whether the response never ends. */
   stream?: boolean;

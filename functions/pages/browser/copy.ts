@@ -2,9 +2,9 @@ import type { Place } from "../place.ts";
 import { say, speakAt } from "./feedback.ts";
 
 /**
- * Copies a text to the clipboard. If the browser does not allow that, shows the text in a field and selects it.
+ * Copies text to the clipboard. If the browser does not allow that, shows the text in a field and selects it.
  * @param done message to show after the text was copied
- * @param otherwise what the user should do instead; the end of the error message
+ * @param otherwise sentence to append to the error message: tells the user what to do if copying is not allowed
  */
 export async function copy(
   where: Place,

@@ -1,4 +1,4 @@
-/** Parses and prints the scopes of API tokens, in the form of the command's options. */
+/** Parses and prints the scopes of API tokens as in the option `--scopes`, for example `shop:read,write`. */
 import { CommandError } from "../command/context.ts";
 
 export const CANS = ["read", "write", "publish", "manage"] as const;

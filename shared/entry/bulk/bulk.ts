@@ -28,7 +28,7 @@ export interface BulkInput {
   orb: OrbContext;
   lines: AsyncIterable<string>;
   parse: (line: string) => unknown;
-  /** Whether to publish the entries. A line can override it. */
+  /** Whether to publish the entries. A line of the upload (one entry as JSON) overrides this with its own `publish`. */
   publish?: boolean | undefined;
   /** Called before each group to authenticate the caller again, because an upload can take minutes. */
   authority?: (() => Promise<Actor>) | undefined;

@@ -115,8 +115,8 @@ export function hasForms(schema: CompiledSchema): boolean {
 }
 
 /**
- * Returns whether an older version of this software may have stored the entry without the index keys of normalized
- * values.
+ * Returns whether the entry may lack index keys. Older versions of this software stored index keys of unique values as
+ * written, but not of their normalized form (`unique-form.ts`).
  */
 export function mayNeedForms(
   schema: CompiledSchema,

@@ -10,7 +10,8 @@ export interface Guard {
   subject: string;
   seq: number;
   /**
-   * Set if the write itself changes `subject`: the messages to append to it. The first message carries the condition.
+   * Set if the write itself appends a message to `subject`. That message comes first, and carries the condition of this
+   * guard. The other messages belong to the same change, and may have other subjects.
    */
   carriers?: readonly Append[];
 }

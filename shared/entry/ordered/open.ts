@@ -92,7 +92,10 @@ function isRemoved(message: StoredMessage | null): boolean {
 interface ReadRoot<R> {
   root: R;
   removed: boolean;
-  /** Time at which the last change in the root was written. Present only if the root comes from the cache. */
+  /**
+   * Time at which the last change that the root (the list of the index's pages) includes was written. Present only if
+   * the root comes from the cache.
+   */
   logTime?: number;
 }
 

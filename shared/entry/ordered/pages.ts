@@ -52,7 +52,10 @@ export interface Root {
   pages: PagePlace[];
   /** Pairs (a value and an entry id) that are not in a page yet, in order. */
   recent: Pair[];
-  /** Outdated pairs (a value and an entry id) that are still in a page. */
+  /**
+   * Outdated pairs (a value and an entry id) that a page (a stored message with sorted pairs) may still contain. A page
+   * never changes, so readers ignore these pairs until a compaction replaces the page.
+   */
   gone: Pair[];
 }
 

@@ -37,9 +37,9 @@ export interface WordLimits {
    * level have up to four times as many.
    */
   level: number;
-  /** Maximum merge steps that one compaction makes. */
+  /** A compaction stops after this many merge steps. The next compaction continues the merge. */
   merges: number;
-  /** Maximum pages that one step of a merge reads. It reads at least one page of each list that it merges. */
+  /** Maximum pages that one merge step reads. The runs that the step merges share this number equally. */
   step: number;
 }
 

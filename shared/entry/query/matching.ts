@@ -130,7 +130,10 @@ export interface Places {
 
 /** The entries that may match a query, in the order in which they are read. */
 export interface Wanted extends Places {
-  /** `set`: found by an index, in order of their ids; `index`: all entries, in order of creation. */
+  /**
+   * `set`: only the candidates that a filter or a search found, in order of their ids. `index`: all entries of the
+   * list, in order of creation.
+   */
   kind: "set" | "index";
 }
 

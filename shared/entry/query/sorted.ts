@@ -39,8 +39,9 @@ class Best<T> {
   /** The page contains only entries after this position. */
   readonly #from: SortPosition | undefined;
   /**
-   * Position of the first entry that did not fit. The page contains only entries before this position. Otherwise, if
-   * an entry of the page changed between two requests, an entry after this position could take its place.
+   * Position of the first entry that did not fit into the page. The page stays before this position, even if one of
+   * its entries drops out between two requests. If a later entry filled the gap, the next page would start after that
+   * later entry and skip the one at this position.
    */
   #bound: SortPosition | undefined;
   #items: Ranked<T>[] = [];

@@ -43,7 +43,8 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // A host with a cache reads the fence from its cache afterwards, so it does not send the guard message.
+  // The broker rejects the guard message if the definition has changed. If the store has a cache, send no guard
+  // message: `fenceNow` below learns from the cache whether the definition has changed.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])

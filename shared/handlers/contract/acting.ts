@@ -1,6 +1,6 @@
 /**
- * Functions with which a handler in this process acts on behalf of its caller. Services do the same over HTTP, with
- * their credential.
+ * Functions with which a handler in this process reads and writes data on behalf of its caller. A handler in another
+ * process (a service) uses the HTTP API instead, with the credential that it receives with a call.
  */
 
 interface Place {

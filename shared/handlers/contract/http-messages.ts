@@ -22,7 +22,7 @@ export interface HttpRequestMessage {
   /** The body, or its first part, as base64. Null if there is no body. */
   body: string | null;
   caller: Caller | null;
-  /** Missing if the application grants the handler no acts (permissions). */
+  /** Missing if the application does not allow the handler any operation (act) on behalf of the caller. */
   credential?: HandlerCredential;
   /** Set if further messages with more of the body follow. */
   more?: true;

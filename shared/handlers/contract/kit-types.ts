@@ -42,7 +42,10 @@ export interface KitCall {
    * once.
    */
   idempotencyKey: string | undefined;
-  /** Credential for the application's API. Undefined if the application grants the handler no acts. */
+  /**
+   * Credential for the application's API. Undefined if the application does not allow the handler any operation (act)
+   * on behalf of the caller.
+   */
   credential: HandlerCredential | undefined;
   /**
    * Calls the application's API on behalf of the caller. Returns the parsed JSON of the response.

@@ -115,7 +115,8 @@ export class DeliveryQueue {
         await this.#deliver(chain, revisions, outcome);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
-    // Another process may have become the leader, or a restore may have replaced the streams. Then discard the state.
+    // Discard the progress in memory if this process has lost the leadership during the deliveries. The stored progress
+    // may now differ: another process may have written it, or a restore may have replaced it.
     if (!this.#options.leads()) {
       this.#state = undefined;
       return false;
@@ -232,7 +233,8 @@ function firsts(waiting: readonly Waiting[]): Waiting[] {
 
 /**
  * Attempts a delivery.
- * @returns the error if the attempt fails; `wanted` is false if there is no longer anything to deliver
+ * @returns an object. Its `wanted` is false if the delivery must be dropped, for example because the application no
+ * longer has the schedule. Its `error` is present if the attempt failed.
  */
 export function outcomeOf(
   occurrence: Occurrence,

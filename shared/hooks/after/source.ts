@@ -25,7 +25,7 @@ export interface Source {
   origin: Origin;
   stream: string;
   filter: string;
-  /** The queue delivers messages with sequences higher than this one. */
+  /** The queue delivers only messages whose sequence number is higher than `since`. */
   since: number;
   /** Returns null if a message is not for the hook. */
   read(message: StoredMessage): Occurrence | null;

@@ -22,12 +22,12 @@ interface Operator {
 
 /** Maximum number of levels that a path may go up. Rules cannot be nested more deeply. */
 const MOST_LEVELS = 64;
-/** Maximum characters of a path. The library caches two thousand parsed paths. */
+/** Maximum characters of a path. json-logic-engine caches two thousand parsed paths. */
 const LONGEST_PATH = 1_000;
 
 const known = defaultMethods as unknown as Record<string, Operator>;
 
-/** Wraps an operator of the library, so that its arguments are checked first. */
+/** Wraps an operator of json-logic-engine, so that its arguments are checked first. */
 function guarded(name: string, look: (args: unknown) => void): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);
@@ -50,13 +50,13 @@ function requireNear(args: unknown): void {
     throw new Error(`a path climbs more than ${MOST_LEVELS} levels`);
 }
 
-/** Rejects objects with a `length`, which the library would treat as lists. */
+/** Rejects objects with a `length`, because json-logic-engine would treat them as lists. */
 function requireList(list: unknown): void {
   if (typeof list === "object" && list !== null && !Array.isArray(list) && Object.hasOwn(list, "length"))
     throw new Error("the value is not a list");
 }
 
-/** Returns the library's operator `name`, changed to check its list with {@link requireList} first. */
+/** Wraps an operator of json-logic-engine, so that its list is checked with {@link requireList} first. */
 function walking(name: string): Operator {
   const operator = known[name];
   if (operator === undefined) throw new Error(`json-logic-engine has no ${name}`);

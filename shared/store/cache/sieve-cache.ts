@@ -44,8 +44,8 @@ export class SieveCache<V extends Evictable> {
   }
 
   /**
-   * Evicts other values before it inserts the new one. The new value has no visited bit, so it could be evicted itself
-   * otherwise.
+   * Evicts other values before it inserts the new one. Eviction removes values that have not been read recently, so it
+   * could otherwise remove the new value, which has not been read yet.
    */
   set(key: string, value: V): void {
     this.delete(key);

@@ -68,8 +68,8 @@ export class ResponseHeaders {
 export class Message implements StoredMessage {
   readonly headers: ResponseHeaders;
   /**
-   * The body: bytes, or text if the message arrived in a large frame. The bytes of a large frame are freed after
-   * parsing.
+   * The body, usually as bytes of the received WebSocket frame. The client frees a frame of 64 KiB or more after
+   * parsing. The body is then a copy: text if possible, otherwise bytes.
    */
   readonly body: string | Uint8Array;
   readonly size: number;

@@ -18,8 +18,8 @@ export interface ParsedText {
   value?: Json;
   fault?: TextFault;
   /**
-   * Offset of each value, keyed by JSON Pointer, in the order of the text. For a property, this is the offset of its
-   * name.
+   * Offset of each value, keyed by JSON Pointer. The offset of a property is where its name begins. The map is sorted
+   * by offset.
    */
   places: ReadonlyMap<string, number>;
 }
