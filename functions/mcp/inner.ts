@@ -11,8 +11,8 @@ const OUTER = "outer";
 type Fetch = (request: Request, env: Record<string, unknown>) => Response | Promise<Response>;
 
 /**
- * Returns the host (the functions and settings of the runtime) for the API request that a tool sends, the inner request.
- * The inner request shares the broker connection of the MCP request, the outer request.
+ * Returns the host (the functions and settings of the runtime) for a tool's API request, the inner request. The inner
+ * request shares the broker connection of the MCP request, the outer request.
  */
 export function innerHost(env: Record<string, unknown>): Host {
   const outer = env[OUTER] as Context<AppEnv>;
