@@ -72,11 +72,13 @@ test("writes no secret to a log line and no sensitive value to the broker, for n
   // The claims of SECURITY.md about these logs.
   const said = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8").replace(/\s+/g, " ");
   const bits = Buffer.from(invited.body.token, "base64url").length * 8;
-  expect(said).toContain(`needs an invitation: ${bits} random bits`);
+  expect(said).toContain(`An invitation has ${bits} random bits`);
   const withClients = platform.logs.filter((line) => line.includes('"client":'));
   expect(withClients.length).toBeGreaterThan(0);
   for (const line of withClients) expect(line).toContain('"message":"bootstrap access"');
-  expect(said).toContain("each attempt to get in is logged with the client's network address");
+  expect(said).toContain(
+    "Each attempt to use the routes for the first admin is logged with the client's network address",
+  );
 
   const store = platform.operatorStore();
   for (const stream of await store.streamNames(">")) {
