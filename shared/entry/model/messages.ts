@@ -64,7 +64,7 @@ export function messagesOf(write: EntryWrite): Append[] {
 }
 
 /**
- * Adds conditions about other subjects to messages, at most one to each message, because the broker checks no more.
+ * Adds conditions about other subjects to messages, one to each message at most: the broker checks only one.
  * Adds empty messages if there are more conditions than messages.
  * @throws Conflict if two conditions expect different sequences of one subject
  */

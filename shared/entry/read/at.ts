@@ -32,7 +32,7 @@ export function readMoment(text: string): number {
 export interface PastEntry {
   /** Size of the stored revision in bytes. */
   size: number;
-  /** The newest revision at the requested time. It appears as unpublished if its `validTo` had passed by then. */
+  /** The newest revision at the requested time. It appears as unpublished if its `validTo` had already passed. */
   snapshot: EntrySnapshot;
 }
 

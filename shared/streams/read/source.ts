@@ -206,8 +206,8 @@ const earlier = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
 /**
- * Returns a string for the ETag header. What clients see of an application's messages also depends on the definition
- * and on the time, so their ETag is a hash.
+ * Returns a string for the ETag header. For an application's stream, the messages that readers get also depend on the
+ * definition and on the time, so the ETag is a hash of them.
  */
 async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {
   // The type cast is safe: these bytes are never in shared memory.
