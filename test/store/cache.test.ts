@@ -302,11 +302,13 @@ describe("creation order", () => {
     expect([(await newest())?.seq, (await newest())?.subject]).toEqual([30, subjects.entryIndex(at("39"))]);
     await create("40");
     await s.other.append(STREAM, { subject: subjects.entryIndex(at("15")), data: "", rollup: true, ttl: 60 });
-    await until(() => s.cached.stats().indexMessages === 30);
-    const page = await s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100, maxBytes: 1e8 });
+    const all = () => s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 100, maxBytes: 1e8 });
+    // The number of messages is the same as before, so wait for the position of the newest one.
+    await until(async () => (await all()).lastSeq === 32);
+    const page = await all();
     const ids = page.messages.map((message) => message.subject.split(".").at(-1));
     expect(ids).toEqual(Array.from({ length: 31 }, (_, i) => String(i + 10)).filter((id) => id !== "15"));
-    expect(page.lastSeq).toBe(32);
+    expect(s.cached.stats().indexMessages).toBe(30);
     expect(s.cached.stats().resets).toBe(0);
   });
 

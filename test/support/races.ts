@@ -15,8 +15,8 @@ export { pause };
 
 /** Waits until a condition holds. Throws after five seconds. */
 export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = Date.now() + 5000; Date.now() < deadline; await pause(5)) if (await holds()) return;
-  throw new Error("the condition was not met within 5 s");
+  for (const deadline = Date.now() + 20_000; Date.now() < deadline; await pause(5)) if (await holds()) return;
+  throw new Error("the condition was not met within 20 s");
 }
 
 /** Minimum number of writes per round, on machines of any speed. */
