@@ -188,7 +188,8 @@ describe.each(HOSTS)("live lists of the %s", (host) => {
     const list = await follow(host, `filter[name][startsWith]=${p}`).until(({ ready }) => ready);
     const at = (ms: number) => new Date(Date.now() + ms).toISOString();
     await create({ name: `${p}opens` }, { validFrom: at(600) });
-    await create({ name: `${p}closes` }, { validTo: at(1_500) });
+    await list.until(({ items }) => items.size === 1);
+    await create({ name: `${p}closes` }, { validTo: at(3_000) });
     await list.until(({ items }) => items.size === 2);
     await list.until(({ items }) => items.size === 1);
     expect(list.names).toEqual([`${p}opens`]);
@@ -203,8 +204,9 @@ describe.each(HOSTS)("live lists of the %s", (host) => {
     drafts.cut();
     const purged = await as("DELETE", `/api/admin/orbs/live/entries/${draft.body.id}?purge=true`);
     expect(purged.status).toBe(204);
-    await drafts.until(({ resets, ready }) => resets === 2 && ready);
-    expect(drafts.items.size).toBe(2);
+    // If the reader connects again before the purge, the entry leaves the list. Otherwise the list begins again.
+    await drafts.until(({ items, ready }) => items.size === 2 && ready);
+    expect(drafts.names).toEqual([`${p}closes`, `${p}opens`]);
   });
 
   it("ends when the session ends or the definition changes", async () => {
