@@ -213,8 +213,7 @@ export async function indexKeysOf(
     for (const target of referenceTargets(field, plain)) keys.add(referenceKey(field.name, target));
   }
   for (const field of schema.ordered) keys.add(orderedKey(field.name, orderedValue(field, plain)));
-  if (schema.searched.length > 0)
-    for (const term of termsOf(schema, plain)) keys.add(orderedKey(WORDS, term));
+  for (const term of termsOf(schema, plain)) keys.add(orderedKey(WORDS, term));
   return [...keys].sort();
 }
 

@@ -54,8 +54,7 @@ export function keyMessages(
       ...(seq === undefined ? {} : { expect: { seq } }),
     });
   }
-  const isOrdered = change.adds.some(isOrderedKey) || change.frees.some(isOrderedKey);
-  return isOrdered ? [...messages, ...orderedMessages(address, change)] : messages;
+  return [...messages, ...orderedMessages(address, change)];
 }
 
 /** Returns the changes of ordered indexes, one message for each field. */

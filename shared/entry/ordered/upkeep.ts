@@ -81,7 +81,6 @@ export function tendIndexes(
   { orb, type, schema }: EntryAddress,
   keys: readonly string[],
 ): void {
-  if (!keys.some(isOrderedKey)) return;
   for (const field of new Set(keys.filter(isOrderedKey).map((key) => orderedKeyParts(key).field))) {
     const index = { orb, type, schema, field };
     const name = subjects.orderedLog(index, index.field);

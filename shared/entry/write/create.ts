@@ -8,7 +8,7 @@ import { joinNames } from "../../kernel/faults.ts";
 import { counted } from "../../quotas/write.ts";
 import { withReservations } from "../index/entry-keys.ts";
 import { publishMessages } from "../index/schedules.ts";
-import { type Idempotency, type IdempotencyClaim, idempotencyClaim, replay } from "../model/idempotency.ts";
+import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
 import type { EntryWrite } from "../model/messages.ts";
 import { addressOf, type OrbContext, refuseRecords } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
@@ -158,25 +158,21 @@ export async function planNew(
   };
 }
 
-function claimOf(deps: Deps, actor: Actor, input: CreateInput): Promise<IdempotencyClaim | undefined> {
-  const { orbId, orb: _, idempotency, module, schema, renew: __, ...request } = input;
-  return idempotencyClaim(deps, actor, orbId, idempotency, {
-    module,
-    // Use the stored name, so that a repeated request still matches after the schema was renamed.
-    schema: schema === undefined ? undefined : schemaToken(schema),
-    ...request,
-  });
-}
-
 /** Creates an entry, and publishes it in the same atomic write if requested. */
 export async function createEntry(deps: Deps, actor: Actor, input: CreateInput): Promise<Written> {
-  const { orbId, orb, module, schema: schemaId, renew } = input;
-  const claim = input.idempotency === undefined ? undefined : await claimOf(deps, actor, input);
+  const { orbId, orb, idempotency, module, schema: schemaId, renew, ...request } = input;
+  const claim = await idempotencyClaim(deps, actor, orbId, idempotency, {
+    module,
+    // Use the stored name, so that a repeated request still matches after the schema was renamed.
+    schema: schemaId === undefined ? undefined : schemaToken(schemaId),
+    ...request,
+  });
   const findReplay = () => replay(deps, orbId, claim);
   const run = async (attempt: number): Promise<Written> => {
-    const renewed = attempt === 0 ? orb : renewDefinition(deps, { orbId, renew });
-    const [context, before] =
-      claim === undefined ? [await renewed, null] : await Promise.all([renewed, findReplay()]);
+    const [context, before] = await Promise.all([
+      attempt === 0 ? orb : renewDefinition(deps, { orbId, renew }),
+      findReplay(),
+    ]);
     const schema = schemaFor(context, module, schemaId);
     const principal = principalIn(actor, orbId, context.compiled);
     requireMay(principal, "create", { access: schema.access, own: false });

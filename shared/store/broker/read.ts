@@ -41,33 +41,17 @@ const PAUSES = [5, 20, 80];
  * @throws StreamMissing if the stream does not exist, AppError unavailable if it does not respond
  */
 export async function received<T>(connection: Connection, stream: string, ask: () => Promise<T>): Promise<T> {
-  try {
-    return await ask();
-  } catch (error) {
-    return repeated(connection, stream, ask, error);
-  }
-}
-
-/** Retries a request as {@link received} does, if the first attempt has already failed with an error. */
-export async function repeated<T>(
-  connection: Connection,
-  stream: string,
-  ask: () => Promise<T>,
-  failed: unknown,
-): Promise<T> {
-  let error = failed;
-  for (let attempt = 0; error instanceof NoResponders; attempt++) {
-    await inspect(connection, stream);
-    const wait = PAUSES[attempt];
-    if (wait === undefined) throw unavailable("the stream does not respond");
-    await pause(wait);
+  for (let attempt = 0; ; attempt++) {
     try {
       return await ask();
-    } catch (again) {
-      error = again;
+    } catch (error) {
+      if (!(error instanceof NoResponders)) throw error;
+      await inspect(connection, stream);
+      const wait = PAUSES[attempt];
+      if (wait === undefined) throw unavailable("the stream does not respond");
+      await pause(wait);
     }
   }
-  throw error;
 }
 
 function refused(status: number): Error {

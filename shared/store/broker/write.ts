@@ -4,7 +4,7 @@ import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
 import { mostBytes } from "../client/publish.ts";
 import { type Append, BATCH_LIMIT, Conflict, StreamMissing, SubjectFull } from "../types.ts";
-import { NoResponders, received, repeated } from "./read.ts";
+import { NoResponders, received } from "./read.ts";
 
 const decoder = new TextDecoder();
 
@@ -72,12 +72,7 @@ function publish(connection: Connection, message: Append, headers: Record<string
 
 export async function append(connection: Connection, stream: string, message: Append): Promise<number> {
   const headers = headersOf(stream, message);
-  let ack: Ack;
-  try {
-    ack = await publish(connection, message, headers);
-  } catch (error) {
-    ack = await repeated(connection, stream, () => publish(connection, message, headers), error);
-  }
+  const ack = await received(connection, stream, () => publish(connection, message, headers));
   if (ack.error !== undefined) throw failure(stream, ack.error);
   return ack.seq ?? 0;
 }
