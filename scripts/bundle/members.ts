@@ -48,3 +48,13 @@ export function withoutMembers(
   }
   return text + source.slice(at);
 }
+
+/**
+ * Replaces all matches in the source of a module.
+ * @throws Error if nothing matched: a newer version of the module may have other text
+ */
+export function replaced(source: string, pattern: RegExp | string, by: string): string {
+  const text = source.replaceAll(pattern, by);
+  if (text === source) throw new Error(`A package has changed. Adapt the replacement of ${pattern}.`);
+  return text;
+}

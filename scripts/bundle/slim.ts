@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
-import { withoutMembers } from "./members.ts";
+import { replaced, withoutMembers } from "./members.ts";
 import { patterns } from "./patterns.ts";
 import { zod } from "./zod.ts";
 
@@ -95,10 +95,8 @@ const UNUSED_OF_RULES = new Set(["asyncMethod", "build", "compile", "determinist
  * `shared/modules/rules` counts the steps of a rule, so it uses none of them.
  */
 export function reduceRules(source: string): string {
-  return withoutMembers(source, (name) => UNUSED_OF_RULES.has(name)).replace(
-    /\/\/ OPTIMIZER BLOCK \/\/.*?\/\/ END OPTIMIZER BLOCK \/\//gs,
-    "",
-  );
+  const rest = withoutMembers(source, (name) => UNUSED_OF_RULES.has(name));
+  return replaced(rest, /\/\/ OPTIMIZER BLOCK \/\/.*?\/\/ END OPTIMIZER BLOCK \/\//gs, "");
 }
 
 const rules: Plugin = {
@@ -129,7 +127,8 @@ const encryption: Plugin = {
     builder.onLoad(
       { filter: /[\\/]jose[\\/]dist[\\/]webapi[\\/]lib[\\/]key_management\.js$/ },
       ({ path }) => ({
-        contents: readFileSync(path, "utf8").replace(
+        contents: replaced(
+          readFileSync(path, "utf8"),
           direct,
           '$& throw new JOSENotSupported("only dir is supported");',
         ),

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
 import * as all from "zod";
-import { withoutMembers } from "./members.ts";
+import { replaced, withoutMembers } from "./members.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
@@ -50,9 +50,13 @@ function reduceSchemas(schemas: string, sources: string): string {
   const isUnused = (name: string, isMethod: boolean) =>
     isMethod ? !called.has(name) && !own.has(name) : name === "jsonSchema" || name === "processJSONSchema";
   // The bundler cannot remove unused members of a namespace that another module exports.
-  return withoutMembers(schemas, isUnused)
-    .replace('import { util } from "../core/index.js";', 'import * as util from "../core/util.js";')
-    .replaceAll("core.util.", "util.");
+  const exported = 'import { util } from "../core/index.js";';
+  const text = replaced(
+    withoutMembers(schemas, isUnused),
+    exported,
+    'import * as util from "../core/util.js";',
+  );
+  return replaced(text, "core.util.", "util.");
 }
 
 /**
