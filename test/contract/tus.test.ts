@@ -4,8 +4,8 @@ import { connect } from "node:net";
 import { Upload } from "tus-js-client";
 import { beforeAll, describe, expect, test } from "vitest";
 import { user } from "../support/auth.ts";
-import { until } from "../support/entries.ts";
 import { fileAdmin } from "../support/file-admin.ts";
+import { until } from "../support/races.ts";
 
 const { platform, as } = await fileAdmin();
 const path = "/api/gallery/files/uploads";

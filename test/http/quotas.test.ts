@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
-import { until } from "../support/entries.ts";
 import { serveBeside } from "../support/near.ts";
 import { createOrb } from "../support/orbs.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { until } from "../support/races.ts";
 import { brokerClient, entryOf } from "../support/services.ts";
 
 let platform: TestPlatform;

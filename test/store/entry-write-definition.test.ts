@@ -34,8 +34,8 @@ import {
   key,
   type TestDeps,
   testDeps,
-  until,
 } from "../support/entries.ts";
+import { until } from "../support/races.ts";
 
 let deps: TestDeps;
 let orb: LiveOrb;

@@ -21,7 +21,8 @@ import { openStore } from "../../shared/store/broker/store.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { tempDir } from "../support/broker.ts";
-import { admin, definition, installOrb, SHOP, type TestDeps, testDeps, until } from "../support/entries.ts";
+import { admin, definition, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+import { until } from "../support/races.ts";
 
 let cluster: Cluster;
 let stores: Store[];

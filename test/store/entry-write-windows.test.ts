@@ -20,7 +20,8 @@ import {
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Place, Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps, until } from "../support/entries.ts";
+import { admin, failureOf, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
+import { until } from "../support/races.ts";
 import { testRandom } from "../support/random.ts";
 
 let broker: TestBroker;

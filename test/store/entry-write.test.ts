@@ -19,16 +19,8 @@ import {
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Place } from "../../shared/store/types.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
-import {
-  admin,
-  failureOf,
-  fileOrb,
-  installOrb,
-  type TestDeps,
-  testDeps,
-  until,
-  user,
-} from "../support/entries.ts";
+import { admin, failureOf, fileOrb, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { until } from "../support/races.ts";
 
 let counted: Counted;
 let deps: TestDeps;

@@ -23,9 +23,9 @@ import {
   NO_QUOTAS,
   type TestDeps,
   testDeps,
-  until,
   user,
 } from "../support/entries.ts";
+import { until } from "../support/races.ts";
 
 const fields = [
   { name: "title", type: "string" as const },

@@ -11,7 +11,8 @@ import { uploadFile } from "../../shared/files/upload.ts";
 import { fileBucket, fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
 import { fileAlbum, partsOf, sha256 } from "../support/album.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
-import { failureOf, NO_QUOTAS, type TestDeps, testDeps, until, user } from "../support/entries.ts";
+import { failureOf, NO_QUOTAS, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { until } from "../support/races.ts";
 
 const DAY_MS = 86_400_000;
 const { store, deps, operator, live, orb, ann, bob, sweepLater, subjects } = await fileAlbum([

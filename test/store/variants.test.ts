@@ -14,8 +14,9 @@ import { fileStream, fileSubjects } from "../../shared/store/file-subjects.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { fileAlbum, partsOf, sha256 } from "../support/album.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
-import { failureOf, type TestDeps, testDeps, until } from "../support/entries.ts";
+import { failureOf, type TestDeps, testDeps } from "../support/entries.ts";
 import { BLUE, picture, png, RED } from "../support/images.ts";
+import { until } from "../support/races.ts";
 
 const album = await fileAlbum([{ name: "image", type: "file" }]);
 const { store, operator, live, ann, sweepLater } = album;

@@ -190,10 +190,3 @@ export const SHOP: OrbDocumentInput = {
     },
   ],
 };
-
-/** Waits up to 20 seconds for a condition. After that the test's own expectation reports what is wrong. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; Date.now() < end && !(await holds()); ) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

@@ -13,7 +13,7 @@ export const SUBJECTS = Array.from({ length: 12 }, (_, i) =>
 );
 export { pause };
 
-/** Waits until a condition holds. Throws after five seconds. */
+/** Waits until a condition holds. Throws after 20 seconds. */
 export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
   for (const deadline = Date.now() + 20_000; Date.now() < deadline; await pause(5)) if (await holds()) return;
   throw new Error("the condition was not met within 20 s");
