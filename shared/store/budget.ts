@@ -61,8 +61,8 @@ export class ReadBudget {
   }
 
   /**
-   * Throws 422 if the request has already read its maximum number of bytes. Use this for reads that cannot return a
-   * partial result.
+   * Throws a 422 error if the request has already read its maximum number of bytes. Call this before reads that cannot
+   * return a partial result.
    */
   require(advice?: string): void {
     if (this.over) throw tooManyBytes(this.#bytes, advice);
@@ -87,7 +87,7 @@ export class ReadBudget {
             return found;
           },
           (error: unknown) => {
-            // Count these bytes too: the broker has sent them although the read failed.
+            // Count these bytes too: the broker sent them, although the read then failed with `TooMuch`.
             if (error instanceof TooMuch) this.charge(args[2].maxBytes);
             throw error;
           },

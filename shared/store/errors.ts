@@ -3,7 +3,8 @@ import { REQUEST_BYTES, tooManyBytes } from "./budget.ts";
 import { Conflict, StreamMissing, TooMuch } from "./types.ts";
 
 /**
- * Converts an error of the store into the error that the client of the API gets. Returns undefined for other errors.
+ * Converts an error of the store into the error that the client of the API gets. Returns undefined if the error does
+ * not come from the store.
  */
 export function storeFailure(error: unknown, onMissing: (stream: string) => void): AppError | undefined {
   if (error instanceof Conflict) return writeConflict();

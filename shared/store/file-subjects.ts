@@ -1,6 +1,6 @@
 /**
- * Names of streams and subjects for files. The application's stream contains the files' records, and an object store
- * contains their content.
+ * Names of the streams and subjects for files. A record describes each file and is stored in the application's stream.
+ * The content is in an object store of the broker.
  */
 import { token } from "./subjects.ts";
 
@@ -48,7 +48,10 @@ export const fileSubjects = {
   variantsOf: (orb: string, sha256: string) => `${inOrb(orb, "_variant")}.${token(sha256, "file")}.*`,
   chunks: (orb: string, nuid: string) => `$O.${fileBucket(orb)}.C.${token(nuid, "file")}`,
   info: (orb: string, sha256: string) => `$O.${fileBucket(orb)}.M.${encodedName(token(sha256, "file"))}`,
-  /** The state of a resumable upload. The platform adds this subject to the object store, and its clients ignore it. */
+  /**
+   * The state of a resumable upload. The platform adds this subject to the object store's stream. Other clients of the
+   * object store ignore the subject.
+   */
   upload: (orb: string, id: string) => `$O.${fileBucket(orb)}.U.${token(id, "upload")}`,
   ofStore: (orb: string) => ["C", "M", "U"].map((space) => `$O.${fileBucket(orb)}.${space}.>`),
   everyStore: "$O.>",

@@ -38,8 +38,8 @@ interface Log<T> {
 const PROBE = { limit: 200, maxBytes: 256 * 1024 };
 const RUN_BYTES = 2 * READ_BYTES;
 /**
- * A search starts this many entries before the estimated position, so that the first read usually includes the wanted
- * one.
+ * A search starts this many messages before the estimated position. Then its first read usually includes the wanted
+ * message, even if the estimate is too high.
  */
 const FIRST_LEAD = 100;
 /** Every third step of the search halves the range. Without this, the number of reads would have no upper bound. */
@@ -78,13 +78,13 @@ export class NumberedLog<T> {
     return second === undefined ? 1 : 2 + last.number - second.number;
   }
 
-  /** Reads a page in ascending order. The page may be shorter if the read budget is used up. */
+  /** Reads a page in ascending order. The page may be shorter than `limit` if one request would read too many bytes. */
   async ascending(limit: number, after?: Place): Promise<NumberedPage<T>> {
     const end = this.#log.last.seq;
     const items: Numbered<T>[] = [];
     let fromSeq = (after?.seq ?? 0) + 1;
     while (fromSeq <= end && this.#goesOn(items, limit)) {
-      // Begin with a small read, which never waits for reads of other requests. Most logs fit into it.
+      // Most logs fit into a small read, which never waits for the reads of other requests. So begin with a small read.
       const maxBytes = items.length === 0 ? SMALL_BYTES : READ_BYTES;
       const read = await this.#read(fromSeq, limit - items.length, maxBytes);
       items.push(...read);
@@ -93,7 +93,9 @@ export class NumberedLog<T> {
     return { items, more: fromSeq <= end };
   }
 
-  /** Reads a page in descending order. The page may be shorter if the read budget is used up. */
+  /**
+   * Reads a page in descending order. The page may be shorter than `limit` if one request would read too many bytes.
+   */
   async descending(limit: number, before?: Place): Promise<NumberedPage<T>> {
     const end = placeAfter(this.#log.last);
     const [oldest] = await this.#oldest();
@@ -141,8 +143,9 @@ export class NumberedLog<T> {
   }
 
   /**
-   * Interpolation search for a message whose number is between `least` and `most`. Returns the message, and those that
-   * follow it in the same read. If the number is missing, starts at the next higher one.
+   * Finds a message whose number is between `least` and `most`. Returns the message and those that follow it in the
+   * same read. If no message has such a number, returns messages with higher numbers. Estimates the position from the
+   * numbers at both ends of the range (interpolation search).
    */
   async #search(least: number, most: number, below: Place): Promise<Numbered<T>[]> {
     let low: Place = { number: 0, seq: 0 };
@@ -168,7 +171,9 @@ export class NumberedLog<T> {
     return found;
   }
 
-  /** Reads messages from a sequence on. Retries while a replica does not have the newest messages yet. */
+  /**
+   * Reads messages from the sequence number `start` on. Retries while a replica does not have the newest messages yet.
+   */
   async #read(start: number, limit: number, maxBytes: number): Promise<Numbered<T>[]> {
     const { stream, subject, last, parse } = this.#log;
     let fromSeq = start;

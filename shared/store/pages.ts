@@ -2,8 +2,8 @@ import { pause } from "../kernel/pause.ts";
 import { Conflict, type Page, type StoredMessage } from "./types.ts";
 
 /**
- * Maximum retries while a replica does not have the newest messages yet. The missing message may have expired, so do
- * not retry forever.
+ * Maximum retries while a replica does not have the newest messages yet. There is a limit, because the missing message
+ * may have expired.
  */
 const MAX_CATCH_UPS = 10;
 const CATCH_UP_MS = 20;
@@ -40,7 +40,10 @@ export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
 
 const ATTEMPTS = 9;
 
-/** Repeats a compare-and-set write until it succeeds. On each call, `write` must read the current value again. */
+/**
+ * Repeats a write that expects an unchanged value, until no other process wrote in between. `write` must read the
+ * current value on each call.
+ */
 export async function untilWritten<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -8,8 +8,8 @@ import { SMALL_BYTES } from "./budget.ts";
 const LOOK_MS = 5;
 const PATIENCE_MS = 10_000;
 /**
- * A waiting request that has not polled for this many milliseconds loses its place, because it has probably been
- * cancelled.
+ * A waiting request polls regularly. If it has not polled for this many milliseconds, it was probably cancelled, and it
+ * is removed from the queue.
  */
 const WAITING_MS = 1_000;
 const READING_MS = 6_000;
@@ -20,8 +20,8 @@ interface Turn {
 }
 
 /**
- * A semaphore that serves requests in order of arrival. It polls, because in Workers a request must not resolve a
- * promise that another request awaits.
+ * A semaphore that admits requests in order of arrival. Each waiting request polls, because in Workers a request must
+ * not resolve a promise that another request awaits.
  */
 export class ReadSemaphore {
   readonly #most: number;
@@ -30,8 +30,8 @@ export class ReadSemaphore {
   #reading: Turn[] = [];
 
   /**
-   * @param readingMs milliseconds after which a read no longer counts, because a cancelled request cannot release its
-   * place
+   * @param readingMs milliseconds after which the semaphore counts a read as finished; a cancelled request cannot
+   *   report its end
    */
   constructor(most: number, readingMs = READING_MS) {
     this.#most = most;
@@ -39,7 +39,8 @@ export class ReadSemaphore {
   }
 
   /**
-   * Runs a small read immediately. A large read waits until earlier ones have started and there is enough memory.
+   * Runs a small read immediately. A large read waits until earlier reads have started and there is enough memory for
+   * it.
    * @throws AppError unavailable `reads_busy` after 10 seconds
    */
   async enter<T>(maxBytes: number, read: () => Promise<T>): Promise<T> {

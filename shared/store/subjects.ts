@@ -22,13 +22,18 @@ export function token(value: string, what: string): string {
 
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
 export type ModuleToken = (typeof MODULE_TOKENS)[number];
-/** The group of readers for which a published copy of an entry is stored. */
+/**
+ * Which readers a published copy of an entry is for. An entry has one copy for each of these groups that may read it.
+ */
 export type LiveRole = "public" | "user" | "admin";
 
-/** The name of a schema in message subjects. A schema can be renamed, but this name stays, so it has its own type. */
+/**
+ * A name that identifies a schema in message subjects. It stays the same if the schema is renamed. A type of its own
+ * prevents mistaking it for the current name.
+ */
 export type SchemaToken = string & { readonly brand: "SchemaToken" };
 
-/** Where the entries of one schema are stored in the stream of their application. */
+/** Identifies the entries of one schema in the stream of their application. */
 export interface Home {
   type: ModuleToken;
   schema: SchemaToken;
@@ -45,8 +50,8 @@ export interface EntryAddress extends Home {
 }
 
 /**
- * First parts of the subjects that other programs use. An application with such an id would store the messages of
- * those programs in its stream.
+ * The first parts of subjects that other programs use. No application may have one of these ids, because its stream
+ * would then store the messages of those programs.
  */
 export const SUBJECT_SPACES: readonly string[] = ["platform", "heartbeat", "wallet", "svc"];
 
@@ -105,9 +110,9 @@ export const subjects = {
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,
-  /** Written once all unique values that existed before have been stored in normalized form. */
+  /** Written once, after all older unique values have been stored in normalized form. */
   claimForms: "platform.claims.forms",
-  /** Audit log of one realm and action, such as `platform.audit.shop.signin`. */
+  /** Audit log of one action in one realm (set of accounts), such as `platform.audit.shop.signin`. */
   audit: (realm: string, action: string) =>
     `platform.audit.${token(realm, "realm")}.${token(action, "action")}`,
   allAudit: "platform.audit.>",
@@ -152,8 +157,7 @@ export const subjects = {
   schemaOrder: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
   /**
-   * Marks that the entry got this value after its creation. The index then does not list entries in order of
-   * creation.
+   * Marks that the entry got this value only after its creation. The equality index is then not in order of creation.
    */
   late: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
@@ -170,20 +174,23 @@ export const subjects = {
   referencesBy: (target: string, source: Omit<EntryAddress, "id">, field: string) =>
     `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.*`,
   referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
-  /** The log of an ordered index: changes that its pages do not contain yet. */
+  /** The log of an ordered index: changes that are not yet in the index's sorted pages. */
   orderedLog: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._ol.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}`,
   /** The root of an ordered index: the list of its pages. */
   orderedRoot: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._om.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}`,
-  /** A page of an ordered index. It never changes, and a later page has another name. */
+  /** A sorted page of an ordered index. A page never changes; a newer version gets another name. */
   orderedPage: (a: Omit<EntryAddress, "id">, field: string, page: string) =>
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(page, "page")}`,
   orderedPages: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
   /** Each new reference to `target` writes this subject. A concurrent deletion of `target` then gets a conflict. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
-  /** A message here makes the broker reject a batch if another subject has changed. Expires after a second. */
+  /**
+   * Subject of a message that makes the broker reject a batch if some other subject has changed. Expires after a
+   * second.
+   */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /**
@@ -192,12 +199,15 @@ export const subjects = {
    */
   fence: (orb: string, incarnation: number, part: number) =>
     `${token(orb, "orb")}._def.${incarnation}.${part}`,
-  /** Tells that an import is writing into this stream. */
+  /** Marks that an import into this application is running. */
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
-  /** Tells that a request with this Idempotency-Key was executed. Written in the same atomic batch as the change. */
+  /**
+   * Marks that a request with this Idempotency-Key was executed. Written in the same atomic batch as the request's
+   * change.
+   */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
   /**
-   * Message that the broker publishes at `validFrom`, when the entry becomes visible, or at `validTo`, when it is
+   * The broker publishes this message at `validFrom`, when the entry becomes visible, or at `validTo`, when it becomes
    * hidden.
    */
   schedule: (orb: string, id: string, revision: number, edge: "open" | "close") =>
@@ -208,7 +218,7 @@ export const subjects = {
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
   /** Name of the process that currently runs the after-write hooks. */
   hooksLeader: "_hooks.leader",
-  /** Progress of a hook: which revisions in the application's stream it has already delivered. */
+  /** Progress of a hook: up to which revision of the application's entries it has received all. */
   hookState: (orb: string, hook: string) => `_hooks.state.${token(orb, "orb")}.${token(hook, "hook")}`,
   hookStates: (orb: string) => `_hooks.state.${token(orb, "orb")}.*`,
   /** The newest successful deliveries of a hook, all under one subject. */
@@ -222,7 +232,10 @@ export const subjects = {
   hookAgain: (orb: string, hook: string, seq: number) =>
     `_hooks.again.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   allHooksAgain: "_hooks.again.*.*.*",
-  /** The message here makes the broker write a tick each time a schedule is due. */
+  /**
+   * A recurring schedule of the broker. It makes the broker write a message to `hookTicks` whenever an application's
+   * schedule is due.
+   */
   hookCron: (orb: string, schedule: string) =>
     `_hooks.cron.${token(orb, "orb")}.${token(schedule, "schedule")}`,
   allHookCrons: "_hooks.cron.*.*",
@@ -236,8 +249,8 @@ export const subjects = {
   /** All messages about the hooks of one application. */
   hooksOf: (orb: string) => `_hooks.*.${token(orb, "orb")}.>`,
   /**
-   * Receives the broker's trace of a test message. The trace shows whether a program is subscribed. The broker does
-   * not deliver the test message.
+   * The broker's trace of a test message arrives here. The trace shows whether any program is subscribed to a subject,
+   * without delivering the test message.
    */
   probe: (id: string, index: number) => `_probe.${token(id, "probe")}.${index}`,
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
@@ -275,7 +288,10 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._(def\.\d+\.0|file\.[^.*>]+|o[ms](\.[^.*>]+){3,4})|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/** Header of an ordered index's root (the list of its pages): the sequence from which to read the log. */
+/**
+ * Header of an ordered index's root (the list of its pages). Readers must read the index's log from this sequence
+ * number on.
+ */
 export const LOG_START = "Log-Start";
 
 /** Returns the subject of an ordered index's log, given the subject of the index's root. */

@@ -4,7 +4,7 @@ export interface StoredMessage {
   /** Milliseconds since the epoch. */
   readonly time: number;
   readonly data: Uint8Array;
-  /** Size of the body in bytes. Faster than `data.length` for a cached message. */
+  /** Size of the body in bytes. For a cached message, this is faster than `data.length`. */
   readonly size: number;
   header(name: string): string | undefined;
   text(): string;
@@ -36,7 +36,7 @@ export interface Append {
 }
 
 /**
- * Where a read gets its data from.
+ * Where a read may get its data from.
  * - `leader` sees every acknowledged write.
  * - `stale` may come from a replica that lags by milliseconds.
  * - `cached` may come from this process's cache, which sees all writes of this process and, after a short delay, those
@@ -57,9 +57,9 @@ export type UpTo = number | { time: number };
 
 export interface ReadManyOptions extends ReadOptions, Bounded {
   /**
-   * Reads the state at an earlier sequence: the last message of each subject up to it. A replica that does not have
-   * this sequence yet returns nothing. With a time in milliseconds since the epoch, only messages that were stored
-   * before it count.
+   * Reads the state as of an earlier sequence number: the last message of each subject up to that number. A replica
+   * that does not have this number yet returns nothing. If a time is given too (milliseconds since the epoch), later
+   * messages are ignored.
    */
   upTo?: UpTo;
 }
@@ -87,8 +87,8 @@ export interface KvEntry {
 
 export interface KvWrite {
   /**
-   * The write fails unless the key has this revision; 0 if the key must not exist. If missing, the write overwrites
-   * any value.
+   * The write fails unless the key has this revision; use 0 for a key that must not exist. Without `expect`, the write
+   * overwrites any value.
    */
   expect?: number;
   /** Expected last revision of the whole bucket. */
@@ -115,7 +115,7 @@ export interface StreamInfo {
     last_seq: number;
     last_ts: string;
     consumer_count: number;
-    /** Number of deleted messages between the first and the last one. Absent if there are none. */
+    /** Number of deleted messages between the stream's first and last message. Absent if there are none. */
     num_deleted?: number;
   };
 }
@@ -135,7 +135,7 @@ export interface Subscription {
   unsubscribe(): void;
 }
 
-/** The message broker (NATS). Every method throws AppError `unavailable` if it does not respond. */
+/** The message broker (NATS). Every method throws AppError `unavailable` if the broker does not respond. */
 export interface Store {
   /** Whether this store keeps entries and definitions in memory. */
   readonly isCached?: boolean;
@@ -202,7 +202,8 @@ export interface Store {
 }
 
 /**
- * Thrown if the expected sequence of a write is outdated, because another process wrote first. Nothing was written.
+ * Thrown if a write expected another last sequence number than the subject has, because another process wrote first.
+ * Nothing was written.
  */
 export class Conflict extends Error {
   constructor() {
@@ -230,7 +231,7 @@ export class SubjectFull extends Error {
 
 /** Thrown if the response to a read exceeds `maxBytes`. */
 export class TooMuch extends Error {
-  /** Approximate share of the response that fits into `maxBytes`, from 0 to 1. */
+  /** Estimated share of the requested data that fits into `maxBytes`, from 0 to 1. */
   readonly fitting: number;
   constructor(fitting = 0) {
     super("the response exceeds the byte limit");

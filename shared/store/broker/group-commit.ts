@@ -1,6 +1,6 @@
 /**
  * Group commit: writes that arrive while a batch is being committed are combined into the next batch. The broker
- * flushes its disk once per batch, so many concurrent writes cost little more than one.
+ * flushes its disk once per batch, so ten writes in one batch take little more time than a single write.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type Append, BATCH_LIMIT } from "../types.ts";
@@ -25,8 +25,9 @@ interface Waiting {
 }
 
 /**
- * The subjects that the writes of a batch change, and the subjects whose last sequence they expect. The broker rejects
- * a batch with a subject in both groups, so such a write must wait for the next batch.
+ * The subjects that the writes of a batch change, and the subjects whose last sequence number they expect. The broker
+ * rejects a batch in which one write changes a subject and another expects its last sequence. Such writes go into
+ * different batches.
  */
 class Subjects {
   readonly #touched = new Set<string>();
@@ -44,7 +45,8 @@ class Subjects {
     }
     for (const { expect } of messages) {
       if (expect?.subject === undefined) continue;
-      // If the write changes the subject itself, no other write in the batch may expect a sequence of this subject.
+      // A write may both change a subject and expect its last sequence. No other write in the batch may then expect a
+      // sequence of the same subject, because the broker would reject the batch.
       this.#bound.set(expect.subject, this.#touched.has(expect.subject) ? undefined : expect.seq);
     }
     return true;
@@ -60,8 +62,8 @@ class Subjects {
 }
 
 /**
- * Returns whether a message replaces its subject's messages or expects their last sequence. No other write in the same
- * batch may then change the subject.
+ * Returns whether the message replaces all messages of its subject, or expects a certain last message there. Another
+ * write in the same batch must not change that subject.
  */
 function bindsOwn({ expect, rollup }: Append): boolean {
   return rollup === true || (expect !== undefined && expect.subject === undefined);
@@ -81,7 +83,10 @@ function messagesOf(group: readonly Waiting[]): Append[] {
   );
 }
 
-/** Returns whether the broker may have stored the messages despite the error, as after a timeout. */
+/**
+ * Returns whether the broker may have stored the messages despite the error. After a timeout, for example, this is
+ * unknown.
+ */
 function isUnsure(error: unknown): boolean {
   if (!(error instanceof AppError) || error instanceof RejectedWrite) return false;
   return error.kind === "timeout" || error.kind === "unavailable";
@@ -123,8 +128,8 @@ class Queue {
   }
 
   /**
-   * Waits for further writes, at most `ms` milliseconds. Clients often write again as soon as they get a response, so
-   * this waits until as many new writes have arrived as were just answered.
+   * Waits for further writes, at most `ms` milliseconds. Clients often write again as soon as they get a response. So
+   * this method waits for as many new writes as the previous batch contained.
    */
   async gather(answered: number, ms: number): Promise<void> {
     const enough = this.waiting.length + answered;

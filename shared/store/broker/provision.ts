@@ -9,11 +9,13 @@ import { baseConfig } from "./store.ts";
 
 const NANOS_PER_SECOND = 1_000_000_000;
 
-/** Window of the rate limits: the broker counts each attempt for this many seconds. */
+/** Period of the rate limits in seconds. The broker counts each attempt for this long. */
 export const LIMIT_WINDOW_SECONDS = 60;
 export const LIMIT_PER_WINDOW = 300;
 
-/** Seconds until an unchanged quota counter expires. Must exceed the longest quota period. */
+/**
+ * Seconds until an unchanged quota counter expires. Must be longer than the longest period for which a quota counts.
+ */
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
@@ -132,8 +134,9 @@ export function platformStreams(replicas: number): StreamConfig[] {
     bucketConfig(buckets.sessions, replicas),
     bucketConfig(buckets.apiTokens, replicas),
     bucketConfig(buckets.challenges, replicas),
-    // Services register their handlers in this bucket. Rollups are off, because a service could use a rollup to
-    // delete the keys of other services. The byte limit keeps the bucket small enough to read as a whole.
+    // Services register their handlers in this bucket. Rollups (messages that replace all others) are off, because a
+    // service could use one to delete the keys of other services. The byte limit keeps the bucket small enough to read
+    // as a whole.
     bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
     bucketConfig(buckets.streamMappings, replicas),
     bucketConfig(buckets.platformSettings, replicas),
@@ -199,7 +202,7 @@ async function bringUpFiles(store: Store): Promise<void> {
 
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
-/** Creates a stream. Changes an existing one only in two ways: updates `republish` and adds a missing byte limit. */
+/** Creates a stream. If the stream exists, only updates its `republish` setting and adds a missing byte limit. */
 async function bringUp(store: Store, config: StreamConfig): Promise<void> {
   const there = await store.streamInfo(config.name);
   if (there === null) return store.createStream(config);
@@ -213,7 +216,8 @@ async function bringUp(store: Store, config: StreamConfig): Promise<void> {
 
 /**
  * Creates missing streams and key-value buckets.
- * @param patienceMs how long to retry; a starting broker may report that it is healthy before it can create streams
+ * @param patienceMs how many milliseconds to retry, because a starting broker reports that it is healthy before it can
+ *   create streams
  */
 export async function provision(
   store: Store,

@@ -31,14 +31,17 @@ export async function inspect(connection: Connection, stream: string): Promise<S
     : unavailable(answer.error.description);
 }
 
-/** Milliseconds to wait before the second, third and fourth attempt to reach a stream that exists. */
+/**
+ * Milliseconds to wait before the second, third and fourth attempt if a stream exists but did not receive the request.
+ */
 const PAUSES = [5, 20, 80];
 
 /**
- * Makes a request. If no subscriber received it although the stream exists, tries again: the stream may still be
- * starting. Repeating a write is safe here, because the broker dropped the first attempt.
- * @param ask throws {@link NoResponders} if no subscriber received the request
- * @throws StreamMissing if the stream does not exist, AppError unavailable if it does not respond
+ * Sends a request to a stream. If the broker reports that no subscriber received it, but the stream exists, the stream
+ * may still be starting. Then sends the request again. This is safe even for a write, because the broker dropped the
+ * first attempt.
+ * @param ask sends the request once; throws {@link NoResponders} if no subscriber received it
+ * @throws StreamMissing if the stream does not exist, AppError unavailable if the stream does not respond
  */
 export async function received<T>(connection: Connection, stream: string, ask: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
@@ -101,7 +104,7 @@ function direct(
   );
 }
 
-/** Reads one message from the stream's leader, which has every acknowledged write. */
+/** Reads one message from the stream's leader, the broker that has every acknowledged write. */
 export async function leaderGet(
   connection: Connection,
   stream: string,
@@ -146,9 +149,9 @@ export function collect(connection: Connection, stream: string, body: string): P
 const WHOLE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Reads the last message of each subject from any replica, and the last sequence that this replica has stored. If the
- * broker cuts the response short, requests the remaining subjects again. Otherwise they would seem to have no
- * message.
+ * Reads the last message of each subject from any replica, and the last sequence number that this replica has stored.
+ * If a response exceeds its size limit, the broker cuts it short. This function then requests the missing subjects
+ * again, because they would otherwise look empty.
  */
 export async function directLatest(
   connection: Connection,
@@ -221,8 +224,8 @@ export async function directMany(
 const FIRST_AT_ONCE = 16;
 const MOST_AT_ONCE = 256;
 /**
- * Maximum bytes of all concurrent responses. The size of the largest message so far determines how many requests may
- * run at the same time.
+ * Maximum total bytes of the responses to parallel requests. The size of the largest message so far determines how many
+ * requests may run at the same time.
  */
 const AT_ONCE_BYTES = 4 * 1024 * 1024;
 

@@ -36,8 +36,8 @@ const MAX_ROUNDS = 64;
 const MAX_PARALLEL = 16;
 
 /**
- * Reads a page from the leader, one message per request. Doubles the number of parallel requests while all of them find
- * a message.
+ * Reads a page from the stream's leader, one message per request. Starts with few parallel requests, and doubles their
+ * number while all of them find a message.
  */
 async function leaderScan(
   connection: Connection,

@@ -40,7 +40,7 @@ function toNanoseconds(time: string): string {
 
 /**
  * Lists the keys and values of a key-value bucket.
- * @param met called for every message, including deletion markers
+ * @param met called with every message, including those that mark a deleted key
  */
 export async function listBucket(
   scan: Store["scan"],
@@ -123,8 +123,8 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     try {
       return await append(connection, stream, message(write.expect));
     } catch (error) {
-      // The caller expects that the key does not exist. The conflict may come from the deletion marker of a deleted
-      // key. In that case, overwrite the marker.
+      // The caller expects that the key does not exist. The write fails not only if the key has a value, but also if an
+      // earlier value was deleted, because the deletion left a marker. In that case, overwrite the marker.
       if (!(error instanceof Conflict) || write.expect !== 0) throw error;
       const last = await get(stream, subject);
       if (last === null || !isDeletionMarker(last)) throw error;

@@ -78,8 +78,8 @@ export async function append(connection: Connection, stream: string, message: Ap
 }
 
 /**
- * Adds to a counter and returns the new sum. Sets no expected sequence, because the broker does not accept it for
- * counters.
+ * Adds to a counter and returns the new sum. Does not check the last sequence number (`expect`), because the broker
+ * does not support such checks for counters.
  */
 export async function count(
   connection: Connection,
@@ -95,7 +95,7 @@ export async function count(
   return sum;
 }
 
-/** Appends messages in order. Sends all of them before it waits for the acknowledgements. */
+/** Appends messages in order. Sends all of them before it waits for the first acknowledgement. */
 export async function pipeline(
   connection: Connection,
   stream: string,

@@ -8,8 +8,8 @@ export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
 }
 
 /**
- * The current state of a cached index. When the index changes, this state and all cached responses that depend on it
- * become invalid.
+ * Tells whether a cached index is unchanged. When the index changes, its state becomes invalid, and with it all cached
+ * responses that were made from the index.
  */
 class State implements Dependency {
   readonly #epoch: Epoch;
@@ -27,7 +27,10 @@ class State implements Dependency {
   }
 }
 
-/** An index in memory. Separate arrays for names, sequences and bodies keep 100,000 messages at about 10 MB. */
+/**
+ * An index in memory. Separate arrays for names, sequences and bodies take less memory than one object for each
+ * message: about 10 MB for 100,000 messages.
+ */
 export class CachedIndex {
   readonly #prefix: string;
   readonly #literal: boolean;
@@ -79,10 +82,10 @@ export class CachedIndex {
     const body = message.text();
     this.#seqs.push(message.seq);
     this.#times.push(message.time);
-    // Copy the string, because a substring would keep the whole received frame in memory.
+    // A substring would keep the whole received frame in memory, so copy the string.
     if (!this.#literal)
       this.#names.push(JSON.parse(JSON.stringify(message.subject.slice(this.#prefix.length))) as string);
-    // Nearly all bodies are equal, so store the same string object again instead of a copy.
+    // Nearly all bodies are equal, so store the previous string object again instead of a copy.
     this.#bodies.push(last === body ? last : body);
   }
 
@@ -96,7 +99,7 @@ export class CachedIndex {
     this.#bodies.splice(at, 1);
   }
 
-  /** Removes the messages before a sequence, because the log that this index caches now begins there. */
+  /** Removes the messages before a sequence number. The log that this index caches no longer needs them. */
   trim(before: number): void {
     const count = this.#at(before);
     for (const list of [this.#seqs, this.#times, this.#names, this.#bodies]) list.splice(0, count);

@@ -39,7 +39,10 @@ export { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 export interface CachedStore extends Store {
   stats(): CacheStats;
-  /** Returns this store for one request. `tracker` records which cached values the request reads. */
+  /**
+   * Returns this store for one request. `tracker` records which cached values the request reads, so that its response
+   * can be cached until one of them changes.
+   */
   tracked(tracker: DependencyTracker): Store;
 }
 
@@ -78,7 +81,7 @@ export function cachedStore(
       },
       scan(stream, filter, page) {
         const known =
-          // The limit `maxBytes` is not checked here, because index messages are small and already in memory.
+          // The limit `maxBytes` does not apply here, because this index is already in memory.
           isIndexFilter(filter) ? cache.page(stream, filter, page.fromSeq, page.limit, tracker) : undefined;
         if (known !== undefined) return Promise.resolve(known);
         cache.uncached(stream, tracker);
@@ -138,8 +141,8 @@ export function cachedStore(
       try {
         return await store.purge(stream, filter, purge);
       } finally {
-        // After a purge of an ordered index's log, cached values stay valid, because no reader needs the removed
-        // part.
+        // Purging an ordered index's log removes only messages that readers no longer need. So cached values stay
+        // valid.
         if (!isOrderedLog(filter)) cache.invalidate(stream);
       }
     },

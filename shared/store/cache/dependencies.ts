@@ -5,8 +5,8 @@
 import { DEFINITIONS } from "../subjects.ts";
 
 /**
- * A period in which this process received every message of a stream. When the period ends, all values cached from the
- * stream become invalid.
+ * A period in which this process received every message of a stream without a gap. When a message was missed, all
+ * values cached from the stream become invalid.
  */
 export interface Epoch {
   ended: boolean;
@@ -32,7 +32,10 @@ const MOST = 512;
 
 interface StreamDependencies {
   source: Source;
-  /** Set if the response was made from an uncached value. Any write to the stream then invalidates the response. */
+  /**
+   * Tells whether the whole stream is unchanged. Used if the response was made from an uncached value, which cannot be
+   * checked alone.
+   */
   whole: Dependency | undefined;
   fine: Dependency[] | undefined;
 }
@@ -59,8 +62,8 @@ export class DependencyTracker {
   }
 
   /**
-   * Records that the response was made from a cached value. If the value is not cached (undefined), the response
-   * depends on the whole stream.
+   * Records that the response was made from a cached value. Pass undefined if the value is not cached. Then any write
+   * to the stream invalidates the response.
    */
   add(stream: string, dependency: Dependency | undefined): void {
     const known = this.#streams.get(stream);

@@ -32,7 +32,7 @@ export class Feed {
   #subscription: Subscription | undefined;
   #state: "starting" | "live" | "off" = "starting";
   #baseline = 0;
-  /** Creation time of the stream. It changes if the stream was restored from a backup. */
+  /** Creation time of the stream. A different time shows that the stream was deleted and restored from a backup. */
   #created = "";
   #waiting: { seq: number; done: () => void }[] = [];
 
@@ -96,8 +96,8 @@ export class Feed {
       return;
     }
     if (seq !== this.position + 1) {
-      // Ignore messages that were stored before the subscription. Sequence 1 is an exception: it means that the stream
-      // was created again.
+      // The subscription starts after the messages up to `#baseline` were stored, so ignore them. Sequence 1 is an
+      // exception: it means that the stream was deleted and created again.
       if (seq <= this.#baseline && seq > 1) return;
       this.#baseline = 0;
       this.acknowledged = Math.min(this.acknowledged, seq);
@@ -116,7 +116,10 @@ export class Feed {
     for (const { seq, done } of waiting) if (seq <= this.position) done();
   }
 
-  /** Invalidates all values cached from the stream. Results of reads that are still in progress are not cached. */
+  /**
+   * Invalidates all values cached from the stream. Reads that are still running do not put their results into the
+   * cache.
+   */
   reset(): void {
     this.epoch.ended = true;
     this.epoch = { ended: false };
@@ -126,7 +129,10 @@ export class Feed {
     for (const { done } of waiting) done();
   }
 
-  /** Read your writes: waits until the feed has delivered the message that this process wrote. */
+  /**
+   * Waits until the change feed has delivered the message that this process wrote. Later reads from the cache then see
+   * the write.
+   */
   async caughtUp(seq: number): Promise<void> {
     this.acknowledged = Math.max(this.acknowledged, seq);
     if (this.#state !== "live" || seq <= this.position) return;

@@ -1,6 +1,6 @@
 /**
- * Keeps whole indexes in memory. An index is read once, page by page. Then messages from the change feed keep it up to
- * date.
+ * Keeps whole indexes in memory. The first query of an index starts to read it from the broker, page by page. After
+ * that, the change feed (every message that the broker stores) keeps the index up to date.
  */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
@@ -13,7 +13,8 @@ import type { Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /**
- * Messages per page when an index is read. Larger pages delay other requests, and smaller pages take longer in total.
+ * Messages per page when a whole index is read. A larger page delays other requests; smaller pages take longer in
+ * total.
  */
 const LOAD_PAGE = 2_000;
 /** Minimum milliseconds between two reads of an index, because reading all of it is expensive. */
@@ -99,7 +100,9 @@ export class IndexCache {
     }
   }
 
-  /** Removes the part of an ordered index's log that its new root (the list of its pages) includes. */
+  /**
+   * Removes the messages of an ordered index's log that its new root (the list of its sorted pages) already includes.
+   */
   #trim(message: Message): void {
     const log = logOfRoot(message.subject);
     const known = log === undefined ? undefined : this.#known.get(log);

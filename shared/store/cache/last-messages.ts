@@ -60,9 +60,9 @@ export class LastMessages {
   }
 
   /**
-   * Returns the cached message as a dependency of a response. The dependency tells whether the response is still
-   * current.
-   * @param seq sequence of the message that the response was made from; 0 for none
+   * Returns an object that tells whether the cached message is still the newest of its subject. Responses that were
+   * made from the message are valid as long as this holds.
+   * @param seq sequence of the message that the response was made from; 0 if the subject was empty
    */
   dependency(subject: string, epoch: Epoch, seq?: number): Dependency | undefined {
     const same = seq === undefined || this.#cache.seqOf(subject, epoch) === seq;
@@ -77,12 +77,17 @@ export class LastMessages {
     this.#acknowledged.set(stream, Math.max(seq, this.#acknowledged.get(stream) ?? 0));
   }
 
-  /** Forgets the last known sequence of a deleted stream. A new stream with the same name starts at sequence 1. */
+  /**
+   * Forgets the highest sequence number that was seen in a deleted stream. A new stream with the same name starts at 1.
+   */
   streamDeleted(stream: string): void {
     this.#acknowledged.delete(stream);
   }
 
-  /** Detects that a stream was deleted and created again, because its last sequence is lower than an earlier one. */
+  /**
+   * If the stream's last sequence number is lower than one seen earlier, the stream was deleted and created again. Then
+   * forgets the earlier number.
+   */
   reconcile(stream: string, seq: number): void {
     if (seq < (this.#acknowledged.get(stream) ?? 0)) this.streamDeleted(stream);
   }
@@ -106,7 +111,10 @@ export class LastMessages {
     else this.#cache.set(subject, message && CachedMessage.of(message, this.#options.freeze), feed.epoch);
   }
 
-  /** Reads from a stream that has no change feed. The result includes all writes of this process. */
+  /**
+   * Reads the last messages from a stream that the cache does not follow. The result includes all writes of this
+   * process.
+   */
   readUncached(
     stream: string,
     subjects: readonly string[],

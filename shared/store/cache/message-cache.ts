@@ -39,7 +39,8 @@ class CachedSubject implements Dependency, Evictable {
   }
   removed(): void {
     this.#gone = true;
-    // Cached responses may still refer to this object, so set `last` to null to free the memory of the message.
+    // Cached responses may still refer to this object. Set `last` to null, so that the message's memory is freed
+    // anyway.
     this.last = null;
   }
 }

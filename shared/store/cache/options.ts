@@ -10,7 +10,7 @@ export interface CacheOptions {
   maxIndexMessages?: number;
   /** Milliseconds between two health checks of the broker. Default 1,000. */
   checkMs?: number;
-  /** A write waits up to this many milliseconds until the change feed has delivered its message. Default 2,000. */
+  /** Maximum milliseconds that a write waits until its message has arrived through the change feed. Default 2,000. */
   patienceMs?: number;
   /** Whether to freeze cached JSON objects, so that tests fail if code changes one. */
   freeze?: boolean;

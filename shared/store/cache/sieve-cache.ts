@@ -3,8 +3,7 @@ export interface Evictable {
   used: boolean;
   bytes: number;
   /**
-   * Called instead of an eviction if the value was used recently. The value may drop parts that can be computed
-   * again.
+   * Called instead of an eviction if the value was used recently. The value can free parts that it can compute again.
    */
   shrink?(): void;
   /** Called when the value is evicted, deleted or replaced. */
@@ -12,14 +11,17 @@ export interface Evictable {
 }
 
 /**
- * A map limited in bytes, with SIEVE eviction: a hand moves over the values in insertion order. It evicts a value
- * whose visited bit is not set; otherwise it clears the bit. Unlike with LRU, a full scan does not evict values in
- * use.
+ * A map limited in bytes, with SIEVE eviction: a pointer, the hand, moves over the values in insertion order. It evicts
+ * each value that was not read since the hand last passed it. Unlike with LRU, reading many values once does not evict
+ * the values in frequent use.
  */
 export class SieveCache<V extends Evictable> {
   readonly #values = new Map<string, V>();
   readonly #maxBytes: number;
-  /** Where the last eviction stopped. After many deletions, starting from the beginning each time would be slow. */
+  /**
+   * The value at which the last eviction stopped. The next one continues there, because a search from the beginning
+   * would pass all deleted values of the map again.
+   */
   #hand: MapIterator<[string, V]> | undefined;
   #bytes = 0;
 

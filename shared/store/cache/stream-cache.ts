@@ -89,7 +89,10 @@ export class StreamCache implements Listener {
     this.#feeds.get(stream)?.reset();
   }
 
-  /** Read your writes: waits until later reads of this process see the message that it wrote. */
+  /**
+   * Waits until the cache has received the message that this process wrote. Later reads of this process then see the
+   * write.
+   */
   async caughtUp(stream: string, seq: number): Promise<void> {
     if (this.#options.replicas > 1 && followedFilter(stream) !== undefined)
       this.#lastMessages.acknowledge(stream, seq);
@@ -106,7 +109,8 @@ export class StreamCache implements Listener {
     }
     const filter = followedFilter(stream);
     if (filter === undefined) return undefined;
-    // Follow the stream of definitions first, because only its messages show that another stream was deleted.
+    // Messages in the stream of definitions show that another stream was deleted. So follow that stream before any
+    // other.
     if (stream !== DEFINITIONS && this.#followed(DEFINITIONS) === undefined) return undefined;
     const until = this.#refused.get(stream);
     if (until !== undefined && until > Date.now()) return undefined;
@@ -129,8 +133,8 @@ export class StreamCache implements Listener {
     this.#lastMessages.apply(feed, message);
     this.#options.onStored(subject);
     this.#indexes.apply(message);
-    // The change feed of a stream does not show that the stream was deleted and created again. Only a changed
-    // definition shows it.
+    // The change feed of an application's stream does not show that the stream was deleted and created again. A changed
+    // definition of the application may mean this, so stop using the cached values.
     const defined = definedStream(subject);
     if (defined !== undefined) this.unfollow(defined);
   }
@@ -165,7 +169,7 @@ export class StreamCache implements Listener {
         continue;
       }
       if (known !== null) found.set(subject, known);
-      // The cached value may change while this function waits, so record the dependency before the wait.
+      // The cached value may change during the `await` that follows, so record the dependency first.
       tracker?.add(stream, this.#lastMessages.dependency(subject, epoch));
     }
     this.#hits += subjects.length - missing.length;
@@ -194,8 +198,8 @@ export class StreamCache implements Listener {
   }
 
   #index(stream: string, filter: string): { index: CachedIndex; feed: Feed } | undefined {
-    // With several replicas, do not cache indexes. A page may come from a replica that lags behind, and nothing in the
-    // page tells.
+    // With several replicas, do not cache indexes. A replica that lags behind may send a page of an index, and the page
+    // does not show how old it is.
     if (this.#options.replicas > 1) return undefined;
     const feed = this.#followed(stream);
     if (feed === undefined) return undefined;

@@ -1,6 +1,9 @@
 export const ApiCode = {
   wrongLastSequence: 10071,
-  /** Another batch is writing the same subject. With several replicas, most write conflicts have this code. */
+  /**
+   * Another batch is writing to the same subject. In a cluster with several replicas, most write conflicts have this
+   * code.
+   */
   batchInProcess: 10164,
   batchIncomplete: 10176,
   batchTooMany: 10210,

@@ -31,7 +31,9 @@ export class Connection {
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
   #informed: Promise<void> = Promise.resolve();
-  /** Messages up to this many bytes are sent even before the broker has announced its maximum message size. */
+  /**
+   * The client sends messages of up to this many bytes even before the broker has announced its maximum message size.
+   */
   #atOnce = ASSUMED_MAX_PAYLOAD;
   #closed = false;
   /** Whether the connection is lost and reconnecting. Requests fail until it is back. */
@@ -62,7 +64,7 @@ export class Connection {
     this.#connected().catch(() => undefined);
   }
 
-  /** Resolves once messages of up to `largest` bytes can be sent. */
+  /** Waits until the connection accepts messages of up to `largest` bytes. */
   async ready(largest = 0): Promise<void> {
     if (this.#connection === undefined) await this.#connected();
     if (largest + 1024 > this.#atOnce) await this.#introduced();
@@ -76,7 +78,7 @@ export class Connection {
 
   #connected(): Promise<NatsConnection> {
     if (this.#closed) return Promise.reject(unavailable("closed"));
-    // After a failed attempt, the next request must try again.
+    // If this attempt fails, forget its promise, so that the next request connects again.
     this.#connecting ??= this.#connect().catch((error: unknown) => {
       this.#connecting = undefined;
       throw unavailable(error);
@@ -125,7 +127,7 @@ export class Connection {
   async #watch(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (status.type === Events.Disconnect) {
-        // Requests that were sent before the disconnect get no response. It is unknown whether they took effect.
+        // Requests that are waiting for a response will not get one. It is unknown whether the broker executed them.
         this.#away = true;
         this.#pending.failAll(() => unavailable("connection lost"));
         this.#options.onStatus?.("disconnected");
@@ -237,7 +239,9 @@ export class Connection {
     );
   }
 
-  /** Delivers all messages published from now on. Continues after the connection was lost and restored. */
+  /**
+   * Delivers all messages that are published on a subject from now on. Continues after a lost connection is restored.
+   */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
     return subscribeOn(this.#connected(), this.#lost, subject, deliver, lost);
   }

@@ -21,7 +21,7 @@ export interface ConnectOptions {
   requestTimeoutMs?: number;
   /** If the broker is silent for this many milliseconds, all pending requests fail. Default 3,000. */
   silentMs?: number;
-  /** Extra milliseconds before a request times out while the broker still works on earlier requests. Default 0. */
+  /** Milliseconds added to the request timeout while the broker still works on earlier requests. Default 0. */
   queueMs?: number;
   /** Maximum bytes of memory for incomplete responses. Default: unlimited. */
   maxHeldBytes?: number;
@@ -82,8 +82,8 @@ export async function dial(
     },
   };
   let introduced = Promise.resolve();
-  // Send the first requests before the broker's INFO message arrives. Credentials files prevent this, because their
-  // signature needs a nonce from INFO.
+  // Send the first requests before the broker's INFO message arrives, which saves a round trip. This is impossible with
+  // a credentials file, because its signature needs a nonce from INFO.
   const eager = !o.reconnect && o.creds === undefined;
   if (eager) {
     const socket = new EagerSocket(inPreferredOrder(urls), { silenceMs, patienceMs }, towards);

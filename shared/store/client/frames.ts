@@ -1,6 +1,6 @@
 /**
- * Frees large received WebSocket frames as soon as they are parsed. Byte arrays do not trigger V8's garbage collection,
- * so unused frames would fill the memory of a Worker.
+ * Frees large received WebSocket frames as soon as they are parsed. V8 does not start a garbage collection because of
+ * byte arrays. Without this, unused frames would fill the memory of a Worker.
  */
 
 /** Frames of at least this many bytes are freed after parsing, so nothing may refer to their bytes from then on. */

@@ -29,7 +29,10 @@ const EXPECTED: readonly (number | undefined)[] = [undefined, ApiCode.noMessage,
  */
 export function keepLeaderContact(connection: NatsConnection): void {
   let lostAt: number | undefined;
-  /** The server that the connection has just left, because the client library may return to it first. */
+  /**
+   * The server that the connection has just left. After a reconnect, the client library may choose it again; then there
+   * is no need to wait before leaving it.
+   */
   let left = "";
   let checking = false;
   async function check(): Promise<void> {

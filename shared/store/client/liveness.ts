@@ -1,11 +1,12 @@
 /**
- * Detects dead brokers by complete silence. One slow response proves little, because the broker may be busy with
- * other requests or a slow disk.
+ * Detects dead brokers by silence on the whole connection. One slow response does not prove that the broker is dead: it
+ * may be busy with other requests or a slow disk.
  */
 
 /**
  * The number of frames received from one server, and the time until which to avoid this server. All requests of a
- * Worker share these objects, so they must contain only numbers.
+ * Worker share this object. It must contain only numbers, because a request in Workers cannot use I/O objects of
+ * another request.
  */
 export interface Liveness {
   heard: number;
@@ -25,13 +26,13 @@ export function livenessOf(url: string): Liveness {
   return liveness;
 }
 
-/** Avoids this server for 5 seconds, unless it sends a frame earlier. */
+/** Avoids this server for 5 seconds, or until it sends a frame. */
 export function markFailed(liveness: Liveness): void {
   liveness.heardAtFailure = liveness.heard;
   liveness.avoidedUntil = Date.now() + AVOID_MS;
 }
 
-/** Returns servers in random order. Those that failed recently come last. */
+/** Returns the servers in random order, but those that failed recently last. */
 export function inPreferredOrder(urls: readonly string[]): string[] {
   const now = Date.now();
   const silent = ({ heard, heardAtFailure, avoidedUntil }: Liveness) =>
@@ -71,7 +72,7 @@ export class SilenceTimer {
   }
 }
 
-/** Calls `then` as soon as a silent broker sends a frame, or the connection moves to another broker. */
+/** Calls `then` as soon as the silent broker sends a frame, or the connection changes to another broker. */
 export function onceHeard(current: () => Liveness | undefined, then: () => void): void {
   const silent = current();
   const last = silent?.heard;

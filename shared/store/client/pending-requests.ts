@@ -1,6 +1,6 @@
 /**
  * Tracks the requests of one connection that have no response yet. If the broker does not answer a ping, all of them
- * fail early.
+ * fail at once instead of waiting for their own timeouts.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";
@@ -40,7 +40,8 @@ export class PendingRequests<M> {
   readonly #watched: MonitoredConnection;
   readonly #silentMs: number;
   /**
-   * Array whose slots are reused. A Map with constant insertions and deletions would reallocate often and waste memory.
+   * The pending requests. Slots of this array are reused, because a Map with constant insertions and deletions
+   * reallocates often and wastes memory.
    */
   readonly #slots: (Pending<M> | undefined)[] = [];
   readonly #free: number[] = [];

@@ -1,8 +1,8 @@
 /**
  * A WebSocket that saves two round trips when it connects. Normally, the NATS client waits for the broker's INFO, then
  * sends CONNECT and PING and waits for the PONG. With a password or token, neither response changes what the client
- * sends. So this socket gives the client a made-up INFO and PONG at once. Everything that the client writes before the
- * socket opens is then sent as one frame: credentials, subscription and requests.
+ * sends. So this socket immediately gives the client a made-up INFO and PONG. The client then writes its credentials,
+ * its subscription and its first requests. When the socket opens, all of them are sent as one frame.
  */
 
 import { concatBytes } from "../../kernel/ids.ts";
@@ -105,7 +105,7 @@ export class EagerSocket implements BrokerSocket {
         this.#end("connecting took too long");
         return;
       }
-      // The client has sent no request to this server yet, so no request can be executed twice if the client tries
+      // The client has sent no request to this server yet. So no request can be executed twice if the client tries
       // another server.
       if (!this.#open && this.#urls.length > 0 && silentMs >= NEXT_MS * this.#dialed) {
         if (this.#pulse !== undefined) markFailed(this.#pulse);

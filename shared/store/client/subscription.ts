@@ -24,7 +24,7 @@ export function subscribeOn(
     if (stopped) return;
     inner = connection.subscribe(subject, {
       callback: (error, message) => {
-        // An error here means that this user may not subscribe to the subject.
+        // The library reports an error here if this NATS user may not subscribe to the subject.
         if (error !== null) over();
         if (error !== null || stopped) return;
         deliver(new ReceivedMessage(message));

@@ -19,8 +19,8 @@ export interface LinkStub {
 const PATIENCE_MS = 15_000;
 
 /**
- * Returns a store that calls the methods of the Durable Object `far`. Only subscriptions use a direct connection to
- * the broker.
+ * Returns a store that calls the methods of the Durable Object `far`. Subscriptions are an exception: they use a direct
+ * connection to the broker.
  */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {
   let session: LinkSession | undefined;

@@ -26,7 +26,7 @@ export interface LinkServerOptions {
 const KNOWN = new Set<string>(CALLS);
 
 /**
- * Calls that are repeated if the connection is lost. Writes are not among them, because the first attempt may have
+ * Calls that can be repeated if the connection is lost. Writes are missing here, because the first attempt may have
  * succeeded.
  */
 const REPEATABLE = new Set<Call>([
