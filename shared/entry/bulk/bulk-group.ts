@@ -24,9 +24,9 @@ export function asError(error: unknown): AppError {
 }
 
 /**
- * Splits entries into those that one batch can write together, and the rest. If two entries of a batch refer to the
- * same entry, both writes must expect the same revision of the referenced entry. A batch can replace the message of a
- * subject, such as the record of a file, only once.
+ * Splits entries into those that one atomic batch can write together, and the rest. In one batch, all entries that
+ * refer to the same other entry must expect the same revision of it. Also, a batch can replace the message of a subject
+ * (such as the record of a file) only once.
  */
 export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
   const met = new Map<string, number>();
@@ -51,7 +51,10 @@ export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item
   return { agreed, apart };
 }
 
-/** Writes a group as one atomic batch. Returns false after a conflict, when nothing was written. */
+/**
+ * Writes a group of entries as one atomic batch. Returns false if another process changed some of the data first. Then
+ * nothing was written.
+ */
 export async function writeTogether(
   deps: Deps,
   orb: string,
@@ -75,7 +78,7 @@ export async function writeTogether(
 function merged(orb: string, items: readonly Item[]): Append[] {
   const seen = new Set<string>();
   const expected = new Set<string>();
-  // The application's definition may have changed since an entry was validated. The batch must then fail.
+  // If the application's definition has changed since the entries were validated, the batch must fail.
   const fences = new Map(
     items.map(({ by, write }) => [by, { id: write.address.id, ...fenceGuard(orb, by.fence) }]),
   );
@@ -92,8 +95,8 @@ function merged(orb: string, items: readonly Item[]): Append[] {
       const next: Append = expect === undefined || rewritten ? rest : { ...rest, expect };
       if (message.rollup === true && seen.has(message.subject)) {
         if (next.expect === undefined) continue;
-        // Two messages replace the message of the same subject, so omit one of them. A message on another subject
-        // carries the condition of the omitted one, so that the broker still checks it.
+        // Two entries would replace the message of the same subject, so omit this second one. Add a message on another
+        // subject instead, so that the broker still checks the condition of the omitted message.
         const subject = subjects.guard(orb, write.address.id, number++);
         out.push({ subject, data: "", ttl: GONE_SECONDS, expect: next.expect });
         continue;

@@ -1,6 +1,7 @@
 /**
  * Creates many entries from JSON Lines (one entry per line). Lines are written in groups, each in one atomic batch. If
- * a group has a conflict, its entries are written one by one, so that only the conflicting one fails.
+ * another process changes some of the data first, the batch fails. Its entries are then written one by one, so that
+ * only the entry in conflict fails.
  */
 import type { Actor } from "../../access/actor.ts";
 import { principalIn, requireMay } from "../../access/authorize.ts";
@@ -20,7 +21,7 @@ import { asError, byTargets, type Item, writeTogether } from "./bulk-group.ts";
 
 export type BulkResult =
   | { line: number; snapshot: EntrySnapshot }
-  /** The error that a request to create only this entry would get. */
+  /** The error that the client would get for a request that creates only this entry. */
   | { line: number; error: AppError };
 
 export interface BulkInput {
@@ -69,7 +70,8 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
     const some = waiting;
     waiting = [];
     if (some.length === 0) return [];
-    // An upload can take minutes, so check the session and the definition again before each group of lines.
+    // An upload can take minutes. So check before each group of lines whether the caller may still write, and read the
+    // application's definition again.
     const [who, orb] = await Promise.all([input.authority?.() ?? actor, renewed(deps, input)]);
     actor = who;
     input = { ...input, orb };
@@ -102,7 +104,8 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
           group.length >= GROUP_ENTRIES ||
           size.messages + item.messages.length > GROUP_MESSAGES ||
           size.bytes + item.bytes > GROUP_BYTES ||
-          // If two lines have the same unique value, write the first line before the second line is checked.
+          // If this line has the same unique value as a waiting one, write the waiting lines before this line is
+          // checked.
           marks.some((mark) => claimed.has(mark));
         if (full) yield* flush();
         for (const mark of marks) claimed.add(mark);
@@ -122,7 +125,7 @@ export async function* bulkWrite(deps: Deps, caller: Actor, given: BulkInput): A
       waiting.push({ line: number, text });
       if (waiting.length < GROUP_ENTRIES) continue;
       yield* take(await prepareSome());
-      // Write validated lines now instead of waiting until a slow client sends more.
+      // A slow client may take long to send more lines. So write the validated lines now.
       yield* flush();
     }
   } catch (cause) {

@@ -17,7 +17,7 @@ export interface ManyChanged {
 }
 
 /**
- * Throws if the patch has errors that do not depend on the entry. The request then fails even if no entry matches.
+ * Throws if the patch has errors that do not depend on the entry. Such a request must fail even if it matches no entry.
  */
 export function requirePatch({ values, validFrom, validTo }: EntryPatch): void {
   const { faults } = readWindow({ validFrom, validTo }, { validFrom: null, validTo: null });
@@ -30,8 +30,8 @@ export function requirePatch({ values, validFrom, validTo }: EntryPatch): void {
 const AT_ONCE = 8;
 
 /**
- * Kinds of errors that affect a single entry. Any other error, such as an exhausted quota, would affect the following
- * entries too.
+ * Kinds of errors that concern a single entry only. Any other error, such as an exhausted quota, would also stop the
+ * changes of the following entries.
  */
 const OF_ONE_ENTRY: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   "forbidden",
@@ -44,10 +44,10 @@ const OF_ONE_ENTRY: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
 ]);
 
 /**
- * Changes entries in order, some at the same time.
+ * Changes entries in order, up to eight at the same time.
  * @param change changes one entry, and returns whether there was anything to change
- * @throws the first error that affects more than one entry. Earlier entries stay changed, and the caller may repeat the
- * whole call.
+ * @throws the first error that concerns more than one entry. The entries before it stay changed. The caller may repeat
+ *   the whole call.
  */
 export async function changeMany(
   ids: readonly string[],

@@ -6,7 +6,7 @@ interface Part<W, R> {
   result: R;
 }
 
-/** Reads all items in batches that fit into memory. The larger the items are, the fewer of them are in a batch. */
+/** Reads all items in batches that fit into memory: the larger the items, the smaller the batch. */
 export async function* inBatches<W, R>(
   budget: ReadBudget,
   wanted: readonly W[],

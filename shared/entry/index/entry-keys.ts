@@ -22,13 +22,16 @@ import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts"
 import { inBatches } from "./batches.ts";
 
 export interface EntryKeys {
-  /** Index keys of the newest revision. */
+  /** Index keys of the newest revision: strings under which the indexes list the entry. */
   claims: string[];
   liveClaims: string[] | null;
   stale: boolean;
 }
 
-/** Reads the published revision from the log. Returns null if there is none, or if it was purged. */
+/**
+ * Reads the published revision from the entry's log of revisions. Returns null if the entry is not published, or if the
+ * revision was purged.
+ */
 export async function publishedOf(
   deps: Pick<Deps, "store">,
   { head, address }: Pick<LoadedEntry, "head" | "address">,
@@ -55,8 +58,8 @@ async function ofValues<T>(
 }
 
 /**
- * Returns the keys under which indexes list an entry. Uses the stored keys, or computes the keys from the values if a
- * new definition may have changed them.
+ * Returns the keys under which indexes list an entry. Each revision stores its keys. If the definition has changed
+ * since, computes the keys from the values.
  */
 export async function entryKeys(
   deps: Deps,
@@ -81,8 +84,8 @@ export async function entryKeys(
 }
 
 /**
- * Finds the unique values that normalization changes. Maps the index key of each normalized value to the keys of the
- * value as written.
+ * Finds the unique values that change when their Unicode form and case are normalized. Returns a map from the index key
+ * of each normalized value to the keys of the value as written.
  */
 export async function formsOf(
   deps: Deps,
@@ -108,14 +111,14 @@ function holdsAll({ head }: LoadedEntry, keys: readonly string[] | undefined): b
   return keys?.every((key) => head.claims.includes(key) || head.liveClaims?.includes(key) === true) === true;
 }
 
-/** Keys contain no line breaks. */
+/** Compares lists of keys. A line break can separate keys, because no key contains one. */
 const equal = (a: readonly string[] | null, b: readonly string[] | null) => a?.join("\n") === b?.join("\n");
 
 export interface ReservationState {
   known: Map<string, number>;
   /**
-   * Conditions under which the write may commit. If it takes a unique value from an entry that no longer needs the
-   * value, that entry must not change before the commit.
+   * Conditions under which the write may commit. Example: the write takes a unique value from an entry whose `validTo`
+   * has passed. Then that entry must not change before the commit.
    */
   guards: Guard[];
   own: Set<string>;
@@ -170,8 +173,8 @@ export async function readReservations(
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(charged, context, schema, entry, key)))
           state.taken.set(key, owner);
-        // The entry that owns the value no longer needs it, for example because its `validTo` has passed. Another entry
-        // may take the value if the owner does not change before the commit.
+        // The entry that owns the value does not need it now, for example because its `validTo` has passed. Another
+        // entry may take the value, provided that the owner does not change before the commit.
         else state.guards.push({ subject: log, seq: message?.seq ?? 0 });
       }
     }
@@ -185,9 +188,9 @@ export interface KeptEntry {
 }
 
 /**
- * Returns the current owners of the unique values that a write gives an entry.
- * @param keeping the stored entry. If it already shares a value with another entry in a different Unicode form, it may
- * keep that value.
+ * Returns which other entries own the unique values that a write gives an entry.
+ * @param keeping the entry as stored. Older versions allowed two entries to have the same value in different Unicode
+ *   forms. Such an entry may keep its value.
  * @throws AppError conflict `unique_conflict` if other entries own some of the values
  */
 export async function lookUpReservations(
@@ -219,8 +222,8 @@ async function sharedBefore(
 }
 
 /**
- * Finds out which entries own the unique values that a write adds. Call this only after a conflict: the first attempt
- * of a write does not need it.
+ * Finds out which entries own the unique values that a write adds. Call this only after a failed attempt, because the
+ * first attempt succeeds without these reads if no entry owns the values.
  */
 export async function withReservations(
   deps: Deps,

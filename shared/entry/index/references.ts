@@ -56,7 +56,10 @@ const FEWER_TARGETS = "Refer to fewer entries, or to smaller ones.";
 
 export interface TargetCheck {
   faults: Fault[];
-  /** Logs of the referenced entries in the same application. The write fails if one of these logs changes first. */
+  /**
+   * The write depends on these subjects: the logs of referenced entries in the same application. It fails if a log
+   * changes before the commit.
+   */
   guards: Guard[];
 }
 
@@ -98,7 +101,7 @@ export async function checkTargets(
       const wanted = [...new Set(subjectOf.values())];
       const read = (logs: readonly string[], maxBytes: number) =>
         nullIfMissing(store.getMany(streams.orb(orb), logs, { maxBytes }));
-      // Keep only the sequence and state of each referenced entry, because all contents together may be too large.
+      // All entries together may be too large for memory, so keep only the sequence number and the state of each one.
       const heads = new Map<string, { seq: number; state: TargetState }>();
       for await (const { result } of inBatches(budget, wanted, read)) {
         for (const [log, message] of result ?? []) {
@@ -158,7 +161,7 @@ export interface Referrer {
 const NAMED = 50;
 const REFERRERS_PER_READ = 250;
 
-/** A reference found in the index. The entry that refers to the target may have changed since. */
+/** A reference found in the index. The index may be outdated: the entry may no longer refer to the target. */
 interface Hint {
   log: string;
   field: string;
@@ -171,7 +174,8 @@ function hintIn(message: StoredMessage): Hint | undefined {
 }
 
 /**
- * Reads the entry that an index message names. Returns the entry if its newest or published revision refers to `id`.
+ * Reads the entry that an index message names. Returns the entry if its newest or its published revision still refers
+ * to `id`; otherwise null.
  */
 async function confirmed(
   deps: Deps,
@@ -193,8 +197,8 @@ async function confirmed(
 }
 
 /**
- * Returns whether another entry refers to this one, or true if the read budget is used up. Reads from the leader,
- * because a replica could miss a new reference.
+ * Returns whether another entry refers to this one, or true if finding out would take too many reads. Reads from the
+ * leader, because a replica could miss a new reference.
  */
 export async function isReferred(deps: Deps, context: OrbContext, id: string): Promise<boolean> {
   const { orb } = context;

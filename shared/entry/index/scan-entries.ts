@@ -17,7 +17,10 @@ export async function* scanEntries(
   yield* walk(deps, orb, { filter, fromSeq: 1, maxBytes: indexBytes(ENTRIES_PER_PAGE) });
 }
 
-/** Yields pages of existing entries that were written after a sequence. An entry may appear twice. */
+/**
+ * Yields pages of existing entries that were written after a given sequence number of the stream. An entry may appear
+ * twice.
+ */
 export async function* entriesSince(
   deps: Pick<Deps, "store">,
   orb: string,

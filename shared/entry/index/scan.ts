@@ -1,6 +1,6 @@
 /**
- * Reads an index of entries in order of creation. An index message may be outdated, so callers must check it against
- * the entry.
+ * Reads an index of entries in order of creation. An index message may be outdated, so callers must compare it with the
+ * entry.
  */
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, parsedHome, streams } from "../../store/subjects.ts";
@@ -16,8 +16,8 @@ export interface IndexEntry extends Home {
 
 const MAX_WINDOW = 500;
 /**
- * Typical share of index messages among all messages of an application's stream. A new entry adds up to ten messages,
- * and one of them is an index message.
+ * Typical share of the messages of one index among all messages of an application's stream. A new entry adds up to ten
+ * messages, and one of them is an index message.
  */
 const USUAL_DENSITY = 1 / 10;
 
@@ -52,7 +52,7 @@ function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): Ind
 export interface IndexScan {
   orb: string;
   filter: string;
-  /** Type and name of the entries' schema. Needed only if the subjects of the index do not contain them. */
+  /** Identifies the schema of the entries. Needed only if the subjects of the index do not contain the schema. */
   home?: Home;
   literal?: boolean;
   first: number;
@@ -61,8 +61,8 @@ export interface IndexScan {
 }
 
 /**
- * Reads several indexes. Stops early if they have more than `most` messages in total; `complete` is then false.
- * `reached` is the highest sequence that was read.
+ * Reads several indexes. Stops early if they have more than `most` messages in total, and returns `complete: false`.
+ * `reached` is the highest sequence number that was read.
  */
 export async function readPlaces(
   store: Store,
@@ -92,8 +92,8 @@ export async function readPlaces(
 export interface IndexWindow {
   places: IndexEntry[];
   /**
-   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. A scan backwards
-   * uses it to choose how many sequence numbers to read next.
+   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. A backward scan uses
+   * this share to estimate at which sequence number to start its next read.
    */
   density: number;
 }
@@ -131,7 +131,10 @@ export async function* scanInOrder(
   if (start !== undefined) yield* scanBackwards(store, indexScan, start);
 }
 
-/** Yields entries newest first. The broker can only read forwards, so each page starts at an estimated sequence. */
+/**
+ * Yields entries newest first. The broker can read only forwards, so each page starts at an estimated earlier sequence
+ * number.
+ */
 async function* scanBackwards(
   store: Store,
   indexScan: IndexScan,
@@ -149,8 +152,8 @@ async function* scanBackwards(
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
-      // The page ended before it reached `upper`, so it lacks the newest entries. Read it again from a higher sequence
-      // number.
+      // The page was full before it reached `upper`, so it lacks the newest entries. Start the next attempt at a higher
+      // sequence number.
       const reached = inside.at(-1)?.seq ?? from;
       density = Math.max(density * 2, inside.length / (reached - from + 1));
       continue;

@@ -1,7 +1,8 @@
 /**
  * The broker's message scheduler shows an entry at `validFrom` and hides it at `validTo`, so no process of the platform
- * has to run at these times. Schedules replace only the published copy. In the log of revisions, they could overwrite
- * concurrent writes, because the broker does not check an expected sequence for scheduled messages.
+ * has to run at these times. A scheduled message replaces the published copy of the entry. It never goes into the
+ * entry's log of revisions, where it could overwrite a concurrent write: the broker does not check an expected sequence
+ * number for scheduled messages.
  */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
@@ -22,7 +23,7 @@ import { publishedOf } from "./entry-keys.ts";
 
 /** Maximum delay of a scheduled message in milliseconds: the broker's interval, plus time for a slow disk. */
 const LATE_MS = 600;
-/** If a schedule is due within this many milliseconds, the broker may still execute it after it was cancelled. */
+/** A schedule cancelled less than this many milliseconds before its time may still be executed by the broker. */
 const NEAR_MS = 1_000;
 /** A schedule that is overdue by this many milliseconds counts as executed. */
 const OVERDUE_MS = 15_000;
@@ -54,7 +55,9 @@ function schedule(
   };
 }
 
-/** Returns the messages that publish an entry: its published copy, and schedules for `validFrom` and `validTo`. */
+/**
+ * Returns the messages that publish an entry: the published copy, and scheduled messages for `validFrom` and `validTo`.
+ */
 export function publishMessages(
   address: EntryAddress,
   role: LiveRole,
@@ -68,7 +71,7 @@ export function publishMessages(
     if (Date.parse(liveFrom) < LAST_SCHEDULED) {
       messages.push(schedule(address, role, revision, "open", liveFrom, liveCopy(published)));
     }
-    // The new revision becomes visible only later, so remove the published copy of the previous one now.
+    // The new revision becomes visible only at `validFrom`, so remove the published copy of the previous one now.
     if (previous !== null && previous.publishedRevision !== null) {
       messages.push(liveTombstone(address, role, published, new Date(now).toISOString()));
     }
@@ -116,8 +119,8 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
 }
 
 /**
- * Returns the times `validFrom` and `validTo`, but only if they are near. The broker may still execute a schedule near
- * its time, although the schedule was cancelled.
+ * Returns `validFrom` and `validTo` if they are near. If a schedule is cancelled shortly before its time, the broker
+ * may still execute it.
  */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]
@@ -127,8 +130,8 @@ function nearEdges(head: EntrySnapshot, now: number): number[] {
 }
 
 /**
- * The broker may still execute a schedule that was cancelled at the last moment. So this function repairs the published
- * copy now, and once more after the scheduled time.
+ * The broker may still execute a schedule that was cancelled shortly before its time. So this function repairs the
+ * published copy now, and once more after the scheduled time.
  */
 export async function repairAfterCancel(
   deps: Deps,

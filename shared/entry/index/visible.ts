@@ -86,7 +86,7 @@ export async function readLive(
 
 /**
  * Reads the logs and the published copies of entries in one request. If the entries are cached or large, reads the logs
- * first, and then only those published copies that differ from the newest revision.
+ * first. It then reads a published copy only if the copy differs from the newest revision.
  */
 async function lastOf(
   store: Store,

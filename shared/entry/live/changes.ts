@@ -5,7 +5,7 @@ import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
 import { type EntrySnapshot, type LiveCopy, snapshotOf, type Tombstone } from "../model/snapshot.ts";
 
-/** The state of an entry at one position of the stream. */
+/** The state of an entry right before or after a message of the stream. */
 export interface EntryState {
   head: EntrySnapshot;
   /** Reads the published revision. Returns null if there is none. */
@@ -14,8 +14,8 @@ export interface EntryState {
 
 /**
  * The change that one message made.
- * - `write`: the log has a new revision.
- * - `open`, `close`: the broker's scheduler showed or hid the published revision. The log did not change.
+ * - `write`: a new revision of the entry was written.
+ * - `open`, `close`: the broker's scheduler showed or hid the published revision, without a new revision.
  * - `lost`: the entry's history was erased, so its earlier state is unknown.
  */
 export interface Change {
@@ -32,9 +32,9 @@ export interface Change {
 export interface ChangesOptions {
   orb: string;
   home: Home;
-  /** Sequence of the message right before the messages to convert. */
+  /** Sequence number right before the first message to convert. */
   from: number;
-  /** Whether reads go to a replica, which may not have the messages before `from` yet. */
+  /** Whether reads go to a replica. It may not have the messages up to `from` yet. */
   replicated: boolean;
 }
 
@@ -43,7 +43,7 @@ export function changesFilter(orb: string, home: Home): string {
   return subjects.schemaLogs({ orb, ...home }).replace(".owner.", ".*.");
 }
 
-/** Milliseconds before each retry of reading an earlier revision, which a replica may not have yet. */
+/** A replica may not have an earlier revision yet. Wait this many milliseconds before each retry. */
 const LOOK_AGAIN = [5, 20, 100, 400];
 /** Maximum entries whose earlier revision is read with one request. */
 const AT_ONCE = 200;
@@ -59,7 +59,7 @@ function readOf(message: StoredMessage): Read {
   return { message, id, role };
 }
 
-/** Returns the changes to entries that consecutive messages of a schema contain, in the order of the stream. */
+/** Converts consecutive messages about a schema's entries into changes, in the order of the stream. */
 export async function changesIn(
   store: Store,
   messages: readonly StoredMessage[],
@@ -89,8 +89,8 @@ export async function changesIn(
 }
 
 /**
- * Returns the kind of change that a message about a published copy reports. Returns undefined if the entry's log of
- * revisions reports the same change.
+ * Returns how a message about a published copy changed the entry. Returns undefined if a new revision in the entry's
+ * log reports the same change, so that it is not reported twice.
  */
 function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change["kind"] | undefined {
   if (message.size === 0) return undefined;
@@ -102,7 +102,7 @@ function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change
   return head?.liveFrom != null && head.publishedRevision === body.revision ? "open" : undefined;
 }
 
-/** For each entry that existed before the messages, returns its newest revision before them. */
+/** For each entry that existed before the given messages, returns the newest revision at that time. */
 async function headsBefore(
   store: Store,
   read: readonly Read[],

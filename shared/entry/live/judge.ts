@@ -1,5 +1,6 @@
 /**
- * Decides how a change of an entry affects a list: it adds or updates the entry, removes the entry, or does nothing.
+ * Decides what a change of an entry means for a list that a client follows: the list gets the entry, updates it,
+ * removes it, or stays the same.
  */
 import type { Actor } from "../../access/actor.ts";
 import { maskedRevision, presentEntry, type RuntimeEntry, type VisibleEntry } from "../index/visible.ts";
@@ -26,8 +27,8 @@ export type ListEvent = { type: "upsert"; entry: LiveEntry } | { type: "leave"; 
 
 /**
  * Returns the entry as the list shows it, or undefined if the list does not contain it.
- * @param when `now` requires that the entry is within its period of visibility; `ever` also accepts a period that has
- * ended
+ * @param when `now` requires that the entry is within its period of visibility; `ever` also accepts an entry whose
+ *   period has ended
  */
 async function seenIn(
   { orb, schema, actor, query, choice, latest }: ListView,
@@ -39,7 +40,7 @@ async function seenIn(
   const newest = latest === true ? newestFor(actor, orb, schema, head, now) : undefined;
   let found = newest;
   if (found === undefined) {
-    // A client may still show the entry, so ignore whether its validity window has closed.
+    // A client may still show an entry whose `validTo` has passed, so ignore `validTo` here.
     const open = when === "now" ? visible(head, now) : visible({ ...head, liveTo: null }, now);
     const live = open ? await published() : null;
     if (live === null) return undefined;
@@ -56,7 +57,7 @@ export function liveEntry({ query, choice }: ListView, seen: VisibleEntry): Live
   return query.sort.length === 0 ? entry : { ...entry, rank: sortValues(query.sort, seen.shown, choice) };
 }
 
-/** Returns whether two revisions of an entry have the same published revision and the same validity window. */
+/** Returns whether two revisions of an entry have the same published revision, `validFrom` and `validTo`. */
 function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
   return (
     a.status === b.status &&
@@ -77,11 +78,11 @@ export async function eventOf(view: ListView, change: Change, now: number): Prom
   if (kind === "write" && !drafts && before !== undefined && after !== undefined) {
     if (sameLive(before.head, after.head)) return undefined;
   }
-  // The clock of the broker may be ahead of the clock of this host.
+  // The broker's clock may be ahead of this host's clock, so use the later time.
   const at = Math.max(now, change.time);
   const seen = after === undefined ? undefined : await seenIn(view, after, at, "now");
   if (seen !== undefined) {
-    // Ignore that the published copy was removed before its validity window closed. A revision in the log reports the
+    // The published copy was removed before its `validTo`. Ignore this, because a new revision in the log reports the
     // same change.
     if (kind === "close" && !drafts) return undefined;
     return { type: "upsert", entry: liveEntry(view, seen) };

@@ -1,4 +1,4 @@
-/** Reads all entries of a list, as the start of a live list. */
+/** Reads all entries of a list. A client that follows the list gets them first, and then the changes. */
 import type { Deps } from "../../deps.ts";
 import { BY_CREATION } from "../query/parameters.ts";
 import { PAGE_SIZE } from "../query/query.ts";

@@ -10,7 +10,7 @@ import { hasForms, parseKey } from "../model/index-keys.ts";
 import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
 import { backfillKeys, type MissingKey } from "../write/backfill.ts";
 
-/** Entries whose values of a unique field differ only in spelling. */
+/** Entries whose values of a unique field differ as written, but are the same after normalization. */
 export interface SharedForm {
   orb: string;
   module: string;
@@ -23,7 +23,8 @@ export interface SharedForm {
 const PARALLEL = 16;
 
 /**
- * Reserves the normalized unique values of an application's entries. Adds no revisions. Calling it again is safe.
+ * Reserves the normalized unique values of an application's entries, without new revisions of the entries. Calling it
+ * again is safe.
  * @returns values that several entries share; these entries keep them
  */
 export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {

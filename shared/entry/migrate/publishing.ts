@@ -15,7 +15,10 @@ import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
 import { fenced, moveEntries } from "../write/move.ts";
 
-/** Entries are counted one by one up to this number. For more entries, the size of the index is used as the count. */
+/**
+ * Up to this number, entries are counted one by one. Beyond it, the size of the index is used, which may include
+ * deleted entries.
+ */
 const EXACT = 500;
 const GROUP = 300;
 
@@ -30,8 +33,8 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  // The count 0 must be correct, because the definition of a schema without entries may change in any way. A replica
-  // could miss entries, so ask the leader.
+  // A count of 0 must be exact, because a schema without entries may be changed in any way. A replica could miss new
+  // entries, so ask the leader.
   const confirmed = deps.config.replicas === 1 || page === null;
   if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;
@@ -48,8 +51,8 @@ export interface Claimed {
   entries: number;
   written: number;
   /**
-   * Unique values that several entries have. If some exist before the keys are written, nothing is written. Duplicates
-   * that appear while the keys are written are listed too.
+   * Unique values that several entries share. If some are found before the index keys are written, nothing is written.
+   * Some may also appear while the keys are written; they are listed too.
    */
   duplicates: Duplicate[];
 }
@@ -57,11 +60,12 @@ export interface Claimed {
 const NAMED = 50;
 
 /**
- * Adds stored entries to the indexes that a new definition needs. Call it before the definition is activated, and
- * again afterwards for entries that were written in between.
+ * Adds stored entries to the indexes that a new definition needs. Call it before the definition is activated, and again
+ * afterwards for entries that were written between the two.
  * @param options.dryRun only searches for duplicates of unique values
- * @param options.since only reads entries that were written after this sequence
- * @param options.fresh indexes whose stored keys no longer count, because an earlier index with that name was erased
+ * @param options.since reads only entries that were written after this sequence number
+ * @param options.fresh indexes that are new. Entries may still store keys of an erased index with that name; these keys
+ *   do not count
  */
 export async function backfillExisting(
   deps: Deps,
@@ -82,8 +86,8 @@ export async function backfillExisting(
     entries += page.length;
     for (const entry of page) {
       const keys = await keysOf(deps, context, schema, entry);
-      // Two older entries may have the same unique value in different spellings. This must not block the new
-      // definition.
+      // Older versions allowed two entries to have the same unique value in different spellings. Such entries must not
+      // block the new definition.
       for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
       for (const key of keys) {
         if (!isUniqueKey(key)) continue;
@@ -95,7 +99,7 @@ export async function backfillExisting(
         (isWordKey(one.key) ? missingWords : missing).push(one);
     }
     // Write the words of each page immediately, because the words of all entries together would take too much memory.
-    // They do no harm if the publication fails afterwards.
+    // If the publication of the definition fails afterwards, these extra words do no harm.
     if (options.dryRun !== true) words += await backfillWords(deps, context, missingWords);
   }
   const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.size > 1));
@@ -112,7 +116,7 @@ function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[])
 
 /**
  * Moves the published copies of a schema to another subject, when a new definition changes who may read them.
- * @param fence marker of the new definition: the broker rejects further moves once a later definition is active
+ * @param fence identifies the new definition: once a later definition is active, the broker rejects further moves
  */
 export async function moveLive(
   deps: Deps,
@@ -132,7 +136,7 @@ export async function moveLive(
 }
 
 /**
- * Cancels the scheduled publications of a removed schema. The broker would otherwise publish its entries at
+ * Cancels the scheduled publications of a removed schema, because the broker would otherwise publish its entries at
  * `validFrom`.
  */
 export async function cancelScheduled(
@@ -179,7 +183,7 @@ export async function valuesStored(
   return counts;
 }
 
-/** Returns how many entries of a schema would fail validation on their next write. */
+/** Returns how many stored entries break the rules of the new definition, so that their next write would fail. */
 export async function invalidEntries(
   deps: Deps,
   orb: string,

@@ -24,7 +24,9 @@ export interface RekeyProgress {
   resealed: number;
   /** Ids of entries that cannot be decrypted, because their encryption key is missing. They stay unchanged. */
   failed: string[];
-  /** Ids of entries that share a unique value with another entry. They stay unchanged. */
+  /**
+   * Ids of entries that share a unique value with another entry, and so cannot be written again. They stay unchanged.
+   */
   conflicts: string[];
 }
 
@@ -78,13 +80,16 @@ async function isOutdated(deps: Deps, orb: OrbContext, entry: LoadedEntry): Prom
   const schema = schemaOf(orb.compiled, address);
   if (schema === undefined || head.status === "DELETED") return false;
   if (!schema.unique.some((field) => field.sensitive)) return false;
-  // A field may have become unique after the entry was stored. Its index keys are then missing, so compute them.
+  // A field may have become unique after the entry was stored. Then the entry lacks index keys, so compute them.
   const secret = (held: Pick<EntrySnapshot, "claims" | "liveClaims">) =>
     JSON.stringify([secretOf(schema, held.claims), secretOf(schema, held.liveClaims ?? [])]);
   return secret(await entryKeys(deps, orb, schema, entry)) !== secret(head);
 }
 
-/** Stops the change of an entry if another process has already encrypted the entry with the current key. */
+/**
+ * Thrown inside the write of an entry to stop it, because another process has already encrypted the entry with the
+ * current key.
+ */
 class Current extends Error {}
 
 async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /**
- * Pagination cursors contain a position in a list, and a checksum that detects cursors of other lists. They are not
- * signed, because a forged cursor reveals nothing: every page checks access again.
+ * Pagination cursors contain a position in a list, and a checksum that detects cursors of other lists. Cursors are not
+ * signed. A forged cursor reveals nothing, because every page checks access again.
  */
 import { base64url } from "jose";
 import { z } from "zod";
@@ -15,20 +15,23 @@ const key = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const MOST_NAMES = 200;
 
 const positions = z.strictObject({
-  /** How the first page was read. Later pages must be read in the same way. */
+  /** How the first page was read. The following pages must be read in the same way. */
   kind: z.enum(["index", "order", "value", "set", "sorted"]),
   seq,
   /**
-   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. Reads that go
-   * backwards use it to choose how far back to start.
+   * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. A backward scan uses
+   * this share to estimate at which sequence number to start its next read.
    */
   density,
   id: z.string(),
   keys: z.array(key),
-  /** Present if one request cannot read all entries that it must sort. Several requests then read them together. */
+  /**
+   * Present if sorting needs more entries than one request can read. Several requests then collect the page together,
+   * each continuing from the previous one's cursor.
+   */
   best: z
     .strictObject({
-      /** Ids of the entries that come first in the sort order, among all entries that earlier requests have read. */
+      /** Ids of the first entries in sort order, among all entries that the requests have read so far. */
       names: z.array(z.string()).max(MOST_NAMES),
       /** The last entry of the previous page. */
       from: z.strictObject({ keys: z.array(key), id: z.string() }).optional(),
@@ -71,8 +74,8 @@ export function writeCursor(position: Position, query: string): string {
 }
 
 /**
- * Maximum characters of a cursor. The largest one has five escaped sort keys of 200 characters and an id, together
- * about 8,300.
+ * Maximum characters of a cursor. The largest cursor has five sort keys of 200 characters, each escaped, and an id:
+ * about 8,300 characters.
  */
 export const LONGEST_CURSOR = 9_000;
 export const CURSOR_FORM = /^[A-Za-z0-9_-]+$/;

@@ -12,8 +12,8 @@ import {
 import { AppError, type Fault } from "../../kernel/errors.ts";
 
 /**
- * Views of each schema (the schema reduced to some of its fields), keyed by field names. A schema has few views,
- * because they depend only on the caller's role and on whether the caller created the entry.
+ * Views of each schema (the schema reduced to some of its fields), by the names of these fields. A schema has few
+ * views, because they depend only on the caller's role and on whether the caller created the entry.
  */
 const views = new WeakMap<CompiledSchema, Map<string, CompiledSchema>>();
 
@@ -28,8 +28,8 @@ function viewOf(schema: CompiledSchema, names: readonly string[]): CompiledSchem
 }
 
 /**
- * Returns the field names that an ETag must include, because callers may see different fields. Empty if all callers see
- * the same fields.
+ * Returns the field names that an ETag must include. Callers who see different fields need different ETags. Empty if
+ * all callers see the same fields.
  */
 export function viewKey({ definition, fields }: CompiledSchema): readonly string[] {
   return definition.fields.some(({ access }) => access?.read !== undefined)
@@ -54,7 +54,7 @@ export function readableBy(schema: CompiledSchema, caller: Principal, own: boole
 
 /**
  * Returns the schema reduced to the fields that a caller may read in every listed entry. Filters and sort orders may
- * use only these fields. Other fields would reveal values from entries of other users.
+ * use only these fields, because filtering by a field reveals its values, even in entries of other users.
  */
 export function comparableBy(schema: CompiledSchema, caller: Principal): CompiledSchema {
   if (!schema.narrowed.read) return schema;
@@ -110,8 +110,8 @@ const HIDDEN: Fault = {
 };
 
 /**
- * Returns an error that does not mention fields that the caller may not see. One general fault replaces the faults of
- * these fields.
+ * Returns an error without faults (messages about wrong values) of fields that the caller may not see. One general
+ * fault replaces them.
  * @param seen names of the fields that the caller may read or has sent
  */
 export function concealed(error: unknown, schema: CompiledSchema, seen: ReadonlySet<string>): unknown {

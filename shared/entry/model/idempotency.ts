@@ -28,7 +28,10 @@ interface StoredClaim {
    * its content.
    */
   body: string;
-  /** Sequence of the revision that the request created, minus the sequence of this message. */
+  /**
+   * Sequence number of the revision that the request created, minus the sequence number of this message. The message is
+   * written before its own number is known, so it stores the difference.
+   */
   offset: number;
 }
 
@@ -97,7 +100,10 @@ export function idempotencyClaim(
   return claimOf(deps, actor, (hash) => subjects.idempotency(orb, hash), sent, request);
 }
 
-/** Returns the sequence of the revision that an earlier request with the same Idempotency-Key created, or null. */
+/**
+ * Returns the sequence number of the revision that an earlier request with the same Idempotency-Key created. Returns
+ * null if there was no such request.
+ */
 export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | null): number | null {
   if (message === null || message.data.length === 0) return null;
   const { body, offset } = message.json<StoredClaim>();
@@ -121,8 +127,8 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is shutting down may wrongly report that there is no message. Trust the report only if the broker
-    // knows later sequences.
+    // A broker that is shutting down may wrongly report that there is no message. Believe it only if the stream's last
+    // sequence number is not lower.
     const info = await deps.store.streamInfo(streams.orb(orb));
     if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
     throw new AppError(

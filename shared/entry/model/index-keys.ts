@@ -1,11 +1,11 @@
 /**
- * An index key is a string that makes an entry findable. Each entry stores a list of its keys, and each key has a message
- * in an index:
+ * An index key is a string by which an index finds an entry. Each entry stores a list of its keys, and each key has a
+ * message in an index:
  * - `u.<field>.<token>`: the entry owns a unique value
  * - `e.<field>.<token>`: a field has a value
  * - `r.<field>.<target id>`: a field refers to another entry
  * - `o.<field>.<value as JSON>`: a field with an ordered index has a value, or none (`null`)
- * - `w.<word> <field>`: a text that can be searched contains a word
+ * - `w.<word> <field>`: a searchable text contains a word
  */
 import { base64url } from "jose";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
@@ -31,8 +31,7 @@ export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
 }
 
 /**
- * Cache of hashed values. Only short values are cached. Values that occur often, such as those of enums, are usually
- * short.
+ * Cache of hashed values. Caches only short values, because values that occur often, such as those of enums, are short.
  */
 const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
@@ -86,8 +85,8 @@ async function formTokens(
 }
 
 /**
- * Finds unique values that change when they are normalized. Returns the index keys of each original value by the index
- * key of its normalized form.
+ * Finds unique values that change when they are normalized. Returns a map from the index key of each normalized value
+ * to the index keys of the value as written.
  */
 export async function formKeys(
   config: Config,
@@ -115,8 +114,8 @@ export function hasForms(schema: CompiledSchema): boolean {
 }
 
 /**
- * Returns whether the entry may lack index keys. Older versions of this software stored index keys of unique values as
- * written, but not of their normalized form (`unique-form.ts`).
+ * Returns whether the entry may lack index keys. Older versions of this software stored the index key of a unique value
+ * as written, but not the key of its normalized form (`unique-form.ts`).
  */
 export function mayNeedForms(
   schema: CompiledSchema,
@@ -133,7 +132,7 @@ export function mayNeedForms(
   });
 }
 
-/** Returns only the index keys that are HMACs of sensitive values. They depend on the secrets in `CLAIM_KEY`. */
+/** Returns only the index keys that are HMACs of sensitive values. They change with the secrets in `CLAIM_KEY`. */
 export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
   const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));
@@ -174,8 +173,8 @@ export function isOrderedKey(key: string): boolean {
 }
 
 /**
- * Returns whether an index key may be written separately from its entry. This is safe if readers check every message
- * of the key's index against the entry.
+ * Returns whether an index key may be written separately from its entry, not in one atomic batch. This is safe if
+ * readers of the index compare each message with the entry.
  */
 export function isHintKey(key: string): boolean {
   return isEqualityKey(key) || isOrderedKey(key);
@@ -220,7 +219,7 @@ export async function indexKeysOf(
 export interface IndexKey {
   kind: "u" | "e" | "r" | "o";
   field: string;
-  /** Hash of the value, the id of the referenced entry, or the value as JSON. */
+  /** The last part of the key: a hash of the value, the id of the referenced entry, or the value as JSON. */
   token: string;
 }
 

@@ -5,7 +5,7 @@ import { changeBody, type OrderedChange } from "./ordered-value.ts";
 
 const FREED_SECONDS = 1;
 
-/** Body of index messages. An empty body would mean that the key is deleted. */
+/** Body of index messages. It must not be empty, because an empty body marks a deleted key. */
 const PRESENT = "1";
 
 export interface KeyChange {
@@ -20,7 +20,10 @@ export function keyChange(before: ReadonlySet<string>, after: ReadonlySet<string
   };
 }
 
-/** Returns the messages that update the indexes for a write. A new unique value is reserved by compare-and-set. */
+/**
+ * Returns the messages that update the indexes for a write. The message of a new unique value expects that no other
+ * entry has reserved it.
+ */
 export function keyMessages(
   address: EntryAddress,
   change: KeyChange,
@@ -57,7 +60,7 @@ export function keyMessages(
   return [...messages, ...orderedMessages(address, change)];
 }
 
-/** Returns the changes of ordered indexes, one message for each field. */
+/** Returns the messages that update ordered indexes, one for each changed field. */
 function orderedMessages(address: EntryAddress, change: KeyChange): Append[] {
   const changes = new Map<string, OrderedChange>();
   for (const part of ["adds", "frees"] as const) {
@@ -76,7 +79,7 @@ function orderedMessages(address: EntryAddress, change: KeyChange): Append[] {
 }
 
 /**
- * Returns messages that mark each value that an entry got after its creation. An index lists entries in the order in
+ * Returns messages that mark the values which an entry got after its creation. An index lists entries in the order in
  * which they got the value. The marks let a list return entries in the order of their creation.
  */
 export function lateMarks(address: EntryAddress, change: KeyChange): Append[] {

@@ -9,7 +9,7 @@ function inKnownFields(
 ): Record<string, StoredValue> {
   const known = Object.entries(stored).filter(([name, value]) => {
     const field = schema.fields.get(name);
-    // The field was sensitive when the value was stored. Never show its ciphertext.
+    // The stored value is encrypted, because the field was sensitive at that time. Never show encrypted text.
     return field !== undefined && (field.sensitive || !holdsSealed(value));
   });
   return Object.fromEntries(known);
@@ -61,7 +61,10 @@ function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): Sto
   return left.length === 0 ? undefined : Object.fromEntries(left);
 }
 
-/** Returns a revision in a form that clients of the management API can send back. */
+/**
+ * Returns a revision as the management API shows it. A client can send this form back, because it contains only fields,
+ * languages and markets of the current definition.
+ */
 export function currentView(snapshot: EntrySnapshot, schema: CompiledSchema | undefined): EntryView {
   if (schema === undefined) return entryView(snapshot);
   return entryView({ ...snapshot, values: knownValues(schema, snapshot.values) }, schema);

@@ -32,7 +32,7 @@ function withoutSealed(value: unknown, depth: number): unknown {
 
 /**
  * Masks all values of a sensitive field, even those that were stored unencrypted before the field became sensitive.
- * Keeps only the names of markets and languages, because other keys may be secret.
+ * Keeps only the names of markets and languages. Other keys of an object may be secret themselves.
  */
 function masked(value: unknown, levels: readonly (readonly string[])[]): unknown {
   if (value === null) return null;

@@ -10,15 +10,16 @@ export interface Guard {
   subject: string;
   seq: number;
   /**
-   * Set if the write itself appends a message to `subject`. That message comes first, and carries the condition of this
-   * guard. The other messages belong to the same change, and may have other subjects.
+   * Set if the write itself appends a message to `subject`. That message comes first in this array, and the broker
+   * checks the condition when it stores the message. The other messages belong to the same change, and may have other
+   * subjects.
    */
   carriers?: readonly Append[];
 }
 
 export interface EntryWrite {
   address: EntryAddress;
-  /** Sequence of the newest revision that the write is based on; 0 for a new entry. */
+  /** Sequence number of the newest revision when the write began; 0 for a new entry. */
   headSeq: number;
   before?: EntrySnapshot;
   /** Revisions to append. The last one is the newest. */
@@ -64,7 +65,7 @@ export function messagesOf(write: EntryWrite): Append[] {
 }
 
 /**
- * Adds conditions about other subjects to messages, one to each message at most: the broker checks only one.
+ * Adds conditions about other subjects to messages. Each message gets at most one, because the broker checks only one.
  * Adds empty messages if there are more conditions than messages.
  * @throws Conflict if two conditions expect different sequences of one subject
  */
@@ -94,7 +95,7 @@ export function guard(address: EntryAddress, hints: readonly Append[], guards: r
 
 /**
  * Returns whether a new entry can be written without an atomic batch. If such a write fails halfway, only index
- * messages remain, and readers check index messages against the entry.
+ * messages remain. They do no harm, because readers compare index messages with the entry.
  */
 export function onlyHints(write: EntryWrite): boolean {
   return (

@@ -4,7 +4,10 @@ import type { CompiledField } from "../../definition/compile.ts";
 /** Null means that the entry has no value. */
 export type OrderedValue = string | number | null;
 
-/** Sorting compares only this many characters, because cursors and indexes contain the values. */
+/**
+ * Sorting compares only this many characters of a text. Cursors and indexes contain the compared values, so these must
+ * be short.
+ */
 export const SORTED_CHARACTERS = 200;
 
 export function sortedText(text: string): string {
@@ -18,13 +21,15 @@ export function orderedValue(field: CompiledField, values: Readonly<Record<strin
   return typeof value === "number" ? value : null;
 }
 
-/** A change of an ordered index: an entry got some values, and perhaps lost others. */
+/**
+ * A change of an ordered index (the entries sorted by one field): an entry got some values, and perhaps lost others.
+ */
 export interface OrderedChange {
   id: string;
   adds: OrderedValue[];
   /**
-   * Values that the entry's next revision no longer has. The change is written before that revision, which may then
-   * fail. So readers and compactions check whether the revision was stored.
+   * Values that the entry's next revision no longer has. The change is written before that revision, and writing the
+   * revision may then fail. So readers check whether the revision was stored.
    */
   drops: OrderedValue[];
 }

@@ -18,7 +18,10 @@ export interface OrbContext {
   revision: number;
   compiled: CompiledOrb;
   fence?: Fence | undefined;
-  /** Schemas whose entries may lack some index keys of this definition. Their indexes may be incomplete. */
+  /**
+   * Schemas whose older entries may not be in all indexes of this definition yet. Queries must not rely on these
+   * indexes.
+   */
   pending?: readonly Home[] | undefined;
 }
 
@@ -78,7 +81,7 @@ export function existing(entry: LoadedEntry | null): LoadedEntry {
   return entry;
 }
 
-/** Throws for transaction records, because they cannot be changed. */
+/** Throws if the entries are records of transactions, because these cannot be changed. */
 export function refuseRecords(type: Home["type"]): void {
   if (type !== "transactions") return;
   throw new AppError(

@@ -74,12 +74,12 @@ async function sealSensitive(
     const binding = sealBinding(schema.orb, id, field.name);
     const before = existing[field.name];
     stored[field.name] = await mapLeaves(given, before, depthOf(field), async (sent, old) => {
-      // A masked value means "unchanged". The stored value may be unencrypted, because the field was not always
-      // sensitive.
+      // A masked value in the request means "unchanged". The stored value may still be plaintext, because the field was
+      // not always sensitive.
       const value = sent === MASK ? old : sent;
       if (value === undefined || value === null || isSealed(value)) return value;
-      // Encrypt a value again even if it equals the stored one. Otherwise, unchanged encrypted text would confirm a
-      // guessed value.
+      // Encrypt a value again even if it equals the stored one. If the encrypted text stayed the same, a caller could
+      // guess a value and see that the guess was right.
       return { $sealed: await seal(config.encryptionKeys, JSON.stringify(value), binding) };
     });
     plain[field.name] = (await mapLeaves(given, before, depthOf(field), async (value, old) =>
@@ -146,7 +146,7 @@ async function mapSealed(
   return out;
 }
 
-/** Decrypts all values, including those of fields that the definition no longer has. */
+/** Decrypts all values, including values of fields that the definition no longer has. */
 export async function openEverything(
   config: Config,
   schema: CompiledSchema | undefined,

@@ -1,15 +1,12 @@
 /**
- * Each write appends a complete revision of the entry, a snapshot, to the entry's log. Published copies, index
- * messages and schedules derive from the last snapshot. Readers check them against the last snapshot.
+ * Each write appends a complete revision of the entry (a snapshot) to the entry's log. The last snapshot is the truth:
+ * readers compare published copies, index messages and schedules with it.
  */
 import type { Status } from "../../definition/document/lifecycle.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { maskValues, type Secrets } from "./masking.ts";
 
-/**
- * The operation that created a revision. If {@link SCHEDULER} is the author, `unpublish` means that `validTo` has
- * passed.
- */
+/** The operation that created a revision. An `unpublish` by {@link SCHEDULER} means that `validTo` has passed. */
 export type EntryOperation =
   | "create"
   | "update"
@@ -56,16 +53,18 @@ export interface EntrySnapshot extends EntryView {
   through?: string | undefined;
   /** Set if a `publish` operation also changed the values. */
   updated?: true;
-  /** Sequence of the published revision in the log. Null if this is the published revision, or there is none. */
+  /**
+   * Sequence number of the published revision in the log. Null if this revision is the published one, or if none is.
+   */
   publishedSeq: number | null;
-  /** `validFrom` and `validTo` of the published revision, which decide whether it is visible. */
+  /** `validFrom` and `validTo` of the published revision. It is visible between these times. */
   liveFrom: string | null;
   liveTo: string | null;
   /** Keys under which indexes list the values of this revision. */
   claims: string[];
   /** Index keys of the published revision; null if this revision is the published one. */
   liveClaims: string[] | null;
-  /** Revision of the application's definition that was active when the index keys were computed. */
+  /** Revision of the application's definition from which the index keys were computed. */
   defRevision: number;
 }
 
@@ -120,8 +119,8 @@ function closed(head: EntrySnapshot, now: number): boolean {
 }
 
 /**
- * Returns the newest revision, with the state that it has at a given time. Once `validTo` has passed, the entry
- * counts as unpublished, with the next revision number. The next write appends that revision to the log.
+ * Returns the newest revision as it is at a given time. After `validTo`, the entry counts as unpublished, in a revision
+ * with the next number. That revision is not stored yet: the next write appends it to the log.
  * @param now milliseconds since the epoch
  */
 export function effective(head: EntrySnapshot, now: number): EntrySnapshot {

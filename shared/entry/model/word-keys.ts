@@ -1,4 +1,7 @@
-/** The terms of a schema's word index. A term consists of a word and the field that contains it. */
+/**
+ * The terms of a schema's word index, which finds entries by the words of their texts. A term is a word and the name of
+ * the field that contains the word.
+ */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/values.ts";

@@ -1,6 +1,6 @@
 /**
- * The shared part of the compactions of ordered indexes and word indexes. Reads the changes of an index from its log,
- * and replaces the root (the message that lists the index's pages).
+ * Functions that the compactions of ordered indexes and word indexes share. They read the changes of an index from its
+ * log, and replace its root (the message that lists the index's pages).
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
@@ -37,9 +37,9 @@ class PairSeqs {
 }
 
 /**
- * Returns the pairs (of a value and an entry id) that the log adds to an index, and the outdated pairs of the same
- * entries.
- * @param upTo sequence of the last change that the index already includes
+ * Returns the pairs (of a value and an entry id) that the log adds to an index, and the pairs of the same entries that
+ * no longer apply.
+ * @param upTo sequence number of the last change that the index already includes
  */
 export async function changesOf(
   store: Store,
@@ -91,8 +91,8 @@ function guardOf(orb: string, fence: Fence | undefined): Append {
 }
 
 /**
- * Marks an index as erased. No reader uses the index until it gets a new root.
- * @param end sequence before which the log will be erased
+ * Marks an index as erased. Readers ignore the index until it gets a new root (the message that lists its pages).
+ * @param end sequence number before which the index's log will be erased
  * @throws Conflict if the definition changed
  */
 export function writeRemovedRoot(
@@ -109,7 +109,7 @@ export function writeRemovedRoot(
   return deps.store.batch(streams.orb(orb), [guardOf(orb, fence), root]);
 }
 
-/** Returns messages that remove the pages which a new root no longer lists. */
+/** Returns messages that delete the pages which a new root no longer lists. */
 export function freedPages(index: OrderedField, names: readonly string[]): Append[] {
   return names.map((name) => ({
     subject: subjects.orderedPage(index, index.field, name),

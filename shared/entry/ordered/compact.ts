@@ -1,8 +1,8 @@
 /**
- * Compaction of an ordered index: moves changes from the log into the root (the list of pages), and pairs from the
- * root into pages. Each step writes new pages and a new root in one atomic batch. The batch expects the root that the
- * step has read, so if two compactions run at the same time, only one takes effect. A compaction that crashes leaves
- * nothing behind.
+ * Compaction of an ordered index (the entries of a schema sorted by one field). It moves changes from the index's log
+ * into the root (the list of pages), and from the root into sorted pages. Each step writes new pages and a new root in
+ * one atomic batch. The batch fails if another compaction has replaced the root since, so a compaction that runs twice
+ * or crashes does no harm.
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
@@ -28,11 +28,14 @@ import { PageGone, readPages } from "./scan.ts";
 export interface CompactionLimits {
   /** Maximum changes that one compaction moves out of the log. */
   changes: number;
-  /** Maximum pairs that the root message itself contains. All other pairs are in pages. */
+  /** Maximum pairs (a value and an entry id) in the root itself. All other pairs are in pages. */
   recent: number;
   /** Maximum pairs in a page. */
   page: number;
-  /** Once the root includes this many changes that are still in the log, the compaction removes them from the log. */
+  /**
+   * Once this many changes of the log are also in the root (the list of pages), the compaction removes them from the
+   * log.
+   */
   dead: number;
 }
 
@@ -45,7 +48,10 @@ const PAGES_PER_STEP = 24;
 /** Estimated characters that a pair (a value and an entry id) needs in addition to the value. */
 const PAIR_SIZE = 40;
 
-/** A pair (of a value and an entry id) that a compaction adds, or removes because the entry now has another value. */
+/**
+ * A pair (a value and an entry id) that a compaction adds to an index. It may also remove one, because the entry now
+ * has another value.
+ */
 interface Item {
   pair: Pair;
   added: boolean;
@@ -58,7 +64,7 @@ export interface Compaction {
   limits: CompactionLimits;
 }
 
-/** A root with the sequence of its message. */
+/** The root (the list of an index's pages), and the sequence number of its message. */
 interface CurrentRoot {
   root: Root;
   seq: number;
@@ -105,14 +111,14 @@ export async function compact(compaction: Compaction, least: number): Promise<nu
     recent: sorted.filter((item) => item.added).map(({ pair }) => pair),
     gone: current.root.pages.length === 0 ? [] : sorted.filter((item) => !item.added).map(({ pair }) => pair),
   });
-  // Keep the last change that the root includes, because readers check that the log still has this change.
+  // Keep the last change that is in the root. Readers look for this change to find out whether the log is complete.
   if (shortens) await store.purge(stream, log, { beforeSeq: last.seq });
   return page.messages.length;
 }
 
 /**
- * Moves pairs from the root into pages until the remaining pairs fit into the root. Begins with the pages to which
- * most pairs belong. Updates `current`.
+ * Moves pairs from the root into pages until the remaining pairs fit into the root. Begins with the pages that get the
+ * most pairs. Updates `current`.
  * @returns the remaining pairs
  */
 async function moveToPages(

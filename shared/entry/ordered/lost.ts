@@ -7,10 +7,10 @@ import { parseEntry } from "../model/resolve.ts";
 import type { OrderedField, Pair } from "./pages.ts";
 
 /**
- * Returns the pairs (of a value and an entry id) that are outdated because a later revision gave the entry another
- * value. A writer adds a pair to the log first, and then appends the revision that has the value. So only a revision
- * that is newer than the pair proves that the pair is outdated.
- * @param drops pairs that a write removed, each with the highest sequence at which it can have been added
+ * Returns the pairs (of a value and an entry id) that are outdated, because a later revision gave the entry another
+ * value. A writer first adds a pair to the log, and then stores the revision with that value. So the stored revision
+ * may be older than the pair. Only a newer revision proves that the pair is outdated.
+ * @param drops pairs that a write removed, each with the highest sequence number at which it can have been added
  */
 export async function lost(
   plain: Store,

@@ -1,6 +1,6 @@
 /**
- * Opens an index: reads its root (the list of its pages) and its log (the changes since) without missing a change
- * between the two reads.
+ * Opens an index: reads its root (the list of its sorted pages) and its log (the later changes). No change between the
+ * two reads is missed.
  */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { unavailable } from "../../kernel/errors.ts";
@@ -13,8 +13,8 @@ import { nullIfMissing } from "../model/resolve.ts";
 import { EMPTY, type OrderedField, type Pair, REMOVED, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
 /**
- * Maximum changes to read from the log of an index. If the log has more, readers cannot use the index until a
- * compaction has shortened the log.
+ * Maximum changes to read from the log of an index. If the log is longer, requests do without the index until a
+ * compaction (a job that moves the changes into pages) has shortened the log.
  */
 const LONGEST_LOG = 4_000;
 /** Maximum changes per read of the log. A larger read would have to wait for other large reads. */
@@ -32,8 +32,8 @@ export interface OpenedIndex {
 }
 
 /**
- * For each index, the sequence at which its log began when it was last read. With this, the next reader can read the
- * log without waiting for the root.
+ * For each index, the sequence number at which its log began when it was last read. The next reader starts there, so it
+ * can read the log and the root at the same time.
  */
 const starts = new BoundedMap<string, number>(10_000);
 
@@ -41,7 +41,7 @@ interface KnownRoot<R> {
   seq: number;
   time: number;
   root: R;
-  /** Time at which the last change that the root includes was written. Undefined until that change has been read. */
+  /** Time at which the last change in the root was written. Undefined until that change has been read from the log. */
   logTime: number | undefined;
 }
 
@@ -93,8 +93,8 @@ interface ReadRoot<R> {
   root: R;
   removed: boolean;
   /**
-   * Time at which the last change that the root (the list of the index's pages) includes was written. Present only if
-   * the root comes from the cache.
+   * Time at which the last change in the root (the list of the index's pages) was written. Present only if the root
+   * comes from the cache.
    */
   logTime?: number;
 }
@@ -112,8 +112,8 @@ async function readRoot<R extends { upTo: number }>(
 
 /**
  * Reads the root (the list of an index's pages) only if it is newer than the cached root, because a root can have 100
- * KB. If the cached root is still current, the caller must compare `logTime` with the log: the application may have
- * been deleted and created again since.
+ * KB. The cached root may belong to a deleted application with the same id. So the caller must compare `logTime` with
+ * the log.
  */
 async function newerRoot<R extends { upTo: number }>(
   store: Store,
@@ -122,7 +122,7 @@ async function newerRoot<R extends { upTo: number }>(
 ): Promise<ReadRoot<R>> {
   const subject = subjects.orderedRoot(index, index.field);
   const known = parser.known(subject);
-  // Read the index's root unless the cached root has been compared with the log. A store with its own cache has the
+  // Read the root if no reader has compared the cached one with the log yet. A store with a cache of its own has the
   // root in memory anyway.
   if (known?.logTime === undefined || store.isCached === true) return readRoot(store, index, parser, "stale");
   const newer = await nullIfMissing(
@@ -140,11 +140,11 @@ function readLog(store: Store, index: OrderedField, fromSeq: number): Promise<Pa
 }
 
 /**
- * Returns the root of an index, and the changes in its log that the root does not include. Returns undefined if the log
- * is too long to read in one request.
+ * Returns the root of an index (the list of its pages), and the changes in its log that are not in the pages. Returns
+ * undefined if the log is too long to read in one request.
  *
- * A compaction may replace the root and shorten the log between the two reads. It never removes the last change that
- * the newest root includes. So if the log still has that change, the reader has not missed any later one.
+ * Between the two reads, a compaction may replace the root and shorten the log. It always keeps the last change that
+ * the newest root includes. So if the log still has that change, no later change is missing.
  */
 export async function openLog<R extends { upTo: number }>(
   store: Store,
@@ -183,7 +183,7 @@ export async function openLog<R extends { upTo: number }>(
   throw unavailable("an ordered index changes too fast");
 }
 
-/** Returns the state of an ordered index. Undefined if its log is too long. */
+/** Reads the state of an ordered index. Returns undefined if the log of changes is too long to read. */
 export async function openIndex(store: Store, index: OrderedField): Promise<OpenedIndex | undefined> {
   const opened = await openLog(store, index, roots);
   if (opened === undefined) return undefined;

@@ -4,11 +4,11 @@
  *
  * - the log: each write that changes an entry's value appends the change to it
  * - pages: each contains up to about a thousand sorted pairs of a value and an entry id. A page never changes.
- * - the root: the list of pages, the pairs that are not yet in a page, and the last position in the log that the
- *   index includes
+ * - the root: the list of pages, the pairs that are not yet in a page, and the last position in the log that the index
+ *   includes
  *
- * A pair is a hint: the entry may now have another value, so readers compare each pair with the entry. But the pair
- * with an entry's current value is always in a page, in the root or in the log.
+ * A pair may be outdated, because the entry may have another value now. So readers compare each pair with the entry.
+ * The pair with the entry's current value is never missing: it is in a page, in the root or in the log.
  */
 import type { Home } from "../../store/subjects.ts";
 import type { OrderedValue } from "../model/ordered-value.ts";
@@ -47,14 +47,14 @@ export interface PagePlace {
 export interface Root {
   /** Sequence of the last change that the index includes, or 0 for a new index. */
   upTo: number;
-  /** Number of changes in the log that the index already includes. */
+  /** Number of changes in the log that are also in the index's pages or root, so that readers skip them. */
   dead: number;
   pages: PagePlace[];
   /** Pairs (a value and an entry id) that are not in a page yet, in order. */
   recent: Pair[];
   /**
-   * Outdated pairs (a value and an entry id) that a page (a stored message with sorted pairs) may still contain. A page
-   * never changes, so readers ignore these pairs until a compaction replaces the page.
+   * Outdated pairs (a value and an entry id) that a page may still contain. A page never changes, so readers ignore
+   * these pairs until a new page replaces the page.
    */
   gone: Pair[];
 }

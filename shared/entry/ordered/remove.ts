@@ -1,4 +1,4 @@
-/** Erases indexes that a definition no longer has. */
+/** Erases the indexes of fields that an application's new definition no longer indexes. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";

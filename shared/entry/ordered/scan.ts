@@ -22,13 +22,13 @@ import {
 } from "./pages.ts";
 
 /**
- * The lower or upper end of a range of entries. Without an id, the end lies before the first or after the last entry
- * that has the value.
+ * The lower or upper end of a range of a sorted index. Without an id, the range ends before the first or after the last
+ * entry that has the value.
  */
 export interface Edge {
   value: OrderedValue;
   id?: string;
-  /** Whether this end itself belongs to the range. */
+  /** Whether an entry exactly at this end belongs to the range. */
   inclusive: boolean;
 }
 
@@ -44,7 +44,7 @@ const ATTEMPTS = 8;
 /** Cache of pages. Pages never change, and their names are never reused. */
 const known = new BoundedMap<string, Pair[]>(64);
 
-/** Thrown if a page no longer exists, because a compaction has replaced it since its name was read. */
+/** Thrown if a page no longer exists. Between the reads of its name and its content, a compaction replaced it. */
 export class PageGone extends Error {}
 
 /** Compares a pair with the end of a range. The result is negative if the pair comes before that end. */
@@ -120,7 +120,8 @@ export async function readMessages(
 
 /** Returns the pages that may have pairs in a range. */
 function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: number; to: number } {
-  // A page ends where the next one starts. So the last page that starts before the range may reach into it.
+  // A page ends where the next one starts. So the last page that starts before the range may also contain the range's
+  // first pairs.
   const before = low === undefined ? 0 : countBefore(pages, ({ first }) => toEdge(first, low) < 0);
   const from = Math.max(0, before - 1);
   const to = high === undefined ? pages.length : countBefore(pages, ({ first }) => toEdge(first, high) <= 0);
@@ -128,8 +129,8 @@ function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: num
 }
 
 /**
- * Returns a lower bound for the number of pairs in a range. Does not count the first and the last page, which may lie
- * mostly outside of the range.
+ * Returns a lower bound for the number of pairs (a value and an entry id) in a range. Does not count the first and the
+ * last page, which may lie mostly outside the range.
  */
 export function pairsBetween({ root: { pages } }: OpenedIndex, range: Range): number {
   const { from, to } = pagesIn(pages, range);

@@ -1,4 +1,7 @@
-/** Decides when to compact ordered and word indexes: after a read that found a long log, and after many writes. */
+/**
+ * Decides when to compact an index, which moves the changes in its log into sorted pages. This happens after a read
+ * that found a long log, and after many writes.
+ */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
@@ -14,8 +17,9 @@ import { compactWords, compactWordsFully, WORD_LIMITS } from "./word-compact.ts"
 /** A reader that finds this many changes in the log of an index starts a compaction. */
 const LONG_LOG = 64;
 /**
- * A process compacts an index after it has written this many changes to it. On a broker without replicas, a
- * compaction takes as long as creating 40 entries, so creating an entry becomes slower by about a sixth on average.
+ * A process compacts an index (moves the changes in its log into sorted pages) after it has written this many changes.
+ * On a broker without replicas, a compaction takes as long as creating 40 entries, so creating an entry becomes slower
+ * by about a sixth on average.
  */
 const MANY_WRITTEN = 256;
 /**
@@ -25,7 +29,7 @@ const MANY_WRITTEN = 256;
 const MANY_WORDS_WRITTEN = 512;
 /** A compaction that runs longer than this many milliseconds is considered crashed. */
 const PATIENCE_MS = 30_000;
-/** Maximum number of consecutive compactions of a word index. */
+/** Maximum number of compactions of a word index in a row. */
 const WORD_ROUNDS = 1_000;
 
 /** Start times of the running compactions of this process, by index. */
@@ -69,7 +73,7 @@ async function compactOnce(deps: Deps, index: OrderedField, fence: Definition["f
     await compact({ deps, index, fence, limits: LIMITS }, LONG_LOG);
     return;
   }
-  // A compaction handles a limited number of words. So the log may need several compactions.
+  // One compaction handles a limited number of words, so a long log may need several.
   for (let round = 0; round < WORD_ROUNDS; round++)
     if ((await compactWords({ deps, index, fence, limits: WORD_LIMITS }, LONG_LOG)) === 0) return;
 }

@@ -1,8 +1,9 @@
 /**
- * Compaction of a word index: moves changes from the log into a new run (a sorted list), and merges runs.
+ * Compaction of a word index, which finds entries by the words of their texts. A compaction moves changes from the
+ * index's log into a new run (a sorted list), and merges runs.
  *
- * Each step writes pages and the root in one atomic batch, which expects the root that the step has read. So if two
- * compactions run at the same time, only one takes effect. A compaction that crashes leaves nothing behind.
+ * Each step writes pages and the root (the list of runs) in one atomic batch. The batch fails if another compaction has
+ * replaced the root since. So a compaction that runs twice or crashes does no harm.
  */
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type StoredMessage } from "../../store/types.ts";
@@ -30,11 +31,14 @@ export interface WordLimits {
   terms: number;
   /** Maximum postings (of a word and an entry id) in a page. */
   page: number;
-  /** If the log has more than this many changes that the root already includes, the compaction shortens the log. */
+  /**
+   * If more than this many changes of the log are also in the root (the list of pages), the compaction removes them
+   * from the log.
+   */
   dead: number;
   /**
-   * Approximate number of postings in a run (a sorted list of postings) of the lowest level. Runs of each further
-   * level have up to four times as many.
+   * Approximate number of postings (a word and an entry id) in a run of the lowest level. A run is a sorted list of
+   * postings. The size may grow fourfold with each further level.
    */
   level: number;
   /** A compaction stops after this many merge steps. The next compaction continues the merge. */
@@ -114,7 +118,7 @@ export async function compactWords(compaction: WordCompaction, least: number): P
           merge: merge === undefined ? undefined : { ...merge, at: merge.at + 1 },
         }),
   });
-  // Keep the last change that the root includes, because readers check that the log still has this change.
+  // Keep the last change that is in the root. Readers look for this change to find out whether the log is complete.
   if (shortens) await store.purge(stream, subjects.orderedLog(index, index.field), { beforeSeq: last.seq });
   for (let step = 0; step < limits.merges && (await mergeStep(compaction, current)); step++);
   return messages.length;
@@ -140,8 +144,7 @@ function written(
 
 /**
  * Returns how many of the newest runs (sorted lists) to merge, or 0 if there are too few. A run's level is the
- * logarithm of its size. Runs of a low level are merged before runs of a higher level, and always at least four
- * together.
+ * logarithm of its size. Merges runs of a low level first, and always at least four together.
  */
 function mergeable(runs: readonly Run[], { level, step }: WordLimits): number {
   const levelOf = (run: Run) => Math.max(0, Math.floor(Math.log(countOf(run) / level) / Math.log(FAN_IN)));
@@ -156,7 +159,7 @@ function mergeable(runs: readonly Run[], { level, step }: WordLimits): number {
 
 const START: Pair = { value: null, id: "" };
 
-/** Makes one step of merging sorted lists. Returns false if there is nothing to merge. */
+/** Merges some pages of sorted lists. Returns false if there is nothing to merge. */
 async function mergeStep(compaction: WordCompaction, current: CurrentWords): Promise<boolean> {
   const { limits, index } = compaction;
   let { runs, merge } = current.root;
@@ -175,8 +178,8 @@ async function mergeStep(compaction: WordCompaction, current: CurrentWords): Pro
   const bound = inputs
     .flatMap((run, number) => (run.length > each ? (lasts[number]?.at(-1) ?? []) : []))
     .sort(comparePairs)[0];
-  // A posting with the mark `gone` hides older postings of the same entry and word. The oldest run has no older
-  // postings to hide, so drop such marks there.
+  // A mark `gone` hides older postings (a word and an entry id) of the same entry and word. There are no older postings
+  // than those of the oldest run, so drop such marks there.
   const isOldest = end === runs.length;
   const merged = mergedTerms(
     windows.map((run) => run.flat()),
@@ -204,7 +207,7 @@ async function mergeStep(compaction: WordCompaction, current: CurrentWords): Pro
   return true;
 }
 
-/** Reads the next pages of each list to merge. */
+/** Reads the next pages of each list that is being merged. */
 async function readWindows(
   { deps, index }: WordCompaction,
   runs: readonly Run[],

@@ -1,10 +1,11 @@
 /**
- * The word index of a schema finds entries by the words of their texts. It consists of postings: pairs of a word
- * (term) and an entry id. Writes append postings to a log, like that of an ordered index. Compactions turn the log
- * into runs (sorted lists of postings, split into pages), and merge runs of similar size. A single sorted list would
- * be too slow: the words of one text are spread over the whole list, so each write would replace almost all pages.
+ * The word index of a schema finds entries by the words of their texts. It consists of postings: pairs of a word (term)
+ * and an entry id. Writes append postings to a log, like that of an ordered index. Compactions turn the log into runs
+ * (sorted lists of postings, split into pages), and merge runs of similar size. A single sorted list would be too slow:
+ * the words of one text are spread over the whole list, so each write would replace almost all pages.
  *
- * A posting is a hint. The entry may no longer contain the word, so readers compare each candidate with its entry.
+ * A posting may be outdated, because the entry may no longer contain the word. So readers compare each posting with the
+ * entry.
  */
 import type { StoredMessage } from "../../store/types.ts";
 import { RootParser } from "./open.ts";
@@ -25,14 +26,15 @@ export interface WordRoot {
 }
 
 /**
- * An unfinished merge of consecutive runs (sorted lists). The run at position `at` contains the result so far. The
- * `inputs` runs after it are being merged into it.
+ * An unfinished merge of several runs (sorted lists) into one. The run at position `at` contains the result so far. The
+ * next `inputs` runs are being merged into that run.
  */
 export interface Merge {
   at: number;
   inputs: number;
   /**
-   * The last posting in the result. Pages of the merged runs may still contain postings up to and including this one.
+   * The last posting that the merge has processed. Pages of the merged runs may still contain this posting and those
+   * before it.
    */
   done: Pair;
 }

@@ -17,13 +17,13 @@ const known = new BoundedMap<string, StoredTerm[]>(64);
 
 export interface OpenedWords {
   root: WordRoot;
-  /** Postings (of a word and an entry id) that the log adds to the pages. */
+  /** Postings (of a word and an entry id) in the log that are not in the pages yet. */
   added: Pair[];
   /** Number of changes in the log that the pages do not include. */
   logged: number;
 }
 
-/** Reads the state of a word index. Undefined if its log is too long. */
+/** Reads the state of a word index. Returns undefined if the log of changes is too long to read. */
 export async function openWords(store: Store, index: OrderedField): Promise<OpenedWords | undefined> {
   const opened = await openLog(store, index, wordRoots);
   if (opened === undefined) return undefined;
@@ -79,8 +79,8 @@ function pagesIn(run: Run, { from, to }: TermRange): Run {
 }
 
 /**
- * Returns a lower bound for the number of postings in a range of words. Does not count the outermost pages of each run,
- * because only a part of them may be in the range.
+ * Returns a lower bound for the number of postings in a range of words. Does not count the first and the last page of
+ * each run (sorted list), because only a part of them may be in the range.
  */
 export function postingsBetween({ root: { runs } }: OpenedWords, range: TermRange): number {
   return runs.reduce((sum, run) => {
@@ -89,7 +89,10 @@ export function postingsBetween({ root: { runs } }: OpenedWords, range: TermRang
   }, 0);
 }
 
-/** Calls a function for each word of a range, with the ids of its entries, in no particular order. */
+/**
+ * Calls a function for each word in a range of words, with the ids of the entries that contain it. The words come in no
+ * particular order.
+ */
 async function eachTerm(
   store: Store,
   index: OrderedField,
@@ -110,14 +113,15 @@ async function eachTerm(
       const missing = lost.get(term);
       const all = splitIds(ids);
       each(term, missing === undefined ? all : all.filter((id) => !missing.has(id)));
-      // Older runs (lists of postings) may still contain the entries of `gone` for this word.
+      // Older runs (lists of postings) may still list the entries in `gone` under this word.
       if (gone !== undefined) lost.set(term, new Set([...(missing ?? []), ...splitIds(gone)]));
     }
   }
 }
 
 /**
- * Calls a function for each word of a range, with the ids of its entries, in no particular order. Ids may be repeated.
+ * Calls a function for each word in a range of words, with the ids of the entries that contain it. The words come in no
+ * particular order, and an id may be repeated.
  */
 export async function eachTermIn(
   store: Store,

@@ -81,7 +81,7 @@ function countIn([, ids, gone = ""]: StoredTerm): number {
   return countOfIds(ids) + countOfIds(gone);
 }
 
-/** Returns a copy of a term with only those ids for which `isWanted` returns true. */
+/** Returns a copy of an index term that keeps only the ids for which `isWanted` returns true. */
 function withIds(
   [term, ids, gone = ""]: StoredTerm,
   isWanted: (id: string) => boolean,
@@ -89,7 +89,7 @@ function withIds(
   return termOf(term, splitIds(ids).filter(isWanted), splitIds(gone).filter(isWanted));
 }
 
-/** A range of the index: the postings behind the pair `after`, up to and including the pair `upTo`. */
+/** A range of a word index: the postings (a word and an entry id) behind `after`, up to and including `upTo`. */
 export interface Section {
   after: Pair;
   /** Undefined means the end of the index. */
@@ -108,9 +108,9 @@ function within(term: StoredTerm, { after, upTo }: Section): StoredTerm | undefi
 }
 
 /**
- * Merges the parts of one term's entry list.
+ * Merges several stored parts of one term, each with ids of entries that contain the term or have lost it.
  * @param parts the newest part first
- * @param dropsGone whether no older part exists, so that marks of removed ids are no longer needed
+ * @param dropsGone whether no older part exists. Marks of removed ids are then no longer needed
  */
 function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: boolean): StoredTerm | undefined {
   const isPlain = parts.every(([, , gone]) => gone === undefined);
@@ -128,8 +128,8 @@ function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: bool
   for (const [at, [, ids, gone = ""]] of parts.entries()) {
     const isFirst = (id: string) => !newer.has(id);
     const [here, lost] = [splitIds(ids).filter(isFirst), splitIds(gone).filter(isFirst)];
-    // Put the ids of the older run before those of newer runs. Ids contain the creation time, so that little is left to
-    // sort.
+    // Begin with the ids of the older run (a sorted list). Ids begin with the creation time, so the list is then almost
+    // sorted.
     kept.ids = [...here, ...kept.ids];
     kept.gone = [...lost, ...kept.gone];
     if (at < parts.length - 1) for (const id of [...here, ...lost]) newer.add(id);
@@ -138,10 +138,10 @@ function mergedParts(term: string, parts: readonly StoredTerm[], dropsGone: bool
 }
 
 /**
- * Merges several runs (sorted lists of terms) within a section.
+ * Merges several runs (sorted lists of terms), but only the part within a section.
  * @param runs the terms of each run, the newest run first
  * @param dropsGone whether `runs` contains the oldest run of the index, so that marks of removed ids are no longer
- * needed
+ *   needed
  */
 export function mergedTerms(
   runs: readonly (readonly StoredTerm[])[],
@@ -171,7 +171,7 @@ function split(term: StoredTerm, count: number): Halves {
   return [withIds(term, (id) => id < bound), withIds(term, (id) => id >= bound)];
 }
 
-/** A page and its place in a run, still without a name. */
+/** A page of the word index that has no name yet. */
 export interface NewPage extends Omit<PagePlace, "name"> {
   terms: StoredTerm[];
 }

@@ -11,9 +11,12 @@ import { type ListStep, scanAll, scanKnown, scanPlaces } from "./list-scan.ts";
 import { CHUNK, type Collection, readMatching } from "./matching.ts";
 import type { ListQuery } from "./query.ts";
 
-/** Number of index entries per read. */
+/** Number of index messages per read. */
 const WINDOW = 500;
-/** After the first request, the number of candidates may grow by this factor. Beyond that, later requests fail. */
+/**
+ * A later request fails if the query now has more than this many times as many candidate entries as at the first
+ * request.
+ */
 const GROWTH = 4;
 
 async function stepsOf<T>(
@@ -33,7 +36,7 @@ async function stepsOf<T>(
     }
   }
   if (after !== undefined && after.kind !== "index") throw refusedCursor();
-  // Read the index, which lists each entry once. The list of entries by creation time could contain an entry twice.
+  // Read the index, because it lists each entry once. The log of entries by creation time may list one twice.
   return scanAll(deps, list, { ...query, limit: WINDOW - 1 }, after, "index");
 }
 

@@ -138,7 +138,7 @@ export interface GroupResult {
   values: Record<string, SortValue>;
 }
 
-/** The intermediate result of one aggregate for one group. */
+/** Intermediate result of one aggregate, such as a sum, for one group. */
 interface Running {
   count: number;
   sum: Decimal;
@@ -190,7 +190,7 @@ export class Totals {
         return;
       }
       const value = plainValue(subject, entry, this.#choice);
-      // Skip values that were stored when the field had another type.
+      // Skip a stored value that does not fit the field's current type. It was stored when the field had another type.
       if (value === null || subject.type.token(value) === null) return;
       one.count++;
       if ((operation === "sum" || operation === "avg") && typeof value === "number")
@@ -224,7 +224,7 @@ export class Totals {
     ]);
   }
 
-  /** Continues from the intermediate results of a cursor. Returns false if they do not fit this aggregation. */
+  /** Continues from the intermediate results in a cursor. Returns false if they belong to another aggregation. */
   restore(state: readonly SortValue[]): boolean {
     const { aggregates, group } = this.#of;
     const size = group.length + 3 * aggregates.length;

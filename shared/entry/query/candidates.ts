@@ -23,16 +23,13 @@ const WINDOW = 2000;
 /** Maximum number of `in` values that are looked up in an index. */
 const MAX_INDEXED_VALUES = 20;
 
-/** How the query planner found the candidates: with which index, and by which fields. */
+/** How the query planner found the entries to read: with which index, and for which fields. */
 export interface Found {
   index: "none" | "id" | "unique" | "reference" | "equality" | "ordered" | "search";
   fields: string[];
 }
 
-/**
- * If a search finds at most this many entries, the plan is to read all of them and to ignore the indexes of the
- * filters.
- */
+/** If a search finds at most this many entries, the plan reads all of them, and uses no index for the filters. */
 const FEW = 500;
 
 export function bySearch({ fields }: Search): Found {
@@ -60,7 +57,8 @@ export type Candidates = { by: Found } & (
 );
 
 /**
- * The index of one value: lists the entries that have it. `late` lists those that got the value after their creation.
+ * The index of one value, which lists the entries that have the value. `late` is a second list of those entries that
+ * got the value only after their creation.
  */
 export interface ValueIndex {
   filter: string;
@@ -73,7 +71,7 @@ function placeOf(schema: CompiledSchema, id: string, seq: number): IndexEntry {
 }
 
 /**
- * Returns whether the ids of a schema's entries contain their time of creation. Ids of settings and transaction
+ * Returns whether the ids of a schema's entries begin with their time of creation. Ids of settings and transaction
  * records do not.
  */
 export function idsTellTime({ subjectType }: CompiledSchema): boolean {
@@ -91,7 +89,7 @@ function inOrder(places: IndexEntry[]): IndexEntry[] {
 
 const KINDS = ["id", "unique", "reference", "equality"] as const;
 
-/** Returns the index that finds the entries that meet a condition. */
+/** Returns the index that can find the entries that meet a condition, if there is one. */
 function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[number] | undefined {
   if (operator !== "eq" && operator !== "in") return undefined;
   if (subject.kind === "property") return subject.name === "id" ? "id" : undefined;
@@ -103,7 +101,7 @@ function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[numb
 interface Cover {
   /** Every matching entry meets at least one of these conditions. */
   conditions: readonly Condition[];
-  /** Position in `KINDS` of the least selective index that the conditions use. */
+  /** Position in `KINDS` of the weakest index that the conditions use. A higher position means more entries to read. */
   rank: number;
 }
 
@@ -126,7 +124,7 @@ function coverOf(where: Where): Cover | undefined {
 
 /**
  * Returns the indexed conditions that probably leave the fewest entries to read. Prefers ids, then unique values, then
- * references. Among equals, prefers fewer conditions.
+ * references. With indexes of the same kind, prefers fewer conditions.
  */
 function best(conditions: readonly Where[]): Cover | undefined {
   return conditions
@@ -135,7 +133,7 @@ function best(conditions: readonly Where[]): Cover | undefined {
     .sort((a, b) => a.rank - b.rank || a.conditions.length - b.conditions.length)[0];
 }
 
-/** Returns whether an index may find the entries of a query. Ignores ordered indexes. */
+/** Returns whether an index can find the entries of a query. Does not consider ordered indexes. */
 export function hasIndex(conditions: readonly Where[]): boolean {
   return best(conditions) !== undefined;
 }
@@ -194,9 +192,10 @@ interface CandidateOptions {
 
 /**
  * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
- * @param walking whether the plan may read the entries with a certain value one by one, in order of creation
+ * @param walking whether the plan may read the entries with a certain value from the index step by step, in order of
+ *   creation
  * @param most maximum number of candidates; if there are more, the plan is to read all entries
- * @param context the definition; without it, the plan uses no ordered indexes
+ * @param context the application's definition; without it, the plan uses no ordered indexes
  */
 export async function candidatesOf(
   deps: Deps,
@@ -238,8 +237,8 @@ export async function candidatesOf(
 }
 
 /**
- * Looks up the entries that meet each condition on referenced entries, and adds a condition on their ids. The index of
- * the reference field can then find the entries of the list.
+ * Prepares conditions on referenced entries, such as `filter[venue.city]=Oslo`. Looks up the entries that meet the
+ * condition, here the venues, and adds a condition on their ids. An index can then find the entries that refer to them.
  * @param most maximum number of ids; if more entries meet a condition, nothing is added for it
  */
 export async function withTargets(
@@ -282,7 +281,7 @@ export class Tally {
   by: Found = { index: "none", fields: [] };
   order: Explanation["order"] = "creation";
   candidates: number | null = null;
-  /** Number of read entries that the caller may see. */
+  /** Number of entries read so far that the caller may see. */
   visible = 0;
   #read = 0;
   #matched = 0;

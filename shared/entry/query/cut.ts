@@ -21,9 +21,11 @@ export interface ListPage<T> {
   items: T[];
   nextCursor: string | null;
   total?: number;
-  /** False if the list has more entries than the request could count. `total` is then a lower bound. */
+  /** False if the request could not count all entries of the list. `total` is then a lower bound. */
   totalExact?: false;
-  /** Number of read entries that the caller may see. Present only if the page ended early. */
+  /**
+   * Number of entries on this page's part of the list that the caller may see. Present only if the page ended early.
+   */
   read?: { entries: number };
   explain?: Explanation;
   /** Results of an aggregation. They are final if `complete` is set. */
@@ -95,8 +97,8 @@ export function cut<T, F extends Match<T>>(
 }
 
 /**
- * Encrypts the entry's id and values in a cursor position if the caller may not see the entry. Clients can decode
- * cursors.
+ * If the caller may not see the entry at a cursor position, encrypts its id and values. Clients can decode a cursor, so
+ * it must not contain them in plaintext.
  */
 export async function hiddenPosition(
   { config }: Pick<Deps, "config">,
@@ -113,8 +115,8 @@ export async function hiddenPosition(
 }
 
 /**
- * Returns a page that ended early. Encrypts the position of the last read entry in the cursor if the caller may not see
- * that entry.
+ * Returns a page that ended early, because one request may not read more. Its cursor contains the position of the last
+ * entry that was read. If the caller may not see that entry, the position is encrypted.
  */
 export async function endedEarly<T>(
   { config }: Pick<Deps, "config">,
@@ -146,6 +148,6 @@ export async function positionIn(
     string,
     ...Position["keys"],
   ];
-  // The position of an aggregation has its intermediate results in `keys`, outside the encrypted text. Keep them.
+  // Outside the encrypted text, `keys` may contain the intermediate results of an aggregation. Keep them.
   return { ...position, id, keys: keys.length > 0 ? keys : position.keys };
 }

@@ -42,8 +42,8 @@ function equal({ equality }: Comparison, a: Json, b: Json): boolean {
 }
 
 /**
- * Compares two values. Returns NaN if the stored value does not fit the field's current type, so that every
- * comparison is false.
+ * Compares two values. Returns NaN if the stored value does not fit the field's current type. Comparisons with NaN are
+ * false, so such a value matches no filter.
  */
 function compared(type: FieldType, value: Json, wanted: Json): number {
   return type.token(value) === null ? Number.NaN : type.compare(value, wanted);
@@ -74,7 +74,7 @@ function one(by: Comparison, operator: FilterOperator, value: Json, wanted: read
   }
 }
 
-/** Text search ignores case, but equality filters do not. */
+/** Ignores case, for text search. Equality filters compare the exact text. */
 function fold(text: string): string {
   return text.toLowerCase();
 }
@@ -120,7 +120,7 @@ function judgeProperty(name: Property, type: FieldType, condition: Condition, en
 
 /**
  * Returns whether an entry meets all filters.
- * @param choice language and market of the response; without it, a value in any language may match
+ * @param choice language and market of the response; without it, a value in any language and market may match
  * @param related tests a condition on referenced entries; without it, all such conditions count as not met
  */
 export function matches(
@@ -145,7 +145,7 @@ function meets(where: Condition, entry: FilterInput, choice: Choice | undefined)
     : judgeProperty(subject.name, subject.type, where, entry);
 }
 
-/** Returns how well an entry matches a search, as a number of points. 0 if it does not match. */
+/** Returns how well an entry matches a search, in points. Entries with more points come first. 0 means no match. */
 export function rankOf(search: Search, entry: FilterInput, choice: Choice | undefined): number {
   return scoreOf(search, (field) => valuesIn(field, entry, choice));
 }

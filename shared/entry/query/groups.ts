@@ -1,6 +1,6 @@
 /**
- * Parses the names of filters into a tree of conditions. `filter[or][0][a]=1&filter[or][1][b][gte]=2` means a = 1 or
- * b >= 2. All conditions with the same number must hold.
+ * Parses the names of filters into a tree of conditions. `filter[or][0][a]=1&filter[or][1][b][gte]=2` means a = 1 or b
+ * >= 2. Conditions with the same number belong together: all of them must hold.
  */
 import { type ParameterReader, PROPERTY_TYPES, readCondition, type Where } from "./parameters.ts";
 import { readRelated } from "./related.ts";
@@ -73,8 +73,8 @@ interface Place {
 }
 
 /**
- * Returns the group that a path begins with, such as `or` and a number. Returns undefined if the path is a condition: a
- * field may be called `or`, `and` or `not`, so a name alone, or a name and an operator, is no group.
+ * Returns the group of conditions that a filter's path begins with, such as `or` and a number. Returns undefined if the
+ * path is a condition on a field. A field may be called `or`, `and` or `not`, so the name alone does not make a group.
  */
 function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undefined {
   const [first, second = "", ...rest] = path;
@@ -85,7 +85,7 @@ function groupIn(reader: ParameterReader, { draft, path }: Place): Place | undef
   return isField ? undefined : { draft: draft.negated(), path: path.slice(1) };
 }
 
-/** Parses all filters of a query. `reader` collects their errors. */
+/** Parses all filters of a query. Reports errors to `reader`, which collects them. */
 export function readFilters(
   reader: ParameterReader,
   filters: Iterable<[string, { path: readonly string[]; texts: string[] }]>,

@@ -26,7 +26,7 @@ async function newestOf(deps: Deps, { orb, filter }: IndexScan): Promise<ScanSta
   return { seq: last.seq + 1, density: (page.pending + 1) / (last.seq - first.seq + 1) };
 }
 
-/** An entry, and the cursor position after it. */
+/** One entry of a list, and the cursor that continues after it. */
 export interface ListStep {
   place: IndexEntry;
   position: Position;
@@ -77,7 +77,8 @@ export async function* scanAll<T>(
     kind === "order" && home !== undefined
       ? { orb, filter: subjects.schemaOrder({ orb, ...home }), home, literal: true, first }
       : { orb, filter: list.index, first };
-  // Some callers never await `list.last`. Catch its error here, or Node.js reports an unhandled rejection.
+  // Some callers never await `list.last`. Catch its error here, because Node.js would otherwise report an unhandled
+  // rejection.
   list.last?.catch(() => undefined);
   const newest = async () => {
     const last = await list.last;
@@ -92,8 +93,8 @@ export async function* scanAll<T>(
 
 /**
  * Yields the entries that have a certain value, in order of creation. The index lists entries in the order in which
- * they got the value. So this function first reads the ids of the entries that got it only after their creation, then
- * merges them into the index's list by id.
+ * they got the value. So this function first reads the ids of the entries that got the value after their creation. It
+ * then inserts them into the index's list by id, because ids are in order of creation.
  * @returns undefined if more than `most` entries got the value after their creation
  */
 export async function scanByValue<T>(
@@ -165,8 +166,8 @@ interface StepLimits {
 }
 
 /**
- * Reads entries in order of creation until the page is full. Ends the page early when the read budget is used up.
- * @param options.most maximum entries to read; the result is undefined if they do not fill the page
+ * Reads entries in order of creation until the page is full. Ends the page early if one request may not read more.
+ * @param options.most maximum entries to read; if they do not fill the page, the result is undefined
  * @param options.known whether the scan yields all its entries in a single array
  * @param options.repeats whether `list` removes entries that the scan yields twice
  */
@@ -186,7 +187,7 @@ export async function pageOfSteps<T>(
   let read = 0;
   let reached: Position | undefined;
   let size = known || query.conditions.length === 0 ? wanted : CHUNK;
-  // An entry that was purged and then created again with the same id occurs twice in the scan.
+  // The scan yields an entry twice if it was purged and then created again with the same id.
   const seen = new Set<string>();
   for await (const steps of scan) {
     const window = repeats ? steps : steps.filter(({ place: { id } }) => !seen.has(id) && seen.add(id));
@@ -206,7 +207,7 @@ export async function pageOfSteps<T>(
       read += next.read;
       at += next.read;
       reached = window[at - 1]?.position;
-      // As long as every entry matches, read only as many as the page needs.
+      // As long as every entry matches, read only as many as the page still needs.
       size = found.length === read ? wanted - found.length : CHUNK;
       if (full() || reached === undefined || (known && at === window.length)) continue;
       const cutOff = (next.read < chunk.length && found.length > 0) || list.budget.over;
@@ -219,7 +220,7 @@ export async function pageOfSteps<T>(
   return cut(list, found, query.limit, position, signed);
 }
 
-/** Reads a page, limited only by the page size and the read budget. */
+/** Reads a page until it is full, or until one request may not read more. */
 export async function wholePage<T>(
   ...[deps, list, query, scan, signed, limits]: Parameters<typeof pageOfSteps<T>>
 ): Promise<ListPage<T>> {

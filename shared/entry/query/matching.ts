@@ -26,7 +26,7 @@ export interface Collection<T> {
   places?: (after: number, most: number) => Promise<Places>;
   /** Undefined if the list has several schemas. */
   schema: CompiledSchema | undefined;
-  /** The definition, if ordered indexes may be used. */
+  /** The application's definition. Present if the list may use ordered indexes. */
   context?: OrderedContext;
   /**
    * Reads entries. The result contains undefined for each entry that the caller may not see or that is not part of the
@@ -36,14 +36,17 @@ export interface Collection<T> {
   judged(item: T): FilterInput;
   bytes(item: T): number;
   choice: Choice;
-  /** Whether filters compare only values in the response's language and market, instead of all values. */
+  /**
+   * Whether filters compare only the value in the response's language and market. Otherwise, they compare the values in
+   * all of them.
+   */
   localized: boolean;
-  /** Whether the list omits some entries of its index, so that the remaining ones must be counted one by one. */
+  /** Whether the list omits some entries of its index. The total must then be counted entry by entry. */
   narrowed: boolean;
-  /** Returns the total number of entries if there are no filters, or undefined if they must be counted one by one. */
+  /** Returns the total number of entries without filters. Undefined means that they must be counted one by one. */
   total?: (indexed: number) => Promise<number | undefined>;
   last?: Promise<number | undefined> | undefined;
-  /** Reads the referenced entries, if filters have conditions on their fields. */
+  /** Reads referenced entries. Present if filters have conditions on fields of referenced entries. */
   targets?: Targets;
 }
 
@@ -91,9 +94,9 @@ export async function readMatching<T>(
 }
 
 /**
- * Reads many entries in batches. Keeps only the current batches in memory.
- * @returns the length of the first part of `places` that was read completely. If the budget is used up, `each` may have
- * received some later entries too.
+ * Reads many entries in batches, with at most two batches in memory.
+ * @returns the length of the first part of `places` that was read completely. If the request may not read more, `each`
+ *   may have received some later entries too.
  */
 export async function readAll<T>(
   list: Collection<T>,
@@ -124,7 +127,7 @@ export async function readAll<T>(
 export interface Places {
   places: readonly IndexEntry[];
   complete: boolean;
-  /** Sequence of the last index message that was read, if `complete` is false. */
+  /** Sequence number of the last index message that was read, if `complete` is false. */
   reached: number;
 }
 
@@ -137,13 +140,16 @@ export interface Wanted extends Places {
   kind: "set" | "index";
 }
 
-/** A later request may have at most this many times as many candidates as the first request. */
+/**
+ * A later request fails if the query now has more than this many times as many candidate entries as at the first
+ * request.
+ */
 const GROWTH = 4;
 
 /**
- * Returns the entries to read for a query, as many as the budget allows.
+ * Returns the entries to read for a query, as many as one request may read.
  * @param options.from position at which an earlier request stopped; if the query now uses another index, all entries
- * are read again
+ *   are read again
  * @param options.places entries that an index has already found
  */
 export async function placesFor<T>(
@@ -176,7 +182,7 @@ export async function placesFor<T>(
 
 /**
  * Calls `each` for the entries that match a query.
- * @returns false if the read budget was used up, so that some entries are missing
+ * @returns false if some entries are missing, because one request may not read more
  */
 export async function eachMatch<T>(
   deps: Deps,

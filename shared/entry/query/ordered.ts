@@ -17,7 +17,7 @@ interface OrderedPlace extends IndexEntry {
 }
 
 export interface OrderedPlan<T> {
-  /** The list, but without index pairs whose entry now has another value, so that no entry occurs twice. */
+  /** The list, but only with index pairs (a value and an entry id) that are still true. So no entry appears twice. */
   list: Collection<T>;
   /** The query without the conditions that the range of the index already ensures. */
   query: ListQuery;
@@ -58,8 +58,8 @@ function cursorRange(after: Position | undefined, descending: boolean): Range {
 }
 
 /**
- * @param first entries of the first step. Later steps are larger, because each causes a read. A page of the index has
- * more pairs than most requests need, so the first step must not take all of them.
+ * @param first entries of the first step. One page of the index may have more entries than a request needs, so the
+ *   first step takes few. Later steps are larger, because each causes a read.
  */
 async function* stepsOf(
   scan: ReturnType<typeof scanOrdered>,

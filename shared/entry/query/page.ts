@@ -32,8 +32,8 @@ const PASSED = 2000;
 const NEWEST = { ...BY_CREATION, descending: true };
 
 /**
- * If the query also has conditions that another index may answer, read at most this many entries in sort order first.
- * If they do not fill the page, the other index may select few enough entries to sort.
+ * If another index may answer some conditions, first try to fill the page with this many entries in sort order. If they
+ * do not suffice, the other index may leave few enough entries to sort.
  */
 const TRIED = 500;
 
@@ -75,8 +75,8 @@ async function pageInSortOrder<T>(
 }
 
 /**
- * Reads a page in the order of a search: best matches first. If the index cannot be used, the newest entries come
- * first.
+ * Reads a page in the order of a search: best matches first. If the search index cannot be used, the newest entries
+ * come first.
  */
 async function pageByRank<T>(
   deps: Deps,
@@ -96,8 +96,8 @@ async function pageByRank<T>(
 }
 
 /**
- * Returns the total number of entries. Without filters, takes this number from the index. Otherwise, counts entries
- * one by one until the read budget is used up.
+ * Returns the total number of entries. Without filters, takes this number from the index. Otherwise, counts entries one
+ * by one, as many as one request may read.
  */
 async function countOf<T>(
   deps: Deps,
@@ -117,14 +117,14 @@ async function countOf<T>(
 }
 
 /**
- * After the first page, the number of candidates in the index may grow by this factor. Beyond that, the cursor becomes
- * invalid.
+ * A later page fails with an invalid cursor if the index now lists more than this many times as many entries as for the
+ * first page.
  */
 const GROWTH = 4;
 
 /**
- * Reads a page in order of creation. The cursor names the index that the first page used, and later pages use the same
- * index.
+ * Reads a page in order of creation. The cursor records which index the first page used, because later pages must use
+ * the same one.
  */
 async function pageInOrder<T>(
   deps: Deps,
@@ -168,8 +168,8 @@ async function pageInOrder<T>(
   }
   if (ofIndex) throw refusedCursor();
   if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
-  // Read entries in the order in which they were created. That list includes deleted entries. If too many are
-  // deleted, use the index instead.
+  // The log of created entries is read first. It also lists deleted entries, so if too many are deleted, read the index
+  // instead.
   if (after === undefined && schema !== undefined && schema.subjectType !== "settings") {
     const steps = scanAll(deps, list, query, after, "order");
     const page = await pageOfSteps(deps, list, query, steps, signed, { most: PASSED });
@@ -180,8 +180,8 @@ async function pageInOrder<T>(
 }
 
 /**
- * A condition on referenced entries can use an index if at most this many referenced entries match it: on the first
- * page, and on later pages.
+ * A condition on referenced entries, such as `filter[venue.city]=Oslo`, can use an index only if few referenced entries
+ * match. These are the limits for the first page and for later pages.
  */
 const TARGETS = { first: 10, later: 20 };
 
@@ -198,8 +198,9 @@ async function withPlan<T>(
 }
 
 /**
- * Reads a page of a list. When the read budget is used up, the page ends early, with a cursor.
- * @param listWith opens the list with a read budget; counting the total uses a separate budget
+ * Reads a page of a list. Ends the page early, with a cursor, if one request may not read more.
+ * @param listWith opens the list with a read budget (a limit of bytes and entries); counting the total has a separate
+ *   budget
  */
 export async function readListPage<T>(
   deps: Deps,

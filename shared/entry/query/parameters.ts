@@ -45,7 +45,7 @@ export interface Group {
 
 /**
  * The parameter `search`. An entry matches if the fields contain all words. The last word may also be the beginning of
- * a word in the entry. A search without words matches nothing.
+ * a word in the entry. A search text without words matches no entry.
  */
 export interface Search {
   words: string[];
@@ -54,8 +54,8 @@ export interface Search {
 }
 
 /**
- * A condition on a field of referenced entries. It holds if at least one of the entries that a reference field points
- * to meets `condition`.
+ * A condition on a field of referenced entries, such as `filter[venue.city]=Oslo`. It holds if at least one of the
+ * entries that the reference field `via` points to meets `condition`.
  */
 export interface Related {
   via: CompiledField;
@@ -74,7 +74,10 @@ export function isSearch(where: Where): where is Search {
   return "words" in where;
 }
 
-/** Returns the search of a query, if any. Groups cannot contain searches, so only the top level is examined. */
+/**
+ * Returns the search of a query, if any. It is always at the top level, because groups of conditions cannot contain
+ * searches.
+ */
 export function searchOf(conditions: readonly Where[]): Search | undefined {
   return conditions.find(isSearch);
 }
@@ -127,7 +130,7 @@ export function isProperty(name: string): name is Property {
 }
 
 export interface ParameterReader {
-  /** The schema, reduced to the fields that filters and sort orders may use. */
+  /** The schema with only those fields that filters and sort orders may use. */
   readonly compared: CompiledSchema | undefined;
   /**
    * Returns the schema that a reference field points to, with only the fields that filters may use. Returns undefined
@@ -251,7 +254,7 @@ export function readSort(reader: ParameterReader, text: string): SortKey[] {
   return keys;
 }
 
-/** The default sort order of a list, for lists that must be sorted in memory. */
+/** Sort order by creation. Lists use it if they must be sorted in memory and the query names no order. */
 export const BY_CREATION: SortKey = {
   subject: { kind: "property", name: "createdAt", type: PROPERTY_TYPES.createdAt },
   descending: false,
@@ -271,7 +274,9 @@ function splitValues(text: string): string[] {
   return text.split(",");
 }
 
-/** Returns an error message that explains the text format of a type such as a date. Undefined for other types. */
+/**
+ * Returns a message that explains the text format of a type such as a date. Undefined if the type has no such format.
+ */
 function formOf({ type }: Subject, text: string): string | undefined {
   const said: string[] = [];
   if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));
@@ -284,12 +289,15 @@ function parseValue(subject: Subject, operator: FilterOperator, text: string): J
   return subject.type.fromText(text);
 }
 
-/** Operators that compare whole values. If the field has an `enum`, it must contain the values of the filter. */
+/**
+ * Operators that compare whole values. If the field has an `enum`, a filter with such an operator must use values of
+ * the enum.
+ */
 const NAMING: ReadonlySet<FilterOperator> = new Set(["eq", "ne", "in"]);
 
 /**
- * Returns whether the field's `enum` allows a value. Returns true for a value that could not be parsed, because another
- * error reports it.
+ * Returns whether the field's `enum` allows a value. Returns true for a value that could not be parsed, because the
+ * parser has already reported an error.
  */
 function isAllowed(subject: Subject, value: Json | undefined): boolean {
   if (value === undefined || subject.kind === "property" || subject.field.allowed === undefined) return true;

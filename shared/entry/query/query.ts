@@ -18,7 +18,7 @@ export interface ListQuery {
   cursor: string | undefined;
   /** A list contains an entry only if all of these conditions hold. */
   conditions: readonly Where[];
-  /** Equivalent conditions that help to choose an index. If missing, `conditions` are used. */
+  /** Conditions that are equivalent to `conditions`, but help to choose an index. If missing, `conditions` are used. */
   planned?: readonly Where[];
   /** Fields to sort by. If empty, the list is in order of creation. */
   sort: SortKey[];

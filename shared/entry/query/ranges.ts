@@ -16,7 +16,7 @@ import type { ListQuery } from "./query.ts";
 /** The parts of a definition that are needed to read ordered indexes. */
 export type OrderedContext = Pick<OrbContext, "orb" | "fence" | "pending">;
 
-/** Returns whether the schema's indexes may lack entries, because a backfill is still running. */
+/** Returns whether the schema's indexes may be incomplete, because older entries are still being added. */
 export function isWaiting({ home }: CompiledSchema, { pending }: OrderedContext): boolean {
   return pending?.some((one) => homeKey(one) === homeKey(home)) === true;
 }
@@ -37,7 +37,9 @@ export function fieldOf({ subject }: Pick<SortKey, "subject">): CompiledField | 
   return subject.kind === "field" ? subject.field : undefined;
 }
 
-/** Returns the value as the index stores it, and whether that is the whole value or only its beginning. */
+/**
+ * Returns the value as the index stores it. `whole` is false if the index stores only the beginning of a longer text.
+ */
 function operand(value: Json | undefined): { value: OrderedValue; whole: boolean } {
   if (typeof value === "string") return { value: sortedText(value), whole: value.length < SORTED_CHARACTERS };
   return { value: typeof value === "number" ? value : null, whole: true };
@@ -45,8 +47,8 @@ function operand(value: Json | undefined): { value: OrderedValue; whole: boolean
 
 interface ConditionRange extends Range {
   /**
-   * Whether every value in the range meets the condition. False for a long text, because the index stores only its
-   * beginning.
+   * Whether every value in the range meets the condition. False for a long text: the index stores only its beginning,
+   * so other texts may be in the range.
    */
   whole: boolean;
 }
@@ -65,8 +67,8 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
   const some: Edge = { value: null, inclusive: false };
   switch (operator) {
     case "eq":
-      // A unique field compares texts in a normalized form. Different texts can be equal then, and no range contains
-      // all of them.
+      // A unique field compares texts after normalization (case, Unicode form). Equal texts may then be far apart in
+      // the index, so no range contains them all.
       return field.equality === field.type.token ? { low: edge(true), high: edge(true), whole } : undefined;
     case "gt":
       return { low: edge(false), whole };
@@ -81,10 +83,7 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
   }
 }
 
-/**
- * Returns the range end that allows fewer values.
- * @param sign 1 for low ends, -1 for high ends
- */
+/** Returns the stricter of two ends of a range. */
 function tighter(a: Edge | undefined, b: Edge | undefined, sign: 1 | -1): Edge | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   const order = compareValues(a.value, b.value) * sign;
@@ -138,8 +137,8 @@ export async function openTended(
 }
 
 /**
- * Chooses a field with an ordered index, and returns the entries that may meet the conditions on this field. Returns
- * undefined if there is no such field, or if there are more than `most` entries.
+ * Chooses a field with an ordered index, and returns the entries that may meet the query's conditions on this field.
+ * Returns undefined if there is no such field, or if there are more than `most` entries.
  */
 export async function placesInRange(
   deps: Deps,

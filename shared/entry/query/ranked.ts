@@ -13,7 +13,10 @@ import { isSearch, type Search } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 import { searchIndex } from "./search-index.ts";
 
-/** Number of entries per step. Later steps use the points of the entries that earlier steps have read. */
+/**
+ * Number of entries per step. The points of an entry are known only after it has been read, and each step uses the
+ * points from earlier steps.
+ */
 const STEP = 250;
 
 interface RankedPlace extends IndexEntry {
@@ -21,14 +24,14 @@ interface RankedPlace extends IndexEntry {
 }
 
 /**
- * Points of the entries that this request has read. An entry has 0 points if it does not match or the caller cannot
+ * Points (relevance) of the entries that this request has read. 0 if the entry does not match, or if the caller cannot
  * see it.
  */
 type KnownPoints = Map<string, number>;
 
 /**
- * Returns whether a cursor position belongs to a ranked list. The first key of such a position is a number, unlike in
- * other sorted lists.
+ * Returns whether a cursor position belongs to a list in order of relevance. Only these positions have a number, the
+ * points, as their first key.
  */
 export function isRankedPosition(position: Position | undefined): boolean {
   return position?.kind === "sorted" && typeof position.keys[0] === "number";
@@ -36,8 +39,8 @@ export function isRankedPosition(position: Position | undefined): boolean {
 
 export interface RankedPlan<T> {
   /**
-   * The entries of the list. The index gives only the maximum points of an entry, so each entry is placed by the
-   * points that its values really have.
+   * The entries of the list. The index tells only the maximum points of an entry. The list returns each entry at the
+   * place of its real points.
    */
   list: Collection<T>;
   /** The query without the search. */
@@ -70,7 +73,7 @@ export async function rankedPlan<T>(
   };
 }
 
-/** Removes the entries that cannot meet the other conditions, if an index for those conditions exists. */
+/** Removes the entries that cannot meet the query's other conditions, if an index can tell. */
 async function narrowed<T>(
   deps: Deps,
   { schema, budget }: Collection<T>,
@@ -90,9 +93,9 @@ async function narrowed<T>(
 }
 
 /**
- * Yields the candidates, those with the most points in the ranking first. The points in the index are a maximum: an
- * entry has fewer if, for example, only a draft contains a word. So an entry is yielded again at each lower number of
- * points until its real points are known.
+ * Yields the candidates, those with the most points in the ranking first. The points in the index are a maximum. An
+ * entry has fewer points if, for example, only its unpublished draft contains a word. So an entry is yielded again at
+ * each lower number of points until its real points are known.
  */
 async function* stepsOf(
   scores: ReadonlyMap<string, number>,

@@ -65,8 +65,8 @@ function idsIn({ via }: Related, entry: FilterInput, choice: Choice | undefined)
 }
 
 /**
- * The referenced entries that the filters of a list need. Stores only whether each entry meets a condition, not its
- * values.
+ * The referenced entries that the filters of a list need. Stores only whether each entry meets a condition, so that the
+ * entries' values need no memory.
  */
 export class Targets {
   readonly #read: ReadTargets;

@@ -15,16 +15,19 @@ import type { Search } from "./parameters.ts";
 import { isWaiting, type OrderedContext } from "./ranges.ts";
 import { BEST_POINTS, pointsOf } from "./search.ts";
 
-/** Maximum postings to read for a word. A word with more postings does not narrow the search. */
+/**
+ * Maximum postings (a word and an entry id) to read for a word. More postings would not reduce the number of entries
+ * much.
+ */
 export const MOST_POSTINGS = 50_000;
 /** If at most this many entries are left, reading them costs less than reading the postings of further words. */
 const FEW = 200;
 /**
- * Maximum words to look up in the index. Whether an entry contains the other words is checked when the entry is read.
+ * Maximum words of a search that are looked up in the index. Each entry found is then read and compared with all words.
  */
 const MOST_WORDS = 10;
 
-/** A character that sorts after every character of a word, and after the space between a word and a field name. */
+/** A character that sorts after all others, to form the upper end of a range of words. */
 const LAST = "\uffff";
 
 function rangesOf({ words }: Search): TermRange[] {

@@ -36,12 +36,12 @@ function placeOf({ schema }: Collection<unknown>, name: string): IndexEntry {
 class Best<T> {
   readonly #list: Collection<T>;
   readonly #query: ListQuery;
-  /** The page contains only entries after this position. */
+  /** The page contains only entries after this position in the sort order. */
   readonly #from: SortPosition | undefined;
   /**
-   * Position of the first entry that did not fit into the page. The page stays before this position, even if one of
-   * its entries drops out between two requests. If a later entry filled the gap, the next page would start after that
-   * later entry and skip the one at this position.
+   * Position of the first entry that did not fit into the page. The page always ends before it. An entry of the page
+   * may be deleted between two requests. A later entry must not fill the gap: the next page would start after that
+   * entry, and skip the one at this position.
    */
   #bound: SortPosition | undefined;
   #items: Ranked<T>[] = [];
@@ -59,8 +59,7 @@ class Best<T> {
 
   add(found: readonly Match<T>[]): void {
     const { sort, limit } = this.#query;
-    // An entry is read twice if the cursor names it and this request also finds it. Keep only the copy that this
-    // request found.
+    // An entry of the cursor may also be among the newly read ones. Then keep only the new copy.
     const again = new Set(found.map(({ place }) => nameOf(this.#list, place)));
     const all = this.#items.filter(({ place }) => !again.has(nameOf(this.#list, place)));
     for (const one of found) {
@@ -83,15 +82,14 @@ class Best<T> {
     const items = this.#items.map(({ item }) => item);
     if (this.#bound === undefined) return { items, nextCursor: null };
     const last = this.#items.at(-1)?.rank ?? this.#from;
-    // No entry is left if all of the best entries have changed. The next request then reads the list again from the
-    // start.
+    // If all of the best entries have changed, none is left. The next request then reads the list from the start.
     const next = last === undefined ? positionAt("set", { best: { names: [] } }) : positionAt("sorted", last);
     return { items, nextCursor: writeCursor(next, signed) };
   }
 
   /**
-   * Returns a cursor that continues from a position and names the best entries so far. If the cursor would become too
-   * long, names fewer entries.
+   * Returns a cursor that continues from a position and names the best entries so far. Names fewer entries if the
+   * cursor would become too long.
    */
   cursor(at: Position, signed: string): string {
     for (;;) {
@@ -116,7 +114,7 @@ function tooLong(): AppError {
 
 /**
  * Reads a page in a sort order for which no index exists.
- * @param places the entries to read, if an index found them
+ * @param places the entries to read, if an index has already found them
  */
 export async function pageOfSorted<T>(
   deps: Deps,
@@ -139,8 +137,8 @@ export async function pageOfSorted<T>(
     total += found.length;
     best.add(found);
   });
-  // The cursor names the best entries that earlier requests found. Read them after the other entries: if they are
-  // large, the request still makes progress.
+  // The cursor names the best entries of earlier requests. Read them after the other entries. If they were read first
+  // and are large, the request would not get to any other entry.
   const named = (before?.names ?? []).map((name) => placeOf(list, name));
   for (let at = 0; at < named.length; ) {
     const next = await readMatching(list, query, named.slice(at));

@@ -12,13 +12,15 @@ import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts"
 import type { Places } from "../query/matching.ts";
 
 const REVISIONS_PER_READ = 500;
-/** Revisions per read of one entry's log. The number is small, because the search needs only one revision. */
+/** Revisions per read of one entry's log. One revision is enough, so the number is small. */
 const REVISIONS_OF_ENTRY = 20;
-/** Maximum bytes that a list may read to find its entries. It needs the rest of its limit to read their content. */
+/**
+ * Maximum bytes that a list may read to find its entries. It needs the other half of its limit to read their content.
+ */
 const FIND_BYTES = REQUEST_BYTES / 2;
 /**
- * The search reads this many milliseconds beyond the requested time. The broker stores a revision slightly after its
- * `updatedAt`, and clocks differ.
+ * The search reads this many milliseconds beyond the requested time. The broker stores a revision slightly after the
+ * revision's `updatedAt`, and the clocks of hosts differ.
  */
 const SLACK_MS = 5000;
 
@@ -91,7 +93,7 @@ export class PastEntries {
   readonly #orb: string;
   readonly #filter: string;
   readonly #at: number;
-  /** Sequences of scanned messages that are not the first revision of an entry. */
+  /** Sequence numbers of revisions that are not the first one of their entry, so that no entry is listed twice. */
   readonly #later = new Set<number>();
 
   constructor(plain: Store, budget: ReadBudget, orb: string, home: Home | undefined, at: number) {
@@ -103,8 +105,8 @@ export class PastEntries {
   }
 
   /**
-   * Reads the next revisions, in the order in which they were written. The first revision of each entry represents
-   * the entry, so entries come in order of creation. {@link read} skips later revisions.
+   * Reads the next revisions, in the order in which they were written. The list contains an entry at its first
+   * revision, so entries come in order of creation. {@link read} skips later revisions of the same entry.
    */
   async places(after: number, most: number): Promise<Places> {
     const places: IndexEntry[] = [];

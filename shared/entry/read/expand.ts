@@ -65,7 +65,8 @@ class TooBroad extends AppError {
 }
 
 /**
- * Returns the number of entries for a smaller page, whose referenced entries probably fit into a response.
+ * A page failed because its referenced entries are too large. Returns how many entries a smaller page may have, so that
+ * its response probably fits.
  * @param error thrown by {@link expandAll}
  * @param items number of entries of the page that failed
  * @throws the error, if it has another cause or if there is only one entry
@@ -149,8 +150,7 @@ async function targetsIn(
 }
 
 /**
- * Reads the entries to which the entries of a page refer. Also returns the data on which the ETags of the responses
- * depend.
+ * Reads the entries to which the entries of a page refer. Also returns what the ETags of the responses must include.
  */
 export async function expandAll(
   deps: Deps,

@@ -66,7 +66,7 @@ export function requireReader(
 }
 
 /**
- * Returns true if the parameter `revision` asks for the newest revision, and false if it asks for the published one.
+ * Returns which revision the parameter `revision` asks for: true for the newest one, false for the published one.
  * Throws if the caller may not read that kind of revision in any entry of the schema.
  */
 export function latestOf(
@@ -121,8 +121,8 @@ async function findAt(
 }
 
 /**
- * Returns the ETag of a response: the number of the newest revision, and a hash of everything else that changes the
- * response.
+ * Returns the ETag of a response: the number of the newest revision, and a hash of everything else that the response
+ * depends on.
  */
 function runtimeTag(newest: number, parts: readonly unknown[]): string {
   return `"${newest}-${fingerprint(JSON.stringify(parts))}"`;
@@ -151,8 +151,8 @@ function variantOf(
 }
 
 /**
- * Returns the response to a write. A caller who may delete entries but not read drafts gets no values. The exception is
- * an entry that the caller has just created.
+ * Returns the response to a write. If the caller may delete entries but not read drafts, the response contains no
+ * values, except for an entry that the caller has just created.
  */
 export function presentWritten(
   actor: Actor,

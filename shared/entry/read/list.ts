@@ -28,7 +28,7 @@ export interface ListInput {
   /** Whether to list newest revisions, including drafts, if the caller may read them. */
   latest?: boolean;
   last?: Promise<number | undefined> | undefined;
-  /** Creates the read budget of a request. Default: the limits of the platform. */
+  /** Creates the read budget of a request (its limit of bytes and entries). Default: the limits of the platform. */
   budget?: () => ReadBudget;
 }
 
@@ -124,8 +124,7 @@ function collectionOf(
     choice: input.choice,
     localized: true,
     narrowed: false,
-    // If the list is within the read limit, count its entries one by one. For longer lists, use the broker's number
-    // of published copies.
+    // Count the entries of a short list one by one. For a long list, use the broker's number of published copies.
     async total(indexed) {
       if (indexed <= READ_LIMIT || !everybody || input.latest === true) return undefined;
       const filter = subjects.schemaLive(address, schema.liveRole);
@@ -137,7 +136,7 @@ function collectionOf(
   };
 }
 
-/** Returns a page of entries as the caller may see them, without choosing a language or fields. */
+/** Returns a page of entries that the caller may see, with the values of all languages and fields. */
 export async function listVisible(
   deps: Deps,
   actor: Actor,
@@ -150,7 +149,7 @@ export async function listVisible(
 
 export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {
   const { orb, schema, query, choice } = input;
-  // Only callers who may read all drafts get the explanation, because it also counts entries that others cannot see.
+  // The explanation also counts entries that the caller cannot see, so only callers who may read all drafts get it.
   if (query.explain)
     requireMay(principalIn(actor, orb.orb, orb.compiled), "readDraft", { access: schema.access, own: false });
   const page = await listVisible(deps, actor, input);

@@ -22,7 +22,7 @@ export interface ManagedEntry {
   address: EntryAddress;
   snapshot: EntrySnapshot;
   view: EntryView;
-  /** Whether to include values of fields that the definition no longer has. */
+  /** Whether to include values of fields that the application's definition no longer has. */
   past: boolean;
   newest: number;
 }

@@ -28,7 +28,9 @@ const LIST_EXTRA = ["module", "schema", "status", "at"];
 
 export interface ManagedList {
   orb: OrbContext;
-  /** Query parameters that are not parsed yet, because the parameter `schema` decides which parameters are valid. */
+  /**
+   * Query parameters as text. They are parsed later, because the parameter `schema` decides which of them are valid.
+   */
   parameters: readonly [string, string][];
 }
 
@@ -130,8 +132,8 @@ function collectionOf(
     choice: choose(context.compiled, {}),
     localized: false,
     narrowed: status !== undefined || (schemas !== undefined && one === undefined),
-    // The index keeps a deleted entry for one second. This would make the total of a short list wrong, so count the
-    // entries of short lists one by one.
+    // The index still contains a deleted entry for one second. This would make the total of a short list wrong, so
+    // count the entries of short lists one by one.
     async total(indexed) {
       if (indexed > 1000) return indexed;
       const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
@@ -209,8 +211,8 @@ async function present(
 }
 
 /**
- * Reads a page without its referenced entries. After this function returns, the memory for a list of past revisions
- * can be freed.
+ * Reads a page without its referenced entries. This is a function of its own, so that the memory for past revisions can
+ * be freed before the referenced entries are read.
  */
 async function readManagedPage(
   deps: Deps,

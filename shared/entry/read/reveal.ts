@@ -15,8 +15,9 @@ import { openEverything } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, type StoredValue } from "../model/snapshot.ts";
 
 /**
- * Decrypts the sensitive values of a revision. The caller must be an owner, or a handler with the act
- * `entries:reveal`. Writes an audit record first, and fails if that write fails. The response must not be cached.
+ * Decrypts the sensitive values of a revision. The caller must be an owner of the application, or a handler with the
+ * permission `entries:reveal`. Writes an audit record first. If that fails, nothing is decrypted. The response must not
+ * be cached.
  * @param input.past whether to include values of fields that the definition no longer has
  */
 export async function revealValues(

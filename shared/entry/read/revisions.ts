@@ -52,11 +52,11 @@ interface Which {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  /** Schema that the entry must have. If missing, the entry may have any schema. */
+  /** Schema that the entry must have. If missing, any schema is accepted. */
   schema?: CompiledSchema | undefined;
 }
 
-/** Throws before any read if the caller may not read any history, not even the history of their own entries. */
+/** Throws without reading anything if the caller may read no history, not even that of their own entries. */
 function refuseEarly(actor: Actor, { orbId, orb, schema }: Which): void {
   requireScope(actor, "readRevisions", orbId);
   if (schema === undefined || orb instanceof Promise) return;
@@ -86,8 +86,8 @@ async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readabl
     throw seen || actor.kind === "anonymous" ? refusal(actor) : notFound("entry");
   }
   const view = schema === undefined ? undefined : readableBy(schema, caller, on.own);
-  // Read permissions come only from the current definition. So only platform admins can see fields that have since been
-  // removed.
+  // Only the current definition tells who may read a field. So fields that were removed since are visible to platform
+  // admins only.
   return { entry, shown: (values) => (view === undefined ? {} : ofFields(view, values)), schema };
 }
 
@@ -133,8 +133,8 @@ function revisionOf(snapshot: EntrySnapshot, { schema, shown }: Readable, now: n
 }
 
 /**
- * Returns a reader for an entry's log of revisions. If the entry was imported, its log begins with the revision that
- * was published.
+ * Returns a reader for an entry's log of revisions. The log of an imported entry begins with the revision that was
+ * published.
  */
 function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot) => T): NumberedLog<T> {
   return new NumberedLog(deps.store, {
@@ -176,8 +176,8 @@ export async function listRevisions(
   const log = logOf(deps, entry, (snapshot) => item(snapshot, now));
   const newest = effective(entry.head, now);
   const behind = placeAfter({ number: entry.head.revision, seq: entry.seq });
-  // After `validTo`, the entry counts as unpublished. Add this unpublished revision to the list, because no write has
-  // stored it yet.
+  // After `validTo`, the entry counts as unpublished. No write has stored a revision that says so, so add one to the
+  // list.
   const closings = newest === entry.head ? [] : [{ value: item(newest, now), ...behind }];
   const [page, total] = await Promise.all([
     input.order === "asc" ? oldestFirst(log, input, closings) : newestFirst(log, input, closings),
@@ -241,8 +241,8 @@ export interface Comparison {
   from: number;
   to: number;
   /**
-   * Differences as a JSON Patch. A sensitive value that was written appears as an operation that replaces the mask with
-   * the same mask.
+   * Differences as a JSON Patch. A changed sensitive value appears as an operation that replaces the mask with the
+   * mask, so that neither value is revealed.
    */
   patch: Operation[];
 }

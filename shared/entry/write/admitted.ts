@@ -1,7 +1,4 @@
-/**
- * Checks which fields a request sets. Keeps the stored value of each field that the caller may not read or may not
- * set.
- */
+/** Checks which fields a request sets. Fields that the caller may not read or may not set keep their stored values. */
 import { isOwn, mayField, type Principal } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/mask.ts";
@@ -43,7 +40,8 @@ function rightsIn({ access }: CompiledField, { caller, createdBy }: Sender): Rig
  *
  * - A field that the caller may neither read nor set is rejected as unknown.
  * - A field that the caller may read but not set is accepted only with its stored value.
- * - A field that the caller may set but not read must be replaced as a whole. So no response reveals its stored value.
+ * - A field that the caller may set but not read must be replaced as a whole. A partial change could reveal the stored
+ *   rest.
  * - If the request omits any of these fields, the field keeps its stored value.
  *
  * @param stored values of the newest revision; empty for a new entry
@@ -101,8 +99,8 @@ function holdsMask(value: unknown): boolean {
 }
 
 /**
- * Applies a JSON Merge Patch to the stored values and returns the result. Replaces two kinds of values as a whole
- * instead of merging them: values that the caller may not read, and values in one language or market.
+ * Applies a JSON Merge Patch to the stored values and returns the result. Replaces two kinds of values as a whole:
+ * values that the caller may not read, and values in one language or market.
  * @param patch values by field name; null clears a field
  */
 export function merged(
@@ -118,8 +116,8 @@ export function merged(
     const field = schema.fields.get(name);
     return field === undefined ? { read: false, write: false } : rightsIn(field, sender);
   };
-  // Add the stored values of omitted fields only to a write of the whole entry. A write for one language or market
-  // keeps them anyway.
+  // Only a write of the whole entry could lose the values of fields that the request omits, so keep them. A write for
+  // one language or market keeps all other values anyway.
   const isWhole = place.locale === undefined && place.market === undefined;
   const kept = Object.entries(before).filter(([name]) => {
     const { read, write } = rightsTo(name);

@@ -39,7 +39,10 @@ export async function keysOf(
   return new Set([...claims, ...((isLive ? liveClaims : null) ?? [])]);
 }
 
-/** @param fresh indexes that replaced an erased index with the same name. All their keys count as missing. */
+/**
+ * @param fresh indexes that replaced an erased index with the same name. Stored keys of the erased index do not count,
+ *   so all keys are missing
+ */
 export function missingKeys(
   { address, head, seq }: LoadedEntry,
   keys: ReadonlySet<string>,
@@ -53,8 +56,8 @@ export function missingKeys(
 export interface BackfillResult {
   written: number;
   /**
-   * For each value that should be unique but is not, the ids of the entries that have it. The first entry owns the
-   * value.
+   * Values of a unique field that several entries share: the index key of each, and the ids of the entries. The first
+   * entry owns the value.
    */
   shared: Map<string, Set<string>>;
 }
@@ -135,7 +138,10 @@ async function backfillEach(run: Run, missing: readonly MissingKey[]): Promise<M
   return toRetry;
 }
 
-/** Splits the entries in halves and retries each half, until only entries remain that other processes are changing. */
+/**
+ * If a batch meets a conflict, splits its entries in halves and retries each half. In the end, only the entries that
+ * other processes are changing remain.
+ */
 async function retryByHalves(run: Run, missing: readonly MissingKey[]): Promise<void> {
   const ids = [...new Set(missing.map(({ address }) => address.id))];
   if (ids.length <= 1) {
@@ -177,8 +183,8 @@ async function readMissing(
 }
 
 /**
- * Keeps one message per subject if the messages replace the subject's messages (`rollup`) or expect a sequence number.
- * A batch can contain only one such message per subject.
+ * A batch can contain at most one message per subject that replaces the subject's messages (`rollup`) or expects a
+ * sequence number. So keeps only one of each.
  */
 function distinct(messages: readonly Append[]): Append[] {
   const appended = ({ rollup, expect }: Append) => rollup !== true && expect === undefined;
@@ -214,7 +220,7 @@ async function backfillGroup(run: Run, group: readonly MissingKey[]): Promise<Mi
     if (holder === undefined || holder === id) {
       free.push(one);
     } else if (doubts.get(`${id} ${key}`) === seq) {
-      // The entry has not changed since the other owner of the value was found, so both entries have the value.
+      // The entry is unchanged since the other owner of the value was found. So both entries really have the value.
       result.shared.set(key, (result.shared.get(key) ?? new Set()).add(holder).add(id));
     } else {
       doubts.set(`${id} ${key}`, seq);

@@ -21,7 +21,10 @@ export interface State {
   /** The entry's schema, or undefined if the definition no longer has it. */
   schema: CompiledSchema | undefined;
   entry: LoadedEntry;
-  /** The newest revision. If its `validTo` has passed, the unpublished revision that takes effect at `validTo`. */
+  /**
+   * The revision to change: the newest one. If its `validTo` has passed, the unpublished revision that follows from
+   * this, even if it is not stored yet.
+   */
   base: EntrySnapshot;
   held: EntryKeys;
   /** Milliseconds since the epoch. */
@@ -38,8 +41,8 @@ export interface Decision {
   validTo?: string | null;
   guards?: readonly Guard[];
   /**
-   * The effect on the published revision: `publish` replaces it with the new one, `withdraw` removes it, `keep` leaves
-   * it unchanged.
+   * What happens to the published revision: `publish` replaces it with the new one, `withdraw` removes it, `keep`
+   * leaves it unchanged.
    */
   live: "publish" | "withdraw" | "keep";
   index?: "remove";
@@ -50,11 +53,13 @@ export interface Decision {
 export interface Change {
   /** Operations that the caller must be permitted to do. */
   acts: readonly Act[];
-  /** Content of the request. If a client repeats an Idempotency-Key, the content must be equal. */
+  /** Content of the request. A later request with the same Idempotency-Key must have the same content. */
   request: unknown;
   /** Names of the fields that the request contains. */
   sent?: readonly string[];
-  /** Whether the write only encrypts values again. This is allowed even for records that cannot be changed. */
+  /**
+   * Whether the write only encrypts values again. Such a write may also change records that are otherwise read-only.
+   */
   upkeep?: boolean;
   /** Whether the write must fail if another entry adds a reference to the changed entry at the same time. */
   guarded?: boolean;
@@ -71,7 +76,7 @@ export function rolesOf(schema: CompiledSchema | undefined): readonly LiveRole[]
 }
 
 /**
- * Returns whether a write replaces or removes the published revision. Then the messages that the broker would publish
+ * Returns whether a write replaces or removes the published revision. If so, the messages that the broker is to publish
  * at the revision's `validFrom` and `validTo` must be cancelled.
  */
 export function cancels(state: State, decision: Decision): boolean {
@@ -157,12 +162,12 @@ export async function writeOf(
   const { address, head } = entry;
   const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
   const guards: Guard[] = [...(decision.guards ?? [])];
-  // Once `validTo` has passed, other entries may take the unique values of the published revision.
+  // After `validTo`, other entries may take the unique values of the published revision. So its keys no longer count.
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // Index keys that were computed under an earlier definition may be incomplete. Then check which keys the entry really
-  // owns.
+  // If the keys were computed under an earlier definition, or `validTo` has passed, other entries may own some of them.
+  // So look up the owners.
   const sure = !held.stale && !closed;
   if (!sure && schema !== undefined) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {

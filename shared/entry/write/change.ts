@@ -54,7 +54,7 @@ export interface Target {
   schema?: CompiledSchema | undefined;
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
-  /** Called after a conflict to read the application's definition again. */
+  /** After a conflict, reads the application's definition again, because it may have changed. */
   renew?: (() => Promise<OrbContext>) | undefined;
   /**
    * Whether to return the result of the write without writing. A dry run calls no hooks and reserves no unique values.
@@ -144,8 +144,8 @@ export async function changeEntry(
 }
 
 /**
- * Returns whether the request sends a value for a field whose stored value the caller cannot see. Such a write must
- * not report that it changes nothing, because this would confirm a guessed value.
+ * Returns whether the request sends a value for a field whose stored value the caller cannot see. The response to such
+ * a write must not say that nothing changed, because this would confirm a guessed value.
  */
 function sendsHidden(actor: Actor, { schema, base, context }: State, { sent = [] }: Change): boolean {
   if (schema === undefined) return false;
@@ -153,7 +153,7 @@ function sendsHidden(actor: Actor, { schema, base, context }: State, { sent = []
   return sent.some((name) => view.fields.get(name)?.sensitive !== false);
 }
 
-/** Returns an error that does not mention fields that the caller may not see. */
+/** Returns an error that does not mention any field that the caller may not see. */
 function asSeenBy(
   error: unknown,
   actor: Actor,
@@ -166,7 +166,7 @@ function asSeenBy(
   return concealed(error, schema, new Set([...view.fields.keys(), ...sent]));
 }
 
-/** Throws before any read if the caller may not change any entry, not even their own. */
+/** Throws without reading anything if the caller may change no entry, not even their own. */
 function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   const { schema, orb } = target;
   for (const act of acts) requireScope(actor, act, target.orbId);

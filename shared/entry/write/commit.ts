@@ -11,11 +11,12 @@ import { appendFenced } from "./fenced.ts";
 
 /**
  * Commits a write, but only if the definition that it was validated with is still active. A new entry without unique
- * values is sent as separate messages, its revision last. Most other writes are one atomic batch.
+ * values is sent as separate messages, its revision last, because this is faster than a batch. Most other writes are
+ * one atomic batch.
  * @param by the definition that the write was validated with
  * @returns the sequence of the new revision
  * @throws Conflict if the entry, a unique value, a guarded subject or the definition has changed; the write had no
- * effect
+ *   effect
  */
 export async function commit(
   deps: Deps,
@@ -37,17 +38,17 @@ async function send(
   const stream = streams.orb(write.address.orb);
   const fence = fenceGuard(by.orb, by.fence);
   const separate = options.atomic !== true && deps.config.replicas === 1;
-  // Readers of ordered indexes check every change against the entry, so these changes may be sent before the revision
-  // without an atomic batch.
+  // Readers of ordered indexes compare each change with the entry. So the index changes may be sent before the
+  // revision, as separate messages.
   if (isOneMessage(write) || (separate && onlyOrdered(write)))
     return appendFenced(deps, by, write, messagesOf(write));
-  // Without replicas, separate messages are faster than an atomic batch. With replicas, the batch costs little more and
-  // leaves no messages behind if it fails.
+  // Without replicas, separate messages are faster than an atomic batch. With replicas, a batch costs little more, and
+  // leaves nothing behind if it fails.
   if (separate && onlyHints(write)) {
     const messages = messagesOf(write);
     const revision = messages.pop();
-    // The entry is new, so no other process writes to its log. Therefore check that the definition is unchanged instead
-    // of checking that the log is empty.
+    // A message can have only one condition. No other process writes to the log of a new entry, so use the condition to
+    // check that the definition is unchanged.
     if (revision !== undefined) messages.push({ ...revision, expect: fence });
     return (await deps.store.pipeline(stream, messages)).at(-1) ?? 0;
   }
@@ -58,7 +59,7 @@ async function send(
 
 /**
  * Commits a write that needs more messages than a batch allows. The first batch contains the write, and further batches
- * delete the remaining index keys. If a further batch fails, readers ignore these keys.
+ * delete the remaining index keys. If a further batch fails, outdated keys remain, which readers ignore.
  */
 async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
   const { address, claims } = write;
@@ -74,7 +75,7 @@ async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
       if (first !== undefined) await deps.store.batch(stream, [{ ...first, expect }, ...rest]);
     }
   } catch {
-    // The write itself has succeeded. Readers ignore index keys that were not deleted.
+    // The write itself has succeeded. Readers ignore the keys that could not be deleted.
   }
   return seq;
 }

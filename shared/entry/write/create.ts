@@ -72,8 +72,8 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
 }
 
 /**
- * Error for a settings entry that is created directly. `settings.set` derives an entry's id from the account, and
- * `settings.get` would never find an entry with another id.
+ * Error for a request that creates a settings entry directly. The operation `settings.set` creates such entries, with
+ * an id derived from the account. `settings.get` would not find an entry with another id.
  */
 function settingsOnly(): AppError {
   return new AppError(

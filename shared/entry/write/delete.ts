@@ -22,7 +22,7 @@ export interface DeleteInput extends Target {
   purge?: boolean | undefined;
 }
 
-/** Seconds for which the log of a purged entry keeps a deletion marker, so that a concurrent write gets a conflict. */
+/** A purged entry's log keeps a deletion marker for this many seconds, so that a concurrent write gets a conflict. */
 const PURGED_SECONDS = 5;
 
 /** Deletes an entry and releases its unique values. Its revisions remain until a purge. */
@@ -68,19 +68,19 @@ function writtenAgain(state: string): AppError {
   return new AppError("conflict", "wrong_state", detail, { data: { state, operation: "purge" } });
 }
 
-/** Erases all revisions: one message replaces them, marks the deletion and expires. */
+/** Erases all revisions of an entry. One message replaces them all, marks the deletion, and expires. */
 async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise<void> {
   const address: EntryAddress = await retryOnConflict(deps, orb, async () => {
     const entry = await loadEntry(deps, orb, id);
     if (entry === null) throw notFound("entry");
-    // A settings entry that is deleted and created again has the same id. Do not erase the new one.
+    // A settings entry may have been created again with the same id after its deletion. Do not erase the new one.
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
-    // Release the files before the history is erased. If this process crashes after that, the files may expire, because
-    // the deleted entry no longer uses them.
+    // Release the files before the history is erased. In the other order, a crash in between would leave the files
+    // marked as used by an entry that no longer exists.
     await releaseFiles(deps, orb, id);
     const at = new Date(deps.clock.now()).toISOString();
-    // Clients that follow a list of drafts may still have the entry. Without this message, they could not learn that
-    // its history is gone.
+    // Clients that follow a list of drafts may still show the entry. This message tells them that the entry and its
+    // history are gone.
     await deps.store.append(streams.orb(orb), liveTombstone(entry.address, "admin", entry.head, at));
     await deps.store.append(streams.orb(orb), {
       subject: subjects.entryLog(entry.address),

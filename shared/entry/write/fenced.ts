@@ -1,11 +1,11 @@
 /**
  * Makes sure that no write commits under an outdated definition of the application. Each new definition replaces a
- * message, the fence, and each write expects the fence of its own definition.
+ * certain message, the fence. A write succeeds only if the fence of its own definition is still there.
  *
  * The message with a new revision already expects that the entry's log is unchanged. A message can have only one
- * expectation, so it cannot also expect the fence. With replicas, an extra message in the same batch expects the
- * fence. On a single broker, a batch takes twenty times as long as a message. There, the platform sends the extra
- * message after the write, and undoes the write if the broker rejects this message.
+ * expectation, so it cannot also expect the fence. With replicas, an extra message in the same batch expects the fence.
+ * On a single broker, a batch takes twenty times as long as a message. There, the platform sends the extra message
+ * after the write, and undoes the write if the broker rejects this message.
  */
 
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
@@ -23,8 +23,8 @@ import type { EntrySnapshot } from "../model/snapshot.ts";
 const PLATFORM = "system";
 
 /**
- * Appends messages, and checks that the definition was still active at that moment. Returns the sequence of the new
- * revision.
+ * Appends messages, and checks that the writer's definition was still active when the broker stored them. Returns the
+ * sequence of the new revision.
  * @throws Conflict if another definition was active; the write has then been undone
  */
 export async function appendFenced(
@@ -43,8 +43,8 @@ export async function appendFenced(
     expect: fenceGuard(by.orb, by.fence),
   };
   if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // The broker rejects the guard message if the definition has changed. If the store has a cache, send no guard
-  // message: `fenceNow` below learns from the cache whether the definition has changed.
+  // The broker rejects the guard message if the definition has changed. A store with a cache needs no guard message,
+  // because `fenceNow` below finds the current definition in the cache.
   const [written, behind] = await Promise.allSettled([
     messages.length === 1 && messages[0] !== undefined
       ? deps.store.append(stream, messages[0])
@@ -54,7 +54,7 @@ export async function appendFenced(
   if (written.status === "rejected") throw written.reason;
   const seq = written.value;
   if (behind.status === "fulfilled") return seq;
-  // Keep the write if the definition changed only after the write was stored.
+  // If the definition changed only after the write was stored, the write is valid. Keep it.
   const { fence = UNFENCED } = by;
   const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
   if (now.seq === fence.seq || now.seq > seq) return seq;
@@ -86,7 +86,8 @@ async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, 
     defRevision: before.defRevision,
   };
   const message = { subject: subjects.entryLog(address), data: JSON.stringify(restored), expect: { seq } };
-  // A compaction may already have removed the previous values from the ordered indexes, so add them again.
+  // A compaction (a job that rebuilds an index's sorted pages) may have removed the previous values from the ordered
+  // indexes already. So add them again.
   const adds = before.claims.filter((key) => isOrderedKey(key) && !made.claims.includes(key));
   const messages = [...keyMessages(address, { adds, frees: [] }), message];
   await nullOnConflict(deps.store.pipeline(streams.orb(address.orb), messages));

@@ -42,8 +42,8 @@ const EVENTS: Partial<Record<EntryOperation, HookEvent>> = {
 };
 
 /**
- * Calls the before-write hooks of a planned write. Validates the values again if a hook changes them. If no hook
- * applies, returns the planned write unchanged and sends no request.
+ * Calls the before-write hooks of a planned write. Validates the values again if a hook changes them. Without a hook
+ * for this write, returns the planned write unchanged.
  */
 export async function hooked<T extends Changeable>(
   deps: Deps,

@@ -50,8 +50,8 @@ function put(map: unknown, trail: readonly string[], value: unknown): unknown {
 }
 
 /**
- * Returns the complete values to validate. If the request has a language or market, each given value replaces only the
- * stored value in that language or market.
+ * Returns the complete values to validate. If the request is for one language or market, each given value replaces only
+ * the stored value in that language or market.
  * @param stored values of the newest revision; the result contains masks for sensitive ones
  */
 export function mergeValues(
@@ -70,7 +70,7 @@ export function mergeValues(
     merged[name] = field === undefined ? value : put(merged[name], trailOf(field, language, market), value);
   }
   if (!Object.hasOwn(given, "__proto__")) return merged;
-  // Keep a field named `__proto__`, so that validation can report it.
+  // Assigning a member `__proto__` would not create it. Define it, so that validation can report the unknown field.
   Object.defineProperty(merged, "__proto__", { value: MASK, enumerable: true });
   return merged;
 }

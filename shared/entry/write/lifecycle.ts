@@ -91,7 +91,7 @@ export function archiveEntry(
 }
 
 /**
- * Throws 409 if another entry refers to the entry. Otherwise returns conditions that make the write fail if another
+ * Throws 409 if another entry refers to the entry. Otherwise returns conditions for the write: it must fail if another
  * entry adds a reference before the commit.
  * @throws AppError conflict `referenced`
  */

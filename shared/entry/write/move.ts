@@ -17,8 +17,8 @@ export interface Move {
 }
 
 /**
- * Moves the published copies of some entries of one application to another subject. Returns the number of moved
- * entries.
+ * Moves the published copies of entries to another subject, after a change of who may read them. Returns the number of
+ * moved entries.
  */
 export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;

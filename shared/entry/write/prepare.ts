@@ -31,7 +31,8 @@ export interface Preparation {
   given: unknown;
   stored: Readonly<Record<string, StoredValue>>;
   /**
-   * Index keys that are already stored for the entry. If they contain a reference, the reference is not checked again.
+   * Index keys that are already stored for the entry. A reference among them was checked earlier, and is not checked
+   * again.
    */
   held: readonly string[];
   publish: boolean;
@@ -50,8 +51,8 @@ function sizeOf(values: Readonly<Record<string, unknown>>): number {
 }
 
 /**
- * Returns the size in bytes of the values that the caller may read. Throws 413 if the values are too large. Fields
- * with different readers have separate limits. With one common limit, a caller could find out how large the hidden
+ * Returns the size in bytes of the values that the caller may read. Throws 413 if the values are too large. Fields with
+ * different readers have separate limits, because with a common limit, a caller could find out how large the hidden
  * fields are.
  * @param view the schema, reduced to the fields that the caller may read
  */
@@ -116,7 +117,7 @@ function hasRelated({ references, files }: CompiledSchema): boolean {
   return references.length > 0 || files.length > 0;
 }
 
-/** Checks the references in the values, and attaches the files. */
+/** Checks the references in the values, and marks the files that the values name as used by the entry. */
 async function attachRelated(
   deps: Deps,
   actor: Actor,
@@ -139,8 +140,8 @@ async function attachRelated(
 }
 
 /**
- * Returns the fields whose unique values the caller may be guessing: those that are sensitive or that the caller may
- * not read. A rate limit counts them, because a conflict on a unique value reveals that another entry has this value.
+ * Returns the unique fields with which a caller could guess values of other entries: those that are sensitive or that
+ * the caller may not read. A conflict reveals that another entry has the value, so a rate limit counts these writes.
  */
 function guessesIn(
   schema: CompiledSchema,

@@ -12,8 +12,9 @@ import type { OrbContext } from "../model/resolve.ts";
 const ATTEMPTS = 24;
 const MEND = 3;
 /**
- * Number of attempts after which a writer assumes that a publication was interrupted, and unblocks writes to the
- * application. The attempts take about 300 ms. A publication blocks writes for a few milliseconds only.
+ * Number of attempts after which a writer assumes that the publication of a definition was interrupted. It then
+ * unblocks writes to the application. The attempts take about 300 ms, while a publication blocks writes for a few
+ * milliseconds only.
  */
 const REOPEN = 11;
 
@@ -57,7 +58,7 @@ export async function retryOnConflict<T>(
       }
       if (!(error instanceof Conflict)) throw error;
       if (attempt >= ATTEMPTS) throw writeConflict();
-      // A publication of a definition may have crashed after it blocked writes, so unblock them.
+      // The process that published a definition may have crashed after it blocked writes. So unblock them.
       if (attempt % MEND === MEND - 1) await repairFence(deps, orb, attempt >= REOPEN);
       // Retry immediately the first time, because most conflicts end quickly. Later retries wait for a random time
       // that grows with each attempt.

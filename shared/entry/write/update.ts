@@ -17,7 +17,7 @@ import { prepare } from "./prepare.ts";
 export interface UpdateInput extends Target {
   /** Values of the entry: only the values to change if `locale` or `market` is set, otherwise all values. */
   values?: unknown;
-  /** Whether to write nothing if the newest revision already has these values and this period of visibility. */
+  /** Whether to write nothing if the newest revision already has these values, `validFrom` and `validTo`. */
   skipsUnchanged?: boolean | undefined;
   /** Whether `values` is a JSON Merge Patch of the stored values. */
   merge?: boolean | undefined;
@@ -28,8 +28,8 @@ export interface UpdateInput extends Target {
   locale?: string | undefined;
   market?: string | undefined;
   /**
-   * Properties that identify the entry, such as its schema. They must match the URL path, because a write cannot move
-   * an entry.
+   * Properties that identify the entry, such as its schema. If the client sends them, they must match the URL path,
+   * because an update cannot move an entry.
    */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
@@ -42,7 +42,7 @@ function placeFaults(input: UpdateInput, schema: CompiledSchema, base: EntrySnap
   for (const name of PLACE) {
     const sent = input.place?.[name];
     if (sent === undefined || sent === is[name]) continue;
-    // The client may send the schema's old id, because it read the entry before the schema was renamed.
+    // The schema may have been renamed since the client read the entry. So also accept the old id.
     if (name === "schema" && sent === base.schema) continue;
     const message =
       name === "id"
