@@ -22,15 +22,10 @@ export function token(value: string, what: string): string {
 
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;
 export type ModuleToken = (typeof MODULE_TOKENS)[number];
-/**
- * Which readers a published copy of an entry is for. An entry has one copy for each of these groups that may read it.
- */
+/** The readers of a published copy. An entry has one copy for each of these groups that may read the entry. */
 export type LiveRole = "public" | "user" | "admin";
 
-/**
- * A name that identifies a schema in message subjects. It stays the same if the schema is renamed. A type of its own
- * prevents mistaking it for the current name.
- */
+/** Identifies a schema in message subjects. Stays the same if the schema is renamed, unlike the current name. */
 export type SchemaToken = string & { readonly brand: "SchemaToken" };
 
 /** Identifies the entries of one schema in the stream of their application. */
@@ -156,9 +151,7 @@ export const subjects = {
    */
   schemaOrder: (a: Omit<EntryAddress, "id">) =>
     `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
-  /**
-   * Marks that the entry got this value only after its creation. The equality index is then not in order of creation.
-   */
+  /** Marks that an entry got this value after its creation, so that the index is not in order of creation. */
   late: (a: EntryAddress, field: string, value: string) =>
     `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
   lateOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
@@ -187,10 +180,7 @@ export const subjects = {
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
   /** Each new reference to `target` writes this subject. A concurrent deletion of `target` then gets a conflict. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
-  /**
-   * Subject of a message that makes the broker reject a batch if some other subject has changed. Expires after a
-   * second.
-   */
+  /** A message that makes the broker reject a batch if some other subject has changed. Expires after a second. */
   guard: (orb: string, id: string, number: number) =>
     `${token(orb, "orb")}._guard.${token(id, "entry")}.${number}`,
   /**
@@ -201,15 +191,9 @@ export const subjects = {
     `${token(orb, "orb")}._def.${incarnation}.${part}`,
   /** Marks that an import into this application is running. */
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
-  /**
-   * Marks that a request with this Idempotency-Key was executed. Written in the same atomic batch as the request's
-   * change.
-   */
+  /** Marks that a request with this Idempotency-Key was executed. Written in the same batch as its change. */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
-  /**
-   * The broker publishes this message at `validFrom`, when the entry becomes visible, or at `validTo`, when it becomes
-   * hidden.
-   */
+  /** The broker publishes this message at `validFrom` (shows the entry) or at `validTo` (hides the entry). */
   schedule: (orb: string, id: string, revision: number, edge: "open" | "close") =>
     `${token(orb, "orb")}._at.${token(id, "entry")}.${revision}.${edge}`,
   schedulesOf: (orb: string, id: string) => `${token(orb, "orb")}._at.${token(id, "entry")}.>`,
@@ -232,10 +216,7 @@ export const subjects = {
   hookAgain: (orb: string, hook: string, seq: number) =>
     `_hooks.again.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   allHooksAgain: "_hooks.again.*.*.*",
-  /**
-   * A recurring schedule of the broker. It makes the broker write a message to `hookTicks` whenever an application's
-   * schedule is due.
-   */
+  /** A broker schedule: writes a message to `hookTicks` whenever an application's schedule is due. */
   hookCron: (orb: string, schedule: string) =>
     `_hooks.cron.${token(orb, "orb")}.${token(schedule, "schedule")}`,
   allHookCrons: "_hooks.cron.*.*",
@@ -248,10 +229,7 @@ export const subjects = {
   hookSecrets: (orb: string) => `_hooks.secret.${token(orb, "orb")}.*`,
   /** All messages about the hooks of one application. */
   hooksOf: (orb: string) => `_hooks.*.${token(orb, "orb")}.>`,
-  /**
-   * The broker's trace of a test message arrives here. The trace shows whether any program is subscribed to a subject,
-   * without delivering the test message.
-   */
+  /** Receives the broker's trace of a test message, which tells who is subscribed to a subject. */
   probe: (id: string, index: number) => `_probe.${token(id, "probe")}.${index}`,
   probes: (id: string) => `_probe.${token(id, "probe")}.*`,
 } as const;
@@ -288,10 +266,7 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._(def\.\d+\.0|file\.[^.*>]+|o[ms](\.[^.*>]+){3,4})|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
-/**
- * Header of an ordered index's root (the list of its pages). Readers must read the index's log from this sequence
- * number on.
- */
+/** Header of an ordered index's root (the list of its pages): read the index's log from this sequence number on. */
 export const LOG_START = "Log-Start";
 
 /** Returns the subject of an ordered index's log, given the subject of the index's root. */

@@ -74,10 +74,7 @@ export function isSearch(where: Where): where is Search {
   return "words" in where;
 }
 
-/**
- * Returns the search of a query, if any. It is always at the top level, because groups of conditions cannot contain
- * searches.
- */
+/** Returns the search of a query, if any. Searches are always at the top level: groups cannot contain them. */
 export function searchOf(conditions: readonly Where[]): Search | undefined {
   return conditions.find(isSearch);
 }
@@ -274,9 +271,7 @@ function splitValues(text: string): string[] {
   return text.split(",");
 }
 
-/**
- * Returns a message that explains the text format of a type such as a date. Undefined if the type has no such format.
- */
+/** Returns a message that explains the text format of a type such as a date. Undefined for types without one. */
 function formOf({ type }: Subject, text: string): string | undefined {
   const said: string[] = [];
   if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));
@@ -289,10 +284,7 @@ function parseValue(subject: Subject, operator: FilterOperator, text: string): J
   return subject.type.fromText(text);
 }
 
-/**
- * Operators that compare whole values. If the field has an `enum`, a filter with such an operator must use values of
- * the enum.
- */
+/** Operators that compare whole values. Their values in a filter must be in the field's `enum`, if it has one. */
 const NAMING: ReadonlySet<FilterOperator> = new Set(["eq", "ne", "in"]);
 
 /**
