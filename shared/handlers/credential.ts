@@ -1,6 +1,6 @@
 /**
- * The rights with which a handler acts on behalf of its caller. A built-in handler receives them as an actor, a
- * service as a credential.
+ * The rights with which a handler acts on behalf of its caller. A built-in handler gets an actor object with these
+ * rights. A service in another process gets a credential.
  */
 import {
   accountBehind,
@@ -16,13 +16,14 @@ import type { Deps } from "../deps.ts";
 import type { Handler, HandlerCredential, RemoteHandler, RemoteHttpHandler } from "./contract/types.ts";
 
 /**
- * Seconds for which a credential stays valid after the time limit of the call. A request that is sent just before the
- * limit then still succeeds.
+ * Seconds for which a credential stays valid after the time limit of the call. So a request of the handler that is sent
+ * just before the limit still succeeds.
  */
 const LAST_MOMENT = 2;
 
 /**
- * Returns the acts that a handler requests and the application grants. Returns none if the caller is itself a handler.
+ * Returns the operations that a handler wants to perform for its caller and that the application allows. Returns none
+ * if the caller is itself a handler.
  */
 function grantedActs(
   { compiled }: LiveOrb,
@@ -34,8 +35,8 @@ function grantedActs(
 }
 
 /**
- * Returns the actor for a handler. A handler never gets the rights of the platform itself: if the platform calls it,
- * the actor is anonymous.
+ * Returns the actor with which a handler performs operations. A handler never gets the rights of the platform itself:
+ * if the platform calls it, the actor is anonymous.
  */
 export function handlerActor(
   deps: Pick<Deps, "request">,
@@ -57,7 +58,8 @@ export function handlerActor(
 /**
  * Returns the credential with which a service acts on behalf of its caller. Returns undefined if the application does
  * not allow the service any operation (act) on behalf of the caller.
- * @param only limits the acts of the credential. Without it, the credential has all acts that the application grants.
+ * @param only limits the credential to these operations. Without it, the credential allows all that the application
+ *   grants.
  */
 export async function credentialFor(
   deps: Deps,

@@ -22,7 +22,7 @@ export interface Resolved {
   guess: SpeculativeCheck | undefined;
 }
 
-/** Returns a handler that an application uses. Its registration may no longer exist. */
+/** Returns a handler that an application uses. Throws 503 if the handler's service has no valid registration now. */
 export async function resolveHandler(
   deps: Pick<HandlerDeps, "store" | "log" | "builtIn">,
   name: string,
@@ -54,8 +54,8 @@ export function requireCallable(handler: Handler, principal: Principal): void {
   if (acting !== undefined) {
     if (handler.kind !== "local" || handler.act === undefined) throw nested(acting.handler, handler.name);
     requireAct(principal, handler.act);
-    // A schema can allow this handler to create records for anonymous callers, so `recordTransaction` checks access
-    // instead.
+    // A schema can allow anonymous callers to record transactions through this handler. So `recordTransaction` checks
+    // access, not this function.
     if (handler.act === "transactions:record") return;
   }
   if (handler.auth === "None") return;
@@ -65,7 +65,7 @@ export function requireCallable(handler: Handler, principal: Principal): void {
 
 /**
  * Returns the error for a service that calls another service on behalf of its caller. This is forbidden, because the
- * application's owner could not see which service acts.
+ * application's owner could not see which of the services acts.
  */
 function nested(handler: string, called: string): AppError {
   const words = `The handler ${handler} cannot call ${called} for its caller, because that is not a built-in handler. Call it without the credential, or let the client call it.`;
@@ -86,7 +86,7 @@ export function checkInput(schema: JsonSchema | undefined, input: unknown): void
   if (faults.length > 0) throw invalid(faults);
 }
 
-/** Calls a handler. Authorize the caller and validate the input first. */
+/** Calls a handler. Before, check whether the caller may call it, and validate the input. */
 export async function invoke(
   deps: HandlerDeps,
   { handler, guess }: Resolved,

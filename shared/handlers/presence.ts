@@ -1,6 +1,6 @@
 /**
- * Finds out whether services are running, without calling them. The broker does not deliver messages with the header
- * `Nats-Trace-Only`, but reports who would receive them.
+ * Finds out whether services are running, without calling them. The platform sends a message with the header
+ * `Nats-Trace-Only`. The broker does not deliver it, but reports who would receive it.
  */
 import type { Deps } from "../deps.ts";
 import { randomToken } from "../kernel/ids.ts";
@@ -36,8 +36,8 @@ export async function respondingSubjects(
   const names = [...answers.keys()];
   const open = new Set(names.keys());
   /**
-   * For each subject, the number of trace messages that are still missing. Each trace message tells how many other
-   * servers will send one too.
+   * For each subject, the number of reports (traces) that are still missing. Each report tells how many other servers
+   * will send one too.
    */
   const heard = names.map(() => ({ first: false, missing: 1 }));
   let done: () => void = () => undefined;

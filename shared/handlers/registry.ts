@@ -60,12 +60,13 @@ interface Use {
 }
 
 /**
- * Reports acts (operations) that a document grants to a service's handlers although none of the handlers requests them.
+ * Reports operations (acts) that a document grants to a service's handlers although none of them requests the
+ * operation.
  */
 function actsFaults(uses: readonly Use[], found: ReadonlyMap<string, Handler | FaultyEntry | null>): Fault[] {
   return uses.flatMap(({ service, handlers, acts = [] }, i) => {
     const entries = handlers.map((handler) => found.get(`${service}.${handler}`) ?? null);
-    // If a registration is missing or invalid, the acts (operations) that its handler requests are unknown. Another
+    // If a registration is missing or invalid, it is unknown which operations (acts) its handler requests. Another
     // check reports the registration.
     if (entries.some((entry) => entry === null || isFaulty(entry))) return [];
     const requested = new Set<string>(
@@ -85,7 +86,10 @@ export interface CalledHandler {
   name: string;
 }
 
-/** Reports hooks and schedules whose handler the platform cannot call with a single JSON message over the broker. */
+/**
+ * Reports hooks and schedules whose handler expects HTTP requests. The platform can call only handlers that take one
+ * JSON message.
+ */
 function kindFaults(
   called: readonly CalledHandler[],
   found: ReadonlyMap<string, Handler | FaultyEntry | null>,
@@ -100,8 +104,8 @@ function kindFaults(
 
 /**
  * Reports handlers that are not registered, have an invalid registration, or use a subject whose messages a stream
- * stores. Also reports granted acts (permissions) that no handler requests. Hooks and schedules must name handlers of
- * the kind `nats`; reports all other kinds.
+ * stores. Also reports granted operations (acts) that no handler requests, and hooks and schedules whose handler is not
+ * of the kind `nats`.
  */
 export async function usesFaults(
   deps: Lookup,
@@ -150,7 +154,10 @@ export function subjectsOf(entries: readonly (Handler | FaultyEntry | null)[]): 
   );
 }
 
-/** Returns the handlers whose messages the stream of a new application would store by mistake. */
+/**
+ * A new application's stream stores all messages whose subject begins with the application's id. Returns the handlers
+ * whose messages it would store by mistake.
+ */
 export async function handlersUnder(deps: Lookup, orb: string): Promise<string[]> {
   const all = await listHandlers(deps);
   return all.flatMap((entry) =>

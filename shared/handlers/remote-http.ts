@@ -22,7 +22,7 @@ export interface HttpReply {
   /** Headers from the service, with names in lower case. */
   headers: ReadonlyMap<string, string>;
   body: Uint8Array<ArrayBuffer>;
-  /** The rest of a body that arrives in parts. Reading fails if the body does not have the announced length. */
+  /** The rest of the body, if it arrives in parts. Reading fails if the body does not have the announced length. */
   rest: ResponseRest | undefined;
 }
 
@@ -30,14 +30,14 @@ export interface ResponseRest {
   /** Bytes of the whole body, including the part that has already arrived. */
   length: number;
   parts: AsyncGenerator<Uint8Array<ArrayBuffer>>;
-  /** Tells the service to discard the response. Call this if the parts are not read to the end. */
+  /** Tells the service to discard the rest of the response. Call this if the parts are not read to the end. */
   end(): Promise<void>;
 }
 
 const EMPTY = new Uint8Array(0);
-/** Milliseconds to wait for the reply to a cancellation. The content of the reply does not matter. */
+/** Milliseconds to wait for the reply to a cancellation. Its content does not matter. */
 const CANCEL_MS = 1_000;
-/** Visible ASCII characters, spaces and tabs. A line break could inject another header. */
+/** Matches header values: visible ASCII characters, spaces and tabs. A line break could add another header. */
 const VALUE = /^[\t\x20-\x7e]*$/;
 const MAX_HEADERS = 100;
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -81,7 +81,8 @@ export async function askHttp(
     const rest = exchange.rest(length);
     const end = async () => {
       await rest.return(undefined);
-      // If reading has not begun, `return` does not run the `finally` block of the generator.
+      // If no part of the body was read, `return` does not run the generator's `finally` block, so tell the service
+      // here.
       await exchange.cancel();
     };
     return { status, headers, body: reply.body, rest: { length, parts: rest, end } };
@@ -95,7 +96,7 @@ function messageOf({ bytes, more }: BodyPart): HttpPartMessage {
   return { body: bytes.length === 0 ? null : toBase64(bytes), more };
 }
 
-/** All messages about one HTTP request. */
+/** The messages about one HTTP request: the request, its response, and their parts. */
 class Exchange {
   readonly #deps: Deps;
   readonly #handler: RemoteHttpHandler;
@@ -110,7 +111,7 @@ class Exchange {
     this.#ends = deps.clock.now() + HTTP_EXCHANGE_MS;
   }
 
-  /** Whether the service is waiting for another message. */
+  /** Whether the service expects another message about this request. */
   get open(): boolean {
     return this.#next !== undefined;
   }
@@ -155,8 +156,8 @@ class Exchange {
   }
 
   /**
-   * Tells the service that no further messages follow, so that it can free the exchange. Does nothing if the exchange
-   * has already ended.
+   * Tells the service that no further messages about this request follow, so that it can free the memory. Does nothing
+   * after the last reply.
    */
   async cancel(): Promise<void> {
     if (this.#next === undefined) return;
@@ -199,7 +200,7 @@ function bytesOf(handler: RemoteHttpHandler, body: unknown): Uint8Array<ArrayBuf
   try {
     if (typeof body === "string") return fromBase64(body);
   } catch {
-    // The text is not base64, so throw the error below.
+    // Not base64: the error below reports it.
   }
   throw nonsense(handler, "The body of the handler's response is not base64.");
 }
@@ -216,7 +217,7 @@ function headersOf(handler: RemoteHttpHandler, headers: unknown): Map<string, st
   }
   if (all.size > MAX_HEADERS || size > MAX_HEADER_BYTES)
     throw nonsense(handler, `The headers of the handler's response exceed ${MAX_HEADER_BYTES / 1024} KiB.`);
-  // The platform compresses responses itself. The service cannot know which encodings the client accepts.
+  // The platform compresses responses itself, because a service cannot know which encodings the client accepts.
   if (!/^(identity)?$/i.test(all.get("content-encoding") ?? ""))
     throw nonsense(handler, "The handler's response is compressed.");
   return all;

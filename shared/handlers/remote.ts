@@ -21,7 +21,7 @@ export interface RemoteRequest {
   schedule?: { id: string; at: string; delivery: { id: string; attempt: number } };
   input: unknown;
   caller: Caller | null;
-  /** Present if the application grants the handler at least one of the acts that it requests. */
+  /** Present if the application allows at least one of the operations that the handler requests. */
   credential?: HandlerCredential;
 }
 
@@ -49,7 +49,7 @@ export class ServiceRefusal extends AppError {
   }
 }
 
-/** The last known subject of each handler, which saves a round trip. It is only a guess: the registration decides. */
+/** The last known subject of each handler, which saves a round trip. It may be outdated: the registration decides. */
 const lastSubjects = new BoundedMap<string, string>(1_000);
 
 export interface SpeculativeCheck {
@@ -58,8 +58,8 @@ export interface SpeculativeCheck {
 }
 
 /**
- * Checks that no stream stores the subject that the handler had at its last call. Running this while the registration
- * is being read saves a round trip.
+ * Checks that no stream stores messages with the subject that the handler had at its last call. This runs while the
+ * registration is being read, which saves a round trip.
  */
 export function checkSpeculatively(deps: Pick<Deps, "store">, name: string): SpeculativeCheck | undefined {
   const subject = lastSubjects.get(name);
@@ -85,7 +85,10 @@ export async function askRemote(
   return answer;
 }
 
-/** Sends the first message of a call. First checks that no stream stores messages with the service's subject. */
+/**
+ * Sends the first message of a call. First checks that no stream stores messages with the service's subject, because
+ * the broker's acknowledgement would look like a response.
+ */
 export async function askFirst(
   deps: Deps,
   service: Service,
@@ -157,7 +160,7 @@ function translated({ name, subject, timeoutMs }: Service, error: AppError): App
   return error;
 }
 
-/** Returns the error for a reply that violates the contract. */
+/** Returns the error for a service's reply that does not have the documented form. */
 export function nonsense({ name }: Service, detail: string): AppError {
   return new AppError("bad_gateway", "handler_answer_invalid", detail, { cause: name });
 }
@@ -200,7 +203,10 @@ function parsed(data: Uint8Array): unknown {
   }
 }
 
-/** Statuses that services must not use. Clients repeat a request after 408, 421 and 425, and browsers hide a 407. */
+/**
+ * Statuses that services must not use. A client would repeat its request after 408, 421 or 425, and browsers hide a
+ * 407.
+ */
 export const OF_CONNECTIONS: ReadonlySet<number> = new Set([407, 408, 421, 425]);
 
 function refusalOf(
@@ -233,7 +239,7 @@ function refusalOf(
   );
 }
 
-/** Returns the validation errors in a service's reply; undefined if it contains no valid ones. */
+/** Returns the validation errors that a service reported. Undefined if the reply contains none, or invalid ones. */
 export function faultsOf(errors: unknown): Fault[] | undefined {
   if (!Array.isArray(errors)) return undefined;
   const faults = errors.slice(0, 100).flatMap((error: unknown): Fault[] => {

@@ -1,6 +1,7 @@
 /**
  * A one-time migration that adds missing index keys of unique values. Older versions compared unique values as written.
- * Values that look the same now count as equal, so each value also needs the index key of its normalized form.
+ * Now, texts that differ only in case or Unicode form count as equal. So each value also needs the index key of its
+ * normalized form.
  */
 import { system } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
@@ -15,13 +16,13 @@ const ORBS_PER_PAGE = 200;
 const NAMED = 50;
 
 export interface FormsPass {
-  /** Values that should be unique, but that two or more entries have in different spellings. */
+  /** Unique values that two or more entries have in different spellings. */
   shared: SharedForm[];
   /** Ids of applications whose entries could not be read. The next start tries again. */
   failed: string[];
 }
 
-/** Migrates all applications, unless an earlier start has done so. */
+/** Migrates all applications. Does nothing if an earlier start of the platform has done so. */
 export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
   const pass: FormsPass = { shared: [], failed: [] };
   if ((await deps.store.get(streams.platform, subjects.claimForms)) !== null) return pass;
@@ -50,7 +51,7 @@ export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
   return pass;
 }
 
-/** Logs which entries have the same unique value, but not the value itself. */
+/** Logs which entries have the same unique value, without logging the value. */
 async function reported(deps: Deps, shared: readonly SharedForm[]): Promise<readonly SharedForm[]> {
   for (const { orb, field, ids } of shared.slice(0, NAMED)) {
     deps.log.warn("entries have the same unique value in different Unicode forms", {

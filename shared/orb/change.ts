@@ -1,6 +1,6 @@
 /**
- * Changes applications. Each change appends a revision. If another request changes the application at the same time,
- * the operation starts again.
+ * Changes applications. Each change appends a revision. If another request changes the same application first, the
+ * operation starts again.
  */
 
 import { type Actor, actorId } from "../access/actor.ts";
@@ -49,7 +49,7 @@ export interface Change extends Partial<OrbRecord> {
 /** Maximum attempts after write conflicts. */
 export const ATTEMPTS = 12;
 
-/** Returns an application's newest revision. First finishes the work of an interrupted request. */
+/** Returns an application's newest revision. If an earlier request was interrupted, first finishes its work. */
 export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
   if (!isOrbId(orb)) throw notFound("orb");
   const [head, live] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
@@ -113,12 +113,13 @@ async function appended(
   return exists(made) ? made : null;
 }
 
-/** Milliseconds before each further attempt to finish the work of a committed revision. */
+/** Milliseconds to wait before each further attempt to finish the work that follows a change. */
 const FURTHER_ATTEMPTS = [500, 1_000, 2_000, 4_000, 8_000, 12_000];
 
 /**
- * Does the work that a committed revision requires. If it fails, repeats it after the response. If the last attempt
- * fails, the next management request for the application or the next start of the platform finishes the work.
+ * Does the work that follows a committed change, such as a migration of entries. On failure, repeats the work after the
+ * response has been sent. If that fails too, the next management request for the application or the next start of the
+ * platform finishes the work.
  */
 async function follow(deps: Deps, orb: string, made: OrbHead, fence: Fence | undefined): Promise<void> {
   try {
@@ -147,9 +148,9 @@ export async function replayed(deps: Deps, orb: string, before: OrbHead): Promis
 }
 
 /**
- * Throws 409 if a definition removes roles that accounts or open invitations still have. If a user accepts an
- * invitation at the same moment, the new account has a role that no longer exists. Such an account has only the rights
- * that everyone has.
+ * Throws 409 if a definition removes roles that accounts or open invitations still have. This check may miss an account
+ * that accepts an invitation at the same moment. Its role then does not exist, so it has only the rights that everyone
+ * has.
  */
 async function requireUnusedRoles(deps: Deps, from: OrbDocument, to: OrbDocument): Promise<void> {
   const realm = orbRealm(from);
@@ -194,8 +195,8 @@ export async function impactOf(
 }
 
 /**
- * Checks that stored entries fit the new definition. Must be the last check, because it may block writers until the
- * commit.
+ * Checks that stored entries fit the new definition. Call this last: it may block writes of entries until the change is
+ * committed.
  * @throws AppError conflict if they do not fit
  */
 export async function activate(

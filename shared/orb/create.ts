@@ -1,6 +1,6 @@
 /**
- * Creates applications. The application exists as soon as its first revision is stored. Its stream is created
- * afterwards.
+ * Creates applications. The application exists as soon as its first revision is stored. The stream for its entries is
+ * created afterwards.
  */
 
 import { type Actor, actorId } from "../access/actor.ts";
@@ -88,14 +88,17 @@ function append(
   return appendRecord(deps, orb, record, head?.seq ?? 0, withKeyRecord(claim, [place, ...signs]));
 }
 
-/** Returns the newest revision of an application. If that revision is an abandoned import, erases the import first. */
+/**
+ * Returns the newest revision of an application with this id, if there is one. An abandoned import counts as a
+ * revision, so erases it first.
+ */
 async function headToFollow(deps: Deps, orb: string): Promise<OrbHead | null> {
   const head = await orbHead(deps, orb);
   const erased = head?.operation === "importing" && (await eraseAbandoned(deps, orb, head));
   return erased ? orbHead(deps, orb) : head;
 }
 
-/** Reserves the id for an import. The application stays invisible until the import finishes. */
+/** Reserves the id for an import. The application stays invisible until all of it is imported. */
 export async function beginImport(deps: HandlerDeps, actor: Actor, orb: string): Promise<OrbHead> {
   const head = await headToFollow(deps, orb);
   requireAbsent(orb, head);
@@ -147,8 +150,8 @@ export async function finishImport(
 }
 
 /**
- * Returns the first record of an application. If a deleted application had the same id, the revision numbers continue
- * where its numbers ended.
+ * Returns the first revision of an application. Its number continues after the revisions of a deleted application with
+ * the same id.
  */
 function firstRecord(
   document: OrbDocument,

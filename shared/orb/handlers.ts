@@ -12,7 +12,10 @@ function calledHandlers({ hooks = [], schedules = [] }: OrbDocument): CalledHand
   );
 }
 
-/** Throws an error if a handler in the definition is unknown or faulty, or if a hook or schedule cannot call it. */
+/**
+ * Throws an error if a handler in the definition is not registered or has an invalid registration, or if a hook or
+ * schedule cannot call it.
+ */
 export async function requireHandlers(deps: HandlerDeps, document: OrbDocument): Promise<void> {
   const faults = await usesFaults(deps, document.uses, calledHandlers(document));
   if (faults.length > 0) throw invalid(faults, faults.map(({ message }) => message).join(" "));

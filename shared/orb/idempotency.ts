@@ -1,4 +1,7 @@
-/** Implements the header `Idempotency-Key` for applications: one atomic batch stores the key and the new revision. */
+/**
+ * Implements the header `Idempotency-Key` for changes of applications. The key is stored in the same atomic batch as
+ * the new revision.
+ */
 import type { Actor } from "../access/actor.ts";
 import { headOf, type OrbHead } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
@@ -22,7 +25,7 @@ export function orbClaim(
   return claimOf(deps, actor, subjects.platformIdempotency, sent, request);
 }
 
-/** The stored response to an earlier request with the same key. */
+/** The revision that an earlier request with the same key created. */
 type ReplayedHead = OrbHead & { readonly replayed: true };
 
 export function isReplayed(head: OrbHead | ReplayedHead): head is ReplayedHead {
@@ -30,7 +33,7 @@ export function isReplayed(head: OrbHead | ReplayedHead): head is ReplayedHead {
 }
 
 /**
- * Returns the response to an earlier request with the same key; null for the first request.
+ * Returns the revision that an earlier request with the same key created; null for the first request.
  * @throws AppError invalid if the key was used for a different request
  */
 export async function orbReplay(

@@ -104,7 +104,7 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
 
 /**
  * Deletes an application or an unfinished import.
- * @throws Conflict if it has changed since `head` was read; nothing is deleted then
+ * @throws Conflict if the application has changed since `head` was read; then nothing is deleted
  */
 export async function eraseOrb(deps: Deps, actor: Actor, orb: string, head: OrbHead): Promise<void> {
   await finishDeletion(deps, orb, await beginDeletion(deps, orb, head, actorId(actor)));

@@ -99,7 +99,7 @@ function headsOf(deps: Deps, budget: ReadBudget, places: readonly OrbPosition[])
   );
 }
 
-/** Error messages give this advice when a count needs too many reads. */
+/** Advice in the error message when a count needs too many reads. */
 const NO_COUNT = "Leave out the count or the status.";
 
 async function totalOf(deps: Deps, budget: ReadBudget, input: ListOrbs): Promise<number | undefined> {
@@ -125,7 +125,7 @@ async function totalOf(deps: Deps, budget: ReadBudget, input: ListOrbs): Promise
   return total;
 }
 
-/** Yields the applications of a page. Yields one more than requested, to detect the last page. */
+/** Yields the applications of a page, and one more, which shows whether there is a next page. */
 async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition[]> {
   const limit = input.limit + 1;
   if (input.descending !== true) {
@@ -148,7 +148,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
   }
 }
 
-/** Number of sequence numbers in the first range to read. Each further range is larger. */
+/** Size of the first range to read, in sequence numbers. Each further range is larger. */
 const WINDOW = 256;
 
 async function placesBetween(deps: Deps, first: number, last: number): Promise<OrbPosition[]> {

@@ -1,6 +1,4 @@
-/**
- * Encrypts the client secrets of an application's identity providers again, after the encryption keys have changed.
- */
+/** After a change of the encryption keys, encrypts the client secrets of an application's identity providers again. */
 import type { Actor } from "../access/actor.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import { type ProviderDefinition, providerBinding, SEALED } from "../definition/document/providers.ts";
@@ -13,7 +11,7 @@ import { activate, type Change, changeOrb } from "./change.ts";
 type Keys = Pick<Config, "encryptionKeys">;
 
 interface Resealed {
-  /** The document with the new secrets. The same object as before if nothing has changed. */
+  /** The document with the new secrets; the same object as before if no secret has changed. */
   document: OrbDocument;
   /** Ids of providers whose secret was encrypted again. */
   done: string[];

@@ -22,9 +22,7 @@ export type RouteOrigin = "crud" | "handler" | "signin" | "mcp";
 /** Path segment of the application's MCP endpoint, which offers tools to AI agents. */
 export const MCP_SEGMENT = "mcp";
 
-/**
- * Returns whether a module or handler of the application uses the path `mcp`. Such an application has no MCP endpoint.
- */
+/** Returns whether a module or handler of the application is named `mcp`. Its path then replaces the MCP endpoint. */
 export function hidesMcp({ modules, handlers }: CompiledOrb): boolean {
   return modules.has(MCP_SEGMENT) || handlers.has(MCP_SEGMENT);
 }
@@ -35,8 +33,8 @@ export interface ActiveRoute {
   orb: string;
   origin: RouteOrigin;
   /**
-   * Lowest role that may use the route, at least for its own entries. The application may define this role itself.
-   * `handler` means that only handlers may use the route, on behalf of their callers.
+   * The role with the fewest rights that may use the route, at least for its own entries. It may be a custom role of
+   * the application. `handler` means that only handlers may use the route, on behalf of their callers.
    */
   role: string;
   handler?: string;
@@ -118,8 +116,8 @@ export function handlerRoutes(
         bothForms(orb.id, path).map((path): ActiveRoute => ({ method, path, ...route })),
       );
     const called = `/api/${orb.id}/call/${short}`;
-    // Older definitions may have handlers with the same path as a sign-in route. The sign-in route then takes
-    // precedence.
+    // In older definitions, a handler may have the same path as a sign-in route. The path then belongs to the sign-in
+    // route.
     const hidden = isSigninPage(short) || (orb.usesAccess && isRealmSegment(short));
     const paths = hidden ? [called] : [`/api/${orb.id}/${short}`, called];
     return paths.map((path): ActiveRoute => ({ method: "POST", path, ...route }));

@@ -14,9 +14,9 @@ import { isCurrent, open, seal } from "../kernel/seal.ts";
 type Keys = Pick<Config, "encryptionKeys" | "publicUrl">;
 
 /**
- * Returns the document with encrypted client secrets. If the client sends a mask, the stored secret is kept, but only
- * for the same issuer. Otherwise, a caller who does not know the secret could make the platform send it to another
- * server.
+ * Returns the document with encrypted client secrets. If the client sends the mask instead of a secret, the stored
+ * secret is kept, but only if the issuer is the same. With another issuer, a caller who does not know the secret could
+ * make the platform send it to that server.
  * @param before the current document, which the new document will replace
  */
 export async function withSealedSecrets(
@@ -44,8 +44,8 @@ export async function withSealedSecrets(
 }
 
 /**
- * Encrypts the provider's secret. Returns null if the secret cannot be decrypted, or if it is a mask and no secret is
- * stored.
+ * Encrypts the provider's secret. Returns null if this is impossible: the secret cannot be decrypted, or it is only the
+ * mask and none is stored.
  */
 async function withSealedSecret(
   { encryptionKeys }: Keys,

@@ -31,7 +31,7 @@ export interface UpdateOptions extends OrbTarget {
 
 export interface DryRun extends ChangeLog {
   dryRun: true;
-  /** Whether the same request without the dry run would be rejected. */
+  /** Whether the request would be rejected if it were not a dry run. */
   refused: boolean;
   impact: Impact;
 }
@@ -72,8 +72,8 @@ export function tryPatch(
 }
 
 /**
- * Adds a draft to an imported application. The previous definition still validates entries until the draft is published
- * or replaced.
+ * Adds a draft to an imported application, whose entries follow an older definition. The older definition is used until
+ * the draft is published or replaced.
  */
 export function writeDraft(
   deps: Deps,

@@ -33,7 +33,7 @@ export interface RevisionItem {
 export interface RevisionView extends RevisionItem {
   document: OrbDocument | null;
   changes: Operation[];
-  /** Number of the older revision that `changes` and `summary` compare this revision with. */
+  /** Number of the older revision with which `changes` and `summary` compare this revision. */
   against: number | null;
 }
 
@@ -85,8 +85,8 @@ const STATE = [
 ] as const;
 
 /**
- * Removes the read-only properties of a response, so that clients can edit it and send it back. Changed read-only
- * properties are errors.
+ * A client may edit a response and send it back. Removes the read-only properties that such a request contains. Reports
+ * them as errors if they were changed.
  */
 export function withoutState(input: unknown, head: ExistingOrb | null): { input: unknown; faults: Fault[] } {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return { input, faults: [] };

@@ -10,9 +10,9 @@ import type { Store } from "../store/types.ts";
 import { getMapping, type Mapping } from "./mappings/mapping.ts";
 
 export interface Caller {
-  /** Id of the account. It replaces `{userID}` in filters. */
+  /** Id of the account. In filters, `{userID}` stands for this id. */
   userId: string;
-  /** Whether the caller is a platform admin, who may read more streams at the same time. */
+  /** Whether the caller is a platform admin. Admins may read more streams at the same time. */
   admin: boolean;
   /** When the token expires, in milliseconds since the epoch. */
   expiresAt: number;
@@ -25,8 +25,8 @@ export interface Caller {
 export interface TokenLimits {
   scopes: readonly Scope[];
   /**
-   * The application of the account, or `*` if it has none. A token can read streams that belong to no application if
-   * its scopes name this value.
+   * The application to which the account belongs, or `*` if it belongs to none. A token needs a scope for this name to
+   * read streams that belong to no application.
    */
   home: string;
 }
@@ -56,7 +56,7 @@ function requireStreamScope({ limits }: Caller, orb?: string): void {
   if (limits !== undefined) requireCovered(scopeIn(limits.scopes, orb ?? limits.home), "stream");
 }
 
-/** Returns the caller of a request that lists streams. Throws if the caller may not list them. */
+/** Returns the caller of a request for the list of streams. Throws if the caller may not list them. */
 export function listerOf(actor: Actor): Caller {
   const caller = callerOf(actor);
   requireStreamScope(caller);
@@ -83,7 +83,7 @@ export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<
 /**
  * Throws unless the caller may read the stream with this public name. Anonymous callers may read only public streams,
  * and get the same error for private and missing streams. API tokens may read only streams that their scopes cover.
- * @returns the mapping from the name to the broker's stream, if the check had to read it
+ * @returns the mapping from the name to the broker's stream, if the check had to read the mapping
  */
 export async function requireReadable(
   store: Store,

@@ -8,7 +8,7 @@ import { isToken } from "../store/subjects.ts";
 const DEFAULT_REALM = "auth";
 
 export interface StreamCredentials extends Credentials {
-  /** Realm (set of accounts) whose session cookie is used, from the query parameter `realm`. */
+  /** Realm (set of accounts) whose session cookie to use. From the query parameter `realm`. */
   realm: string | undefined;
 }
 

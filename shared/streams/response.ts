@@ -1,11 +1,11 @@
 import type { ReaderEnd, Sink } from "./read/reader.ts";
 import type { Answer } from "./serve.ts";
 
-/** Read the next page when fewer than this many bytes wait to be sent. */
+/** Reads the next page when fewer than this many bytes are waiting to be sent. */
 const LOW_WATER = 64 * 1024;
 
 /**
- * Converts an answer to a standard Response.
+ * Converts the answer to a stream request into a standard Response.
  * @param signal aborted when the client disconnects
  */
 export function toResponse(

@@ -38,7 +38,7 @@ export type Answer =
     }
   | { kind: "live"; headers: Headers; start: (sink: Sink, ended: (reason: ReaderEnd) => void) => OpenReader };
 
-/** The content of every stream response depends on the caller. */
+/** Value of the Vary header: every stream response depends on the caller. */
 export const STREAM_VARY = "Authorization, Cookie";
 
 const JSON_TYPE = "application/json";
@@ -58,8 +58,8 @@ async function startOf(hub: Hub, mapping: Mapping, query: Query): Promise<PageSt
 }
 
 /**
- * Loads a page of messages. The caller must call the returned function `sent` after sending the page: each user may
- * have only a few pages in memory.
+ * Loads a page of messages. Each user may have only a few pages in memory. So the caller must call the returned
+ * function `sent` after the page was sent.
  */
 async function pageFor(
   hub: Hub,
@@ -142,7 +142,7 @@ async function longPoll(
     const from = await startOf(hub, mapping, query);
     const { page, sent } = await pageFor(hub, mapping, filter, from, caller, request.signal);
     const there = page.messages.seqs.length > 0;
-    // The page is empty. While this request waits for messages, let the user load another page.
+    // The page is empty, so it needs no memory. Let the user load another page while this request waits for messages.
     if (!there) sent();
     const found = there ? page : await waitFor(hub, stream, filter, page.next, until, request.signal);
     const headers = {
@@ -187,8 +187,8 @@ async function live(
         "x-accel-buffering": "no",
         "stream-next-offset": formatOffset(position),
         "stream-cursor": String(cursor),
-        // The protocol's official client treats any value of this header as true, even `false`. It uses the mode `sse`,
-        // so only the mode `events` gets the header.
+        // The official client of the protocol uses the mode `sse`, and takes any value of this header as true, even
+        // `false`. So only the mode `events` gets the header.
         ...(query.mode === "sse" ? {} : { "stream-up-to-date": String(position >= state.last) }),
       },
       start(sink, ended) {

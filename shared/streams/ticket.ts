@@ -1,7 +1,7 @@
 /**
  * Tickets. When the platform redirects a client to the streams process on another origin, the client does not send its
- * token there. So the new URL contains a ticket, which identifies the account. A ticket must be used within a minute. A
- * browser's EventSource may use it again while the session lasts, because it reconnects to the redirected URL.
+ * token there. So the new URL contains a ticket, which identifies the account. A ticket must be used within a minute.
+ * An EventSource in a browser reconnects to the redirected URL, so it may use the ticket again while the session lasts.
  */
 import { jwtVerify, SignJWT } from "jose";
 import { type Actor, anonymous, credentialOf, type DirectActor } from "../access/actor.ts";
@@ -70,7 +70,7 @@ const refused = () =>
 
 /**
  * Verifies a ticket, but does not check whether its session still exists.
- * @param resumes whether the client reconnects; it can then use the ticket for longer than one minute
+ * @param resumes whether the client reconnects; then the ticket is valid for longer than one minute
  */
 export async function readTicket(
   config: TicketConfig,
@@ -99,7 +99,9 @@ export async function readTicket(
   };
 }
 
-/** Verifies the ticket in a request whose response depends on the caller's rights. Returns the caller. */
+/**
+ * Verifies the ticket of a request, and returns the caller with their current rights, on which the response depends.
+ */
 export async function redeemForActor(
   deps: Deps,
   ticket: string,

@@ -31,13 +31,15 @@ export interface ActingRecord {
 }
 
 /**
- * Each function checks the caller's permissions and the application's grants, as the HTTP API does for a service's
- * credential.
+ * Each function checks whether the caller may do this, and whether the application lets the handler do it. The HTTP API
+ * makes the same checks for a service's credential.
  * @throws AppError 403 `missing_act` if the application does not grant the handler the required operation
  */
 export interface Acting {
   entries: {
-    /** @param options.reveal return sensitive values decrypted; this also requires the act `entries:reveal` */
+    /**
+     * @param options.reveal return sensitive values decrypted; the application must grant the handler `entries:reveal`
+     */
     get(place: EntryPlace, options?: { latest?: boolean; reveal?: boolean }): Promise<ActingEntry>;
     create(entry: Place & { values: unknown; publish?: boolean }): Promise<ActingEntry>;
     update(

@@ -1,4 +1,7 @@
-/** Validates registrations of handlers, because any client of the broker can write one. */
+/**
+ * Validates the registrations with which services announce their handlers. Any client of the broker can write one, so
+ * the platform does not trust them.
+ */
 import { z } from "zod";
 import { ACTS } from "../../definition/document/acts.ts";
 import { HANDLER_PART } from "../../definition/document/ids.ts";
@@ -42,8 +45,8 @@ const httpEntrySchema = z
   .meta({ id: "HttpRegistryEntry", description: "A remote HTTP handler in the bucket `handlers`." });
 
 /**
- * Only a registration with `kind: http` is validated as an HTTP handler. All others are validated as plain handlers,
- * so that the error names the invalid property.
+ * Only a registration with `kind: http` is validated as an HTTP handler. All others are validated as plain handlers, so
+ * that an error names the invalid property.
  */
 const schemaOf = (value: unknown) =>
   isObject(value) && value.kind === "http" ? httpEntrySchema : callEntrySchema;
@@ -130,8 +133,8 @@ export function readEntry(
 }
 
 /**
- * An HTTP handler also receives messages below its own subject. So its subject must be inside its service, or the
- * handler could receive messages for another service.
+ * An HTTP handler also receives messages on subjects below its own. Its subject must begin with the name of its
+ * service. Otherwise the handler could receive messages for another service.
  */
 function ownFault(subject: string, service: string | undefined): string | undefined {
   const own = `${SERVICES}${service}.`;

@@ -9,7 +9,10 @@ export const HTTP_METHODS = ["get", "head", "post", "put", "patch", "delete", "o
 export type HttpMethod = (typeof HTTP_METHODS)[number];
 
 const text = (most: number) => z.string().max(most);
-/** `/` is the handler's own route. A parameter such as `{id}` must be a whole segment. */
+/**
+ * Matches the path of a documented route. `/` is the handler's own path. A parameter such as `{id}` must be a whole
+ * segment.
+ */
 const PATH = /^\/$|^(\/((?!\.\.?(\/|$))[A-Za-z0-9._~-]+|\{[A-Za-z][A-Za-z0-9_]{0,62}\})){1,20}$/;
 const MEDIA_TYPE = /^[a-z0-9*]+\/[a-z0-9.+*-]+$/;
 const STATUS = /^[2-5](\d\d|XX)$/;
@@ -87,7 +90,7 @@ function mayPass(name: string): boolean {
   return !KEPT_BACK.test(name);
 }
 
-/** Reports faults in the schemas and parameters of documented routes. */
+/** Reports errors in the schemas and parameters of documented routes. */
 export function checkPaths(paths: HttpPaths, faults: Faults): void {
   const checkSchema = (at: string, schema: unknown) => {
     const compiled = schema === undefined ? [] : compileJsonSchema(schema as boolean);

@@ -1,6 +1,6 @@
 /**
- * Maximum bytes of a body that one message carries. Encoded as base64, they stay below the broker's default message
- * limit of 1 MiB.
+ * Maximum bytes of a body that one message carries. Encoded as base64, the bytes stay below the broker's default
+ * message limit of 1 MiB.
  */
 export const HTTP_PART_BYTES = 512 * 1024;
 

@@ -1,7 +1,7 @@
 /**
- * Messages between the platform and a service that handles HTTP requests. Only the platform sends requests and the
- * service only replies to them, so the service needs no other broker permissions. A body that is too large for one
- * message is sent in parts.
+ * Messages between the platform and a service that handles HTTP requests. The service only replies to the platform's
+ * requests. So it needs no broker permissions except to subscribe and reply. A body that is too large for one message
+ * is sent in parts.
  */
 import type { Caller, HandlerCredential } from "./types.ts";
 
@@ -22,7 +22,7 @@ export interface HttpRequestMessage {
   /** The body, or its first part, as base64. Null if there is no body. */
   body: string | null;
   caller: Caller | null;
-  /** Missing if the application does not allow the handler any operation (act) on behalf of the caller. */
+  /** Missing if the application does not allow the handler to do anything on behalf of the caller. */
   credential?: HandlerCredential;
   /** Set if further messages with more of the body follow. */
   more?: true;
@@ -55,8 +55,8 @@ export interface HttpReplyMessage {
    */
   length?: number;
   /**
-   * Where the platform sends the next message: tokens to append to the handler's subject. The resulting subject
-   * reaches the same instance of the service. Missing in the last reply.
+   * The platform appends this text to the handler's subject to get the subject of its next message. That message must
+   * reach the same instance of the service. Missing in the last reply.
    */
   next?: string;
 }

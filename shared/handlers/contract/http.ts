@@ -1,4 +1,4 @@
-/** Describes the built-in HTTP handlers. Their code is in functions/. */
+/** Describes the built-in handlers that have their own HTTP routes. Their code is in functions/. */
 import { HTTP_METHODS, type HttpMethod, type HttpOperation } from "./http-entry.ts";
 import { type HttpHandler, isRemote, type RemoteHttpHandler } from "./types.ts";
 
@@ -48,7 +48,7 @@ export const HTTP_HANDLERS = [
 
 export interface DescribedRoute {
   method: Uppercase<HttpMethod>;
-  /** Relative to `/api/{orbId}`. */
+  /** Path of the route, relative to `/api/{orbId}`. */
   path: string;
   operation?: HttpOperation;
 }

@@ -13,8 +13,8 @@ import { type KitCall, type KitDescription, ServiceError } from "./kit-types.ts"
 export interface KitHttpRequest extends Omit<KitCall, "idempotencyKey"> {
   method: Uppercase<HttpMethod> | (string & {});
   /**
-   * The path that follows the handler's own path. Either empty or starts with a slash. Split it into segments before
-   * you decode them.
+   * The rest of the URL path, after the handler's own path. Either empty or starts with a slash. Split it into segments
+   * before you decode them, because a segment may contain an encoded slash.
    */
   path: string;
   query: URLSearchParams;
@@ -23,10 +23,10 @@ export interface KitHttpRequest extends Omit<KitCall, "idempotencyKey"> {
 }
 
 export interface KitHttpResponse {
-  /** Default: 200. */
+  /** HTTP status. Default: 200. */
   status?: number;
   headers?: Record<string, string>;
-  /** If this is an iterable, it is read only as fast as the client receives the response. */
+  /** An iterable is read only as fast as the client receives the response. */
   body?: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /** Total bytes of the body. Required if the body is an iterable. */
   length?: number;
@@ -42,8 +42,8 @@ export interface KitHttpHandler extends KitDescription {
 }
 
 /**
- * An HTTP exchange ends if no message arrives for this many milliseconds, for example because the platform was
- * restarted.
+ * An HTTP request and its response take several messages. If none arrives for this many milliseconds, the rest is
+ * discarded: the platform may have been restarted.
  */
 const IDLE_MS = 60_000;
 
@@ -56,7 +56,7 @@ interface Exchange {
   traceparent: string | undefined;
   received: Uint8Array[];
   size: number;
-  /** The unsent parts of the response. Undefined until the request has arrived completely. */
+  /** The parts of the response that were not sent yet. Undefined until the whole request has arrived. */
   parts: AsyncIterator<Uint8Array> | undefined;
   /** Number of response bytes that have not been sent yet. */
   left: number;
@@ -65,8 +65,8 @@ interface Exchange {
 
 export class HttpResponder {
   /**
-   * Last part of a subject that only this instance of the service receives. All messages of an HTTP request after the
-   * first one are sent to that subject.
+   * Last part of a subject that only this instance of the service receives. The platform sends the first message of an
+   * HTTP request to any instance, and the following ones to this subject.
    */
   readonly instance = crypto.randomUUID();
   readonly #name: string;
@@ -86,7 +86,7 @@ export class HttpResponder {
     traceparent: string | undefined,
   ): Promise<HttpReplyMessage> {
     const head = JSON.parse(decoder.decode(data)) as HttpRequestMessage;
-    // The platform checked access to the handler that the message names. If this instance serves another handler, two
+    // The platform has checked access to the handler that the message names. A different name here means that two
     // services use the same subject.
     if (head.handler !== this.#name) throw new ServiceError(404, "No such handler listens on this subject.");
     const id = crypto.randomUUID();
@@ -105,7 +105,7 @@ export class HttpResponder {
     return this.#step(id, () => this.#receive(id, exchange, { body: head.body, more: head.more === true }));
   }
 
-  /** Returns the reply to a later message of an exchange. */
+  /** Handles a later message of an HTTP request, and returns the reply. */
   async go(id: string, data: Uint8Array): Promise<HttpReplyMessage> {
     const message = JSON.parse(decoder.decode(data)) as HttpPartMessage;
     const exchange = this.#open.get(id);

@@ -15,7 +15,7 @@ export interface KitMessage<H extends KitHeaders = KitHeaders> {
   respond(data?: Uint8Array, options?: { headers?: H }): boolean;
 }
 
-/** The methods of a NATS connection that this library uses. */
+/** The methods of a NATS connection that this library uses. The connections of different NATS packages have them. */
 export interface KitConnection<H extends KitHeaders = KitHeaders> {
   subscribe(
     subject: string,
@@ -43,8 +43,8 @@ export interface KitCall {
    */
   idempotencyKey: string | undefined;
   /**
-   * Credential for the application's API. Undefined if the application does not allow the handler any operation (act)
-   * on behalf of the caller.
+   * Credential for the application's API. Undefined if the application does not allow the handler to do anything on
+   * behalf of the caller.
    */
   credential: HandlerCredential | undefined;
   /**
@@ -62,7 +62,7 @@ export interface KitDescription {
   /** Milliseconds for which the platform waits for the handler's response. */
   timeoutMs?: number;
   /**
-   * Operations that the handler wants to perform on behalf of its callers. The application's document must grant
+   * Operations that the handler wants to perform on behalf of its callers. The application's definition must allow
    * them.
    */
   acts?: Act[];

@@ -1,7 +1,7 @@
 /**
  * The kit: a library for services in TypeScript. It registers handlers, validates input and output, and completes
- * pending requests before it stops. It works with connections of the npm packages `nats` and `nats.ws` but depends on
- * neither.
+ * pending requests before it stops. It works with connections of the npm packages `nats` and `nats.ws`, without
+ * depending on either.
  */
 import { type Check, compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
 import { callApi } from "./kit-api.ts";
@@ -32,15 +32,15 @@ export interface KitOptions<H extends KitHeaders> {
   service: string;
   /** Handlers by name. A handler with the method `respond` receives whole HTTP requests. */
   handlers: Record<string, KitHandler | KitHttpHandler>;
-  /** Receives errors that handlers throw. Callers do not see these errors. */
+  /** Called with each error that a handler throws. Callers do not see these errors. */
   onError?: (error: unknown, call: { handler: string; requestId: string | undefined }) => void;
 }
 
 export interface Service {
   readonly names: readonly string[];
   /**
-   * Stops the service after it has completed its pending requests. Set `unregister` only to retire the service for
-   * good.
+   * Stops the service after it has completed its pending requests. Set `unregister` if the service will not start
+   * again.
    */
   stop(options?: { unregister?: boolean }): Promise<void>;
 }
@@ -95,7 +95,8 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
       },
     });
   const subscriptions = all.map((each) => listen(each, subjectOf(each), service));
-  // All messages of an exchange must reach the same instance, so these subscriptions do not belong to a queue group.
+  // An HTTP request may take several messages. All of them must reach the same instance of the service, so these
+  // subscriptions are in no queue group (a group in which any member may get a message).
   const parts = all.flatMap((each) =>
     "responder" in each ? [listen(each, `${subjectOf(each)}.${each.responder.instance}.*`)] : [],
   );
@@ -124,8 +125,8 @@ function subjectOf({ name, handler }: Bound | BoundHttp): string {
 }
 
 /**
- * Registers a handler. If the registration is already up to date, does nothing, so that instances do not overwrite
- * each other.
+ * Registers a handler. Does nothing if the stored registration is the same, so that several instances do not write
+ * again and again.
  */
 async function register<H extends KitHeaders>(
   connection: KitConnection<H>,
@@ -191,8 +192,8 @@ async function answer<H extends KitHeaders>(
 }
 
 /**
- * Handles a message of an exchange. The first message arrives on the handler's own subject, and later messages arrive
- * on longer subjects that begin with it.
+ * Handles a message of an HTTP request. The first message arrives on the handler's own subject. The following ones
+ * arrive on longer subjects that begin with it.
  */
 function respond(each: BoundHttp, { subject, data, headers }: KitMessage, requestId: string | undefined) {
   const { responder } = each;
@@ -204,8 +205,8 @@ function respond(each: BoundHttp, { subject, data, headers }: KitMessage, reques
 async function run(each: Bound, message: KitMessage, requestId: string | undefined): Promise<unknown> {
   const request = parsed(message.data);
   const { orbId, handler, input, caller, credential } = request;
-  // The message is for another service's handler on the same subject. So the platform has not checked whether the
-  // caller may use this handler.
+  // The message is for another service's handler on the same subject. The platform has checked whether the caller may
+  // use that handler, not this one.
   if (handler !== each.name) throw new ServiceError(404, "No such handler listens on this subject.");
   const faults = each.input?.(input) ?? [];
   if (faults.length > 0) {
@@ -245,7 +246,7 @@ function parsed(data: Uint8Array): KitRequest {
       return { orbId, handler, input, caller, credential };
     }
   } catch {
-    // The error below reports it.
+    // Not JSON: the error below reports it.
   }
   throw new ServiceError(400, "This message is not a platform request.");
 }

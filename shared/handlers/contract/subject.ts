@@ -6,8 +6,8 @@ const TOKEN = /^[^\s.*>\p{C}]+$/u;
 const MAX_LENGTH = 255;
 
 /**
- * Returns the reason why a service must not register a subject; undefined if it may. With another service's subject, a
- * service would receive calls that the other service's access rules should decide.
+ * Returns the reason why a service must not register a subject; undefined if it may. With another service's subject, it
+ * would receive calls for which only the other service's access rules were checked.
  */
 export function subjectFault(subject: string, service: string | undefined): string | undefined {
   if (subject.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters long`;
@@ -22,8 +22,8 @@ export function subjectFault(subject: string, service: string | undefined): stri
 }
 
 /**
- * Returns the streams that store messages with these subjects. One request covers all subjects that begin with the same
- * token.
+ * Returns the streams that store messages with these subjects. One request to the broker covers all subjects that begin
+ * with the same part.
  */
 export async function capturingStreams(
   store: Pick<Store, "streamNames">,

@@ -28,7 +28,7 @@ interface Described {
   input?: JsonSchema;
   output?: JsonSchema;
   /**
-   * Operations that the handler wants to perform on behalf of its callers. The application's document must grant
+   * Operations that the handler wants to perform on behalf of its callers. The application's definition must allow
    * them.
    */
   acts?: Act[];
@@ -47,8 +47,8 @@ export interface Caller {
 }
 
 /**
- * Lets a service act on behalf of its caller. The credential is sent in the body of a message, because traces of the
- * broker can contain headers.
+ * Lets a service act on behalf of its caller. The credential is in the body of a message, because traces of the broker
+ * can contain headers.
  */
 export interface HandlerCredential {
   /** Bearer token for the HTTP API. */
@@ -65,7 +65,7 @@ export interface LocalCall {
   principal: Principal;
   input: Record<string, unknown>;
   idempotencyKey?: string | undefined;
-  /** Performs operations on behalf of the caller, but only those that the application grants. */
+  /** Performs operations on behalf of the caller, but only those that the application allows. */
   acting: Acting;
 }
 
@@ -74,8 +74,8 @@ export interface LocalHandler extends Described {
   kind: "local";
   input: JsonSchema;
   /**
-   * The permission (act) that another handler needs to call this handler on behalf of its caller. If missing, no other
-   * handler can call this one.
+   * The permission that another handler needs to call this handler on behalf of its caller. If missing, other handlers
+   * cannot call this one.
    */
   act?: Act;
   run(call: LocalCall): Promise<unknown>;
@@ -93,7 +93,7 @@ export interface RemoteHttpHandler extends Described {
   kind: "http";
   subject: string;
   timeoutMs: number;
-  /** Documented routes, relative to the handler's own route. The handler may serve other routes, too. */
+  /** Documented routes, relative to the handler's own path. The handler may serve other routes, too. */
   paths: HttpPaths;
   /** Names of request headers that the service receives in addition to the default ones, in lower case. */
   headers: string[];
@@ -117,7 +117,7 @@ export function isRemote(handler: Handler): handler is RemoteHandler | RemoteHtt
 }
 
 export interface HandlerDeps extends Deps {
-  /** Built-in handlers. They are a parameter and not an import, because they depend on this folder. */
+  /** Handlers that are part of this process. They are passed in, because their code imports this folder. */
   builtIn: readonly Handler[];
   /** Creates the functions that let a handler in this process act on behalf of its caller. */
   actingFor: (deps: Deps, live: LiveOrb, actor: HandlerActor) => Acting;

@@ -15,7 +15,7 @@ export function compileSchema(root: Schema, draft: SchemaDraft): (value: unknown
   return (value, run) => validate(node, value, run, compiler.unseen());
 }
 
-/** Rejects schemas that refer to themselves for the same value, because their validation would never end. */
+/** Rejects schemas that apply themselves again to the same value, because validation with them would never end. */
 function refuseEndless(nodes: Iterable<Node>): void {
   const done = new Set<Node>();
   const open = new Set<Node>();
@@ -41,7 +41,7 @@ class Compiler {
     this.#draft = draft;
   }
 
-  /** Fills all nodes in a loop. Recursion could overflow the stack, because chains of references can be long. */
+  /** Fills all nodes in a loop, not by recursion: long chains of references could overflow the stack. */
   finish(): Iterable<Node> {
     for (const [schema, node] of this.#nodes) this.#fill(node, schema);
     return this.#nodes.values();
@@ -168,7 +168,9 @@ class Compiler {
     }
   }
 
-  /** Creates the set of evaluated keys, but only if an `unevaluated…` keyword needs it. */
+  /**
+   * Creates the set of property names and items that keywords have evaluated. Only the `unevaluated…` keywords need it.
+   */
   unseen(): EvaluatedKeys {
     return this.#leftOver ? new Set() : undefined;
   }

@@ -17,7 +17,10 @@ export type JsonSchema = boolean | { [keyword: string]: unknown };
 /** Maximum bytes of a schema. */
 const SCHEMA_LIMIT = 64 * 1024;
 const DEPTH_LIMIT = 32;
-/** Maximum instructions of all patterns in a schema together. To compile a thousand takes a millisecond. */
+/**
+ * Maximum size of all patterns in a schema together, in instructions of their compiled form. Compiling a thousand
+ * instructions takes a millisecond.
+ */
 const PATTERNS_LIMIT = 50_000;
 
 interface Building {
@@ -58,7 +61,7 @@ const isNumber = (value: unknown) => typeof value === "number";
 const isFlag = (value: unknown) => typeof value === "boolean";
 const isBound = (value: unknown) => isNumber(value) || isFlag(value);
 
-/** Checks the values of keywords. The compiler would throw on invalid ones. */
+/** Checks the values of keywords, because the compiler would throw on invalid ones. */
 const VALUES: { [keyword: string]: (value: unknown) => boolean } = {
   type: (value) => [value].flat().every(isText),
   enum: Array.isArray,
@@ -129,7 +132,7 @@ function checkOf(fits: (value: unknown, run: Run) => boolean): Check {
           { path: "", code: "too_complex", message: "is too complex to validate. Send a smaller value." },
         ];
       }
-      // The value was nested too deeply for the stack.
+      // A RangeError means that the value was nested too deeply for the stack.
       if (!(error instanceof RangeError)) throw error;
       return [
         { path: "", code: "too_deep", message: "is nested too deep to validate. Send a flatter value." },

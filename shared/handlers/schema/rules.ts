@@ -10,8 +10,8 @@ import { equalItems, formatOf, identity, isMultiple, lengthOf, type Members, nam
 const MAX_LISTED = 200;
 
 /**
- * Properties and items of a value that keywords have already evaluated. Undefined if no `unevaluated…` keyword needs
- * them.
+ * Properties and items of a value that keywords have already evaluated. Undefined if the schema has no `unevaluated…`
+ * keyword, which would need them.
  */
 export type EvaluatedKeys = Set<string | number> | undefined;
 
@@ -42,7 +42,7 @@ export function validate(node: Node, value: unknown, run: Run, seen: EvaluatedKe
   return valid;
 }
 
-/** Rejects infinite numbers: JSON.parse returns Infinity for 1e999, and JSON.stringify turns it into null. */
+/** Rejects infinite numbers. JSON.parse returns Infinity for 1e999, but JSON.stringify would write null. */
 function isWritable(value: number, run: Run): boolean {
   return Number.isFinite(value) || run.fault("range", "must be exact in double precision");
 }
@@ -119,7 +119,7 @@ function matches(pattern: string, text: string, run: Run): boolean {
   if (text.length > MAX_MATCHED) return false;
   const compiled = compilePattern(pattern);
   if (typeof compiled === "string") return false;
-  // The cost per character grows with the number of instructions in the compiled pattern.
+  // The time per character grows with the number of instructions in the compiled pattern. So count both.
   run.spend(20 + text.length * (1 + compiled.programSize() / 10));
   return compiled.test(text);
 }

@@ -59,7 +59,9 @@ export class Run {
     if (this.#faults.size < MAX_FAULTS && !this.#faults.has(key)) this.#faults.set(key, fault);
   }
 
-  /** Collects the errors of one alternative separately. They are reported only if no alternative matches. */
+  /**
+   * Collects the errors of one alternative (of `anyOf` or `oneOf`). They are reported only if no alternative matches.
+   */
   apart(act: () => boolean): { valid: boolean; faults: FaultMap } {
     this.spend(2);
     const before = this.#faults;
@@ -79,7 +81,7 @@ export class Run {
   }
 
   /**
-   * Returns the earlier result if the same schema has already validated the same value. Without this, each level of a
+   * Returns the earlier result if the same schema has already validated the same value. Otherwise, each level of a
    * recursive schema could double the work.
    */
   once(node: object, value: object, act: () => Outcome): Outcome {
@@ -90,7 +92,8 @@ export class Run {
       this.#outcomes.set(node, known);
     }
     let outcome = known.get(value);
-    // A failed result from a silent validation contains no errors. Validate the value again if errors must be reported.
+    // A silent validation collects no errors. If the earlier one was silent and failed, validate the value again to get
+    // the errors.
     if (outcome === undefined || (!this.#silent && !outcome.valid && outcome.faults.size === 0)) {
       outcome = act();
       known.set(value, outcome);

@@ -15,7 +15,7 @@ export function identity(value: unknown, run?: Run): unknown {
   if (typeof value === "object" && value !== null) return canonical(value, run);
   if (typeof value !== "string") return value;
   run?.spend(value.length / 16);
-  // The quote at the beginning tells a string apart from a serialized object.
+  // The leading quote distinguishes a string from a serialized object.
   return `"${value}`;
 }
 
@@ -63,8 +63,7 @@ export function isMultiple(value: number, divisor: number): boolean {
 }
 
 /**
- * Returns whether a string is a URL. The regular expression of the library would backtrack for minutes on forty
- * letters.
+ * Returns whether a string is a URL. The validator library's regular expression could take minutes for forty letters.
  */
 function isWebAddress(text: string): boolean {
   return !/\s/.test(text) && ["http:", "https:", "ftp:"].includes(URL.parse(text)?.protocol ?? "");

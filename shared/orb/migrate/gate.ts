@@ -1,9 +1,9 @@
 /**
- * Blocks writes of entries while an application gets a new definition. Before the change, the platform checks that
- * the stored entries fit the new definition. A concurrent write could make this check wrong, for example with a
- * duplicate of a value that becomes unique. So each application has a fence: some messages in its stream. A write
- * fails if they have changed since the write was validated. The platform changes the fence, and then also checks the
- * entries that were written since the first check. A definition whose check no write can contradict needs no fence.
+ * Blocks writes of entries while an application gets a new definition. Before the change, the platform checks that the
+ * stored entries fit the new definition. A concurrent write could make this check wrong, for example with a duplicate
+ * of a value that becomes unique. So each application has a fence: some messages in its stream. A write fails if they
+ * have changed since it was validated. The platform changes the fence, which blocks writes, and then checks the entries
+ * that were written since the first check. This is omitted if no write could make the check wrong.
  */
 import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -35,18 +35,18 @@ export interface Before {
 /** The state while writes are blocked, until the new revision is committed. */
 export interface Closed {
   fence: Fence;
-  /** A message for the commit's batch. It makes the commit fail if another process has unblocked writes. */
+  /** A message for the batch that commits the new revision. The batch fails if another process has unblocked writes. */
   guard: Append;
 }
 
-/** Returns whether a change is only allowed while the schema has no entries. */
+/** Returns whether a change of a schema is allowed only while the schema has no entries. */
 function needsNone({ severity, code }: SchemaChange): boolean {
   return severity === "removal" || severity === "dangerous" || code === "removed_field";
 }
 
 /**
  * Returns the state of the stream before the entries are checked. {@link close} compares it with the state after the
- * check. Returns null if no concurrent write could change the result of the check.
+ * check. Returns null if no concurrent write can make the check wrong, so that writes need not be blocked.
  */
 export async function beforeJudging(
   deps: Deps,
@@ -67,7 +67,7 @@ export async function beforeJudging(
 }
 
 /**
- * Blocks writes, and checks the entries written since `before`. On an error, unblocks writes.
+ * Blocks writes of entries, and checks the entries written since `before`. If that fails, unblocks writes again.
  * @throws Conflict if all entries must be checked again
  */
 export async function close(
@@ -100,13 +100,13 @@ export async function close(
   return { fence, guard: unlessReopened(orb, before.reopened) };
 }
 
-/** Throws a conflict if an entry of the schema was written after `seq`. */
+/** Throws a conflict if an entry of the schema was written after the sequence number `seq`. */
 async function requireUnwritten(deps: Deps, orb: string, home: Home, seq: number): Promise<void> {
   const logs = subjects.schemaLogs({ orb, ...home });
   if ((await deps.store.nextMessage(streams.orb(orb), logs, seq + 1)) !== null) throw new Conflict();
 }
 
-/** Unblocks writes. If this fails, the first waiting writer unblocks them after a short time. */
+/** Unblocks writes. If this fails, the first writer that has waited too long unblocks them. */
 export async function reopen(deps: Deps, orb: string): Promise<void> {
   try {
     await repairFence(deps, orb);

@@ -23,9 +23,9 @@ export interface ImpactItem extends SchemaChange {
   entries: number;
   /** Number of entries that have a value for the field. Only present if a dry run finds a change of this field. */
   values?: number;
-  /** Whether the change is rejected. */
+  /** Whether the platform rejects the change. */
   refused: boolean;
-  /** Whether `force=true` allows it. */
+  /** Whether the change is accepted with `force=true`. */
   forceable: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Impact {
   changes: ImpactItem[];
   /** Equal values of several entries in a field that becomes unique. */
   duplicates: (Duplicate & { module: string; schema: string })[];
-  /** Entries that the new definition rejects at their next write. */
+  /** Entries that break the rules of the new definition, so that their next write would fail. */
   invalid: (InvalidEntries & { module: string; schema: string })[];
 }
 
@@ -70,7 +70,7 @@ export async function planChange(
     ...compareDefinitions(from, to).map((change) => judged(change, stored(change))),
     ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
   ];
-  // Include schemas that have no entries yet, because a concurrent request may write one under the old definition.
+  // Include schemas without entries, because a concurrent request may create an entry under the old definition.
   const mayHold = (home: HomeKey) => before.byHome.has(home) || (counts.get(home) ?? 0) > 0;
   const claims = reindexed(before, after).filter((schema) => mayHold(homeKey(schema.home)));
   const context = { orb, revision: options.revision, compiled: after };
@@ -105,7 +105,7 @@ export async function planChange(
   return { impact, work, claims, retired: retiredAfter(from, retired, to, counts) };
 }
 
-/** Rejects incompatible changes, then reserves the unique values of stored entries. */
+/** Rejects a definition that does not fit the stored entries. Otherwise reserves the unique values of these entries. */
 export async function enforce(
   deps: Deps,
   orb: string,

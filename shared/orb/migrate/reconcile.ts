@@ -1,7 +1,7 @@
 /**
- * Repairs all state that derives from an application's history, so that it agrees with the history. A change is
- * committed as soon as the history contains it. The steps that follow can be repeated. After an interruption, the
- * next management request or the next start of the platform completes them.
+ * Repairs everything that derives from an application's history, such as the active definition and the indexes. A
+ * change is committed as soon as it is in the history. The steps that follow can be repeated. After an interruption,
+ * the next management request or the next start of the platform completes them.
  */
 import { eraseRealm } from "../../access/users.ts";
 import { compileOrb } from "../../definition/compile.ts";
@@ -45,7 +45,8 @@ import { StreamMissing } from "../../store/types.ts";
 /**
  * Activates an application's newest revision and migrates the stored entries, or finishes the deletion of the
  * application. Does nothing if an earlier call has done all of it.
- * @param moved the fence (the marker of the current definition), if the caller already moved it for this revision
+ * @param moved the fence (the marker that writes expect unchanged), if the caller has already changed it for this
+ *   revision
  */
 export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
@@ -83,8 +84,8 @@ async function doWork(
     }
   }
   const { claims, removed = [] } = work;
-  // Compile only if necessary. A damaged definition cannot be compiled, but an admin must still be able to read the
-  // application.
+  // Without work, do not compile the definition. A damaged definition cannot be compiled, but an admin must still be
+  // able to read the application.
   if (claims.length === 0 && removed.length === 0) return;
   const compiled = definition.document === null ? undefined : compileOrb(definition.document);
   for (const { field, ...home } of removed) {
@@ -137,8 +138,8 @@ export async function beginDeletion(deps: Deps, orb: string, head: OrbHead, by: 
 }
 
 /**
- * Erases a deleted application. Erases the definition first, so that no request gets data that is being erased. Frees
- * the id last, so that no new application finds old data.
+ * Erases a deleted application. Begins with the definition, because requests without it get no data that is being
+ * erased. Frees the id last, so that a new application cannot get old data.
  */
 export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Promise<void> {
   await putDeleted(deps, orb, head);
@@ -167,7 +168,7 @@ async function eraseDeliveries(deps: Deps, orb: string): Promise<void> {
   }
 }
 
-/** Erases an interrupted import. Returns false if the import is still running, perhaps on another host. */
+/** Erases an interrupted import. Returns false if the import is still running, even if on another host. */
 export async function eraseAbandoned(deps: Deps, orb: string, head: OrbHead): Promise<boolean> {
   if (await isAlive(deps, orb, head)) return false;
   // A conflict means that another process erased the application, or that its import has just finished.

@@ -27,7 +27,7 @@ export interface OrbLine {
   status: Status;
   revision: number;
   publishedRevision: number | null;
-  /** The definition that the entries follow, usually the published one. Null if this is the newest definition. */
+  /** The definition that the entries follow, usually the published one. Null if `document` is this definition. */
   published: OrbDocument | null;
   /** Removed fields for which entries still have values. */
   retired?: Retired[];
@@ -49,7 +49,7 @@ export interface EndLine {
 /** One line of an export. The lines of a file come before the first entry that refers to the file. */
 export type ExportLine = OrbLine | FileLine | ContentLine | EntryLine | EndLine;
 
-/** An entry without the properties that are valid only in the stream where it is stored. */
+/** An entry without the properties that have a meaning only in its own stream, such as sequence numbers. */
 export type ExportedEntry = Omit<
   EntrySnapshot,
   "claims" | "liveClaims" | "publishedSeq" | "defRevision" | "updated"

@@ -1,4 +1,4 @@
-/** Writes entries in batches. They keep their ids, revision numbers and authors. */
+/** Writes the entries of an import in batches. Entries keep their ids, revision numbers and authors. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { OrbHead } from "../../definition/stored/history.ts";
 import { ImportMark } from "../../definition/stored/importing.ts";
@@ -65,8 +65,8 @@ export async function importEntries(
     size = { messages: 0, bytes: 0 };
   };
   for await (const entry of entries) {
-    // An earlier entry of this batch may refer to the same file. Both entries change the file's record, so write the
-    // earlier entry first.
+    // An earlier entry of this batch may use the same file. Each entry changes the file's record, and a batch can do so
+    // only once. So write the earlier entries first.
     if (hasFiles(context, entry)) await flush();
     const planned = await plan(deps, context, entry);
     const bytes = planned.messages.reduce((sum, message) => sum + message.data.length, 0);
@@ -107,7 +107,7 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
       : await restored(deps, context, { schema, files }, published, `${path}/published`);
   const shown = live ?? (newest.publishedRevision === null ? null : newest);
   const open = shown !== null && (shown.liveTo === null || Date.parse(shown.liveTo) > now);
-  // An expired published revision reserves no unique values, because other entries may have taken them.
+  // After its `validTo`, a published revision owns no unique values, because other entries may have taken them.
   const liveClaims = open ? (live?.claims ?? []) : [];
   const claims = new Set([...newest.claims, ...liveClaims]);
   const first: EntryWrite = {
@@ -140,7 +140,7 @@ async function restored(
     existing: snapshot.values as Values,
     base: `${path}/values`,
   });
-  // Keep values that an earlier definition allowed, even if the current one does not.
+  // Keep values that break the current definition's rules, because an earlier definition may have allowed them.
   const values = checked.faults.length === 0 ? ofGiven(checked.values, given) : (given as Values);
   try {
     const { stored, plain } = await sealValues(deps.config, schema, snapshot.id, values, snapshot.values);

@@ -19,7 +19,10 @@ const instant = z.iso
   .datetime({ precision: 3 })
   .refine((text) => normaliseInstant(text) === text, "must be a time between the years 0001 and 9999");
 
-/** Maximum revision number in an import. Later revisions continue from it, and `If-Match` accepts at most 15 digits. */
+/**
+ * Maximum revision number in an import. Later revisions continue from this number, and `If-Match` accepts at most 15
+ * digits.
+ */
 const REVISION_LIMIT = 2 ** 31;
 
 /**
@@ -122,7 +125,10 @@ export interface ImportInput {
   lines: AsyncIterable<string>;
   /** Parses one line. @throws AppError malformed */
   parse: (line: string) => unknown;
-  /** Authenticates the caller again. Called several times, because the caller may lose access during a long upload. */
+  /**
+   * Authenticates the caller again. Called several times, because the caller may lose the right to import during a long
+   * upload.
+   */
   authority?: (() => Promise<unknown>) | undefined;
 }
 
@@ -174,7 +180,7 @@ async function* contentIn(lines: AsyncGenerator<Line>, size: number): AsyncGener
 
 /**
  * Stores the files of an export, and yields the other lines.
- * @param store returns whether the content has the described hash
+ * @param store stores a file; returns whether the content has the hash that the export states
  */
 export async function* withoutFiles(
   lines: AsyncGenerator<Line>,
@@ -268,8 +274,7 @@ export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T
 }
 
 /**
- * Validates an imported document, and encrypts secrets that are not encrypted yet. An export contains only encrypted
- * ones.
+ * Validates an imported document. Encrypts secrets that are plaintext, which happens only in files that were edited.
  */
 export async function soundDocument(
   config: Pick<Config, "encryptionKeys" | "publicUrl">,

@@ -1,6 +1,6 @@
 /**
- * Creates an application from an export. It stays invisible until all entries are written. A failed import is erased.
- * After a crash, the next start of the platform or a DELETE request erases it.
+ * Creates an application from an export. The application stays invisible until all entries are written. If the import
+ * fails, what it wrote is erased. After a crash, the next start of the platform or a DELETE request does so.
  */
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -64,7 +64,7 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
   const orb = document.id;
   const begun = await beginImport(deps, actor, orb);
   const stopSigns = startHeartbeat(deps, orb, begun);
-  // The newest revision that this import itself has written. Other requests may append later revisions.
+  // The newest revision that this import itself has written. Another request may have appended later ones.
   let own: OrbHead = begun;
   try {
     const context = { orb, revision: begun.revision + 1, compiled: compileOrb(published ?? document) };
@@ -95,8 +95,8 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
 }
 
 /**
- * Compacts the ordered indexes, so that readers need not replay their logs. If this fails, the next readers compact
- * them.
+ * Moves the changes in the logs of ordered indexes into sorted pages, which are faster to read. If this fails, later
+ * readers do it.
  */
 async function compactImported(deps: Deps, orb: string): Promise<void> {
   try {
@@ -111,8 +111,8 @@ async function compactImported(deps: Deps, orb: string): Promise<void> {
 }
 
 /**
- * Erases a failed import. Returns false if another request has changed the application, or created a new one with the
- * same id.
+ * Erases a failed import. Does nothing and returns false if another request has changed the application, or created a
+ * new one with the same id.
  */
 async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Promise<boolean> {
   try {
@@ -128,7 +128,7 @@ async function giveUp(deps: Deps, actor: Actor, orb: string, own: OrbHead): Prom
 
 type Move = (deps: HandlerDeps, actor: Actor, target: OrbTarget) => Promise<ExistingOrb>;
 
-/** Returns the operations that give the imported draft the status of the exported application. */
+/** Returns the operations (publish, archive) that give the imported draft the status of the exported application. */
 function movesTo(status: ExistingOrb["status"], draft: OrbDocument | null): Move[] {
   const moves: Move[] = [];
   if (status === "PUBLISHED") moves.push(publishOrb);

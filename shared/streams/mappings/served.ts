@@ -1,4 +1,6 @@
-/** Clients can read the stream of an application only while the application is published. */
+/**
+ * Tells which streams clients can read. An application's stream can be read only while the application is published.
+ */
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -20,8 +22,8 @@ export async function isServed(store: Store, stream: string): Promise<boolean> {
 }
 
 /**
- * Returns whether clients can read a stream. Does not look up the stream of a published application, because it
- * always exists.
+ * Returns whether clients can read a stream. A published application always has its stream, so that stream is not
+ * looked up.
  */
 async function isThere(store: Store, stream: string): Promise<boolean> {
   return orbOf(stream) === undefined ? (await store.streamInfo(stream)) !== null : isServed(store, stream);

@@ -1,15 +1,15 @@
 import { eventsOf, type Form } from "./events.ts";
 import { type Messages, messagesAfter } from "./messages.ts";
 
-/** Consecutive messages of a stream, encoded once for all clients. */
+/** Consecutive messages of a stream. Encoded only once, and then sent to all clients. */
 export class Batch {
   readonly from: number;
   readonly to: number;
   readonly messages: Messages;
   readonly upToDate: boolean;
   /**
-   * The cursor of the Durable Streams protocol when the batch was created. It changes over time, so that shared caches
-   * do not serve old responses.
+   * The cursor of the Durable Streams protocol when the batch was created. Clients send it with their next request. It
+   * changes over time, so that a shared cache does not answer that request with an old response.
    */
   readonly cursor: number;
   readonly #encoded = new Map<Form, Uint8Array>();
@@ -29,7 +29,7 @@ export class Batch {
 
   /**
    * Returns the batch as server-sent events, without messages that the client already has.
-   * @param cursor the response contains this cursor or a higher one
+   * @param cursor minimum cursor of the response
    */
   bytes(form: Form, position: number, cursor: number): Uint8Array {
     if (position > this.from || cursor > this.cursor) {

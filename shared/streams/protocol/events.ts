@@ -6,8 +6,8 @@ import { formatOffset } from "./offset.ts";
 export const EVENT_NAMES = ["data", "message"] as const;
 
 /**
- * The first word is the data of an event: `events` stands for one JSON object, `sse` for a JSON array, as the Durable
- * Streams protocol requires. The second word is the name of the events.
+ * The format of an event stream. The first word is the data of an event: a JSON object (`events`), or a JSON array
+ * (`sse`), as the Durable Streams protocol requires. The second word is the name of the events.
  */
 export type Form = `${"events" | "sse"} ${(typeof EVENT_NAMES)[number]}`;
 
@@ -33,7 +33,10 @@ export function controlEvent(position: number, cursor: number, upToDate: boolean
   return encoder.encode(`event: control\ndata:${JSON.stringify(control)}\nid:${offset}\n\n`);
 }
 
-/** Returns server-sent events with messages and the new position, as one piece. A response can end after any piece. */
+/**
+ * Returns messages and the new position as server-sent events, in one array of bytes. A response can end after any such
+ * array.
+ */
 export function eventsOf(
   form: Form,
   messages: Messages,

@@ -11,7 +11,7 @@ const LF = 10;
 const CR = 13;
 const SPACE = 32;
 
-/** Consecutive messages as JSON. They must not be modified, because many clients share them. */
+/** Consecutive messages as JSON. Many clients share them, so they must not be modified. */
 export interface Messages {
   /** JSON texts, joined by commas. */
   readonly joined: Uint8Array;
@@ -40,14 +40,14 @@ function jsonOf(data: Uint8Array): Uint8Array {
   } catch {
     return encoder.encode(JSON.stringify(text));
   }
-  // `TextDecoder` has dropped the byte order mark, but the JSON parsers of clients reject one, so remove it.
+  // `TextDecoder` ignores a byte order mark, but JSON parsers of clients reject it. So remove it.
   const bytes = data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf ? data.subarray(3) : data;
   if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes;
   return bytes.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
 }
 
 /**
- * Encodes a periodic message of the broker's scheduler as its sequence number and time, because its body contains
+ * Encodes a heartbeat, a periodic message of the broker's scheduler, as its sequence number and time. Its body contains
  * nothing useful.
  */
 function heartbeat(message: StoredMessage): Uint8Array {

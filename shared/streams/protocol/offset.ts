@@ -3,11 +3,11 @@ import { AppError } from "../../kernel/errors.ts";
 
 const DIGITS = 20;
 const OFFSET = /^\d{20}$/;
-/** Cursors of the protocol count intervals of this many milliseconds. */
+/** Length of the protocol's time intervals in milliseconds. A cursor is the number of an interval. */
 const CURSOR_INTERVAL_MS = 20_000;
 /**
- * If the client's cursor is not behind the current interval, the new cursor is higher by at most this many intervals
- * (180 × 20 s = 1 hour).
+ * A client may send a cursor that is not behind the current interval. The new cursor is then higher by at most this
+ * many intervals (180 × 20 s = 1 hour).
  */
 const CURSOR_JUMP = 180;
 
@@ -39,7 +39,8 @@ export function currentCursor(now: number): number {
 }
 
 /**
- * Returns a cursor higher than the request's, so that a shared cache cannot repeat the response for the next request.
+ * Returns the cursor for a response. It is higher than the request's cursor, so the client's next request has another
+ * URL, and a shared cache cannot answer it with this response.
  */
 export function answerCursor(echoed: string | undefined, now: number): number {
   const current = currentCursor(now);

@@ -3,10 +3,7 @@ import { escapeSegment, Faults, knownParameters } from "../../kernel/faults.ts";
 import { EVENT_NAMES } from "./events.ts";
 import { parseOffset, type Start } from "./offset.ts";
 
-/**
- * How a client reads a stream. `events` is specific to this platform. The Durable Streams protocol defines the other
- * modes.
- */
+/** How a client reads a stream. The Durable Streams protocol defines all of these modes except `events`. */
 export type Mode = "events" | "catch-up" | "long-poll" | "sse";
 
 export interface Query {

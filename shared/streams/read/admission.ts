@@ -6,7 +6,10 @@ import type { HubLimits } from "./limits.ts";
 
 export interface AdmissionOptions {
   limits: HubLimits;
-  /** @throws AppError too_many */
+  /**
+   * Checks the limit of an application's readers.
+   * @throws AppError too_many
+   */
   admitToOrb: ((orb: string) => Promise<void>) | undefined;
   /** Called for each reader that is rejected because of a limit. */
   refused: () => void;
@@ -50,7 +53,7 @@ export class Admission {
       const detail = "This server is at its limit of stream readers. Try again in a few seconds.";
       throw new AppError("unavailable", "streams_full", detail, { retryAfter: 5 });
     }
-    // Other readers can be admitted only during this wait, because nothing else between the checks and the count waits.
+    // This is the only wait between the checks and the count. Other readers may be admitted meanwhile.
     if (orb !== undefined && this.#admitToOrb !== undefined) await this.#admitToOrb(orb);
     add(this.#readers, user, 1);
     if (orb !== undefined) add(this.#orbReaders, orb, 1);

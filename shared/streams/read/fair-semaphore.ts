@@ -1,4 +1,4 @@
-/** A fair semaphore. It divides a limited amount, such as memory, among requests in the order of their arrival. */
+/** A fair semaphore: it divides a limited amount, such as memory, among requests in the order of their arrival. */
 
 interface Waiting {
   owner: string;
@@ -29,8 +29,8 @@ export class FairSemaphore {
   }
 
   /**
-   * @param size capped at the total amount and at the owner's limit
-   * @param urgent overtakes waiting requests that are not urgent
+   * @param size how much the request needs, reduced to the total amount and to the owner's limit
+   * @param urgent whether the request overtakes waiting requests that are not urgent
    * @returns a function that releases the share; repeated calls have no effect
    */
   async take(owner: string, size = 1, urgent = false): Promise<() => void> {
@@ -71,7 +71,8 @@ export class FairSemaphore {
         this.#hold(waiting.owner, waiting.size);
         waiting.go();
       } else if (this.#taken + waiting.size > this.#most) {
-        // Do not skip ahead to later requests. Otherwise, many small requests could make a large one wait forever.
+        // This request does not fit yet. Do not serve later, smaller ones first: a large request could then wait
+        // forever.
         return;
       } else at++;
     }

@@ -35,7 +35,7 @@ export interface Figures {
   lag: Histogram;
 }
 
-/** The members that all kinds of tails have in common. A tail delivers new messages of a stream to its readers. */
+/** The members of all kinds of tails. A tail delivers the new messages of a stream to its readers. */
 type AnyTail = Pick<Tail, "stream" | "pollAt" | "idleSince" | "wake" | "poll" | "end" | "close">;
 
 export interface HubOptions {
@@ -118,8 +118,8 @@ export class Hub {
   }
 
   /**
-   * Handles a change of the broker connection. After a reconnect, reads the messages that the broker stored in the
-   * meantime.
+   * Tells the hub that the broker connection was lost or restored. After a reconnect, the hub reads the messages that
+   * the broker stored in the meantime.
    */
   connection(status: "up" | "down"): void {
     const back = status === "up" && this.#lost;
@@ -149,10 +149,7 @@ export class Hub {
     return this.#admission.pageTurn(user, admin);
   }
 
-  /**
-   * Returns the object (a tail) that delivers new messages that match a filter. The reader must release it when it is
-   * done.
-   */
+  /** Returns the tail of a filter: the object that delivers new messages. The reader must release it in the end. */
   tail(stream: string, filter: string, holder: Listener): Promise<Tail> {
     return this.tailOf("messages", stream, filter, holder, async (stored, { from, to, upToDate }) => {
       const { messages } = await this.source.present(stream, stored);
@@ -161,8 +158,8 @@ export class Hub {
   }
 
   /**
-   * Returns the object (a tail) that passes new messages that match a filter to `make`, and delivers the results. The
-   * reader must release it when it is done.
+   * Returns a tail: an object that passes new messages that match a filter to `make`, and delivers the results to
+   * readers. The reader must release it in the end.
    * @param kind distinguishes tails of the same filter that deliver different results
    */
   async tailOf<S extends Step>(
@@ -185,7 +182,7 @@ export class Hub {
         failed: (error) => this.#failed(error),
       });
     if (known === undefined) {
-      // Choose a random time for the next poll. Otherwise thousands of subscriptions might poll in the same second.
+      // Poll at random times. Otherwise thousands of subscriptions might poll in the same second.
       tail.pollAt = this.now() + this.times.pollMs * (0.5 + this.random() / 2);
       this.#tails.set(key, tail);
       this.#run();

@@ -26,7 +26,7 @@ export interface HubTimes {
   /** Milliseconds between keep-alive comments on a quiet stream. */
   keepAliveMs: number;
   longPollMs: number;
-  /** Milliseconds between two searches for messages whose notification was lost. */
+  /** Milliseconds between two searches for messages of which the broker's notification was lost. */
   pollMs: number;
   /** Disconnect a reader that accepts no data for this many milliseconds. */
   stallMs: number;

@@ -52,7 +52,7 @@ export async function waitFor(
         else if (!held.attach(listener, at)) resolve("again");
       });
       if (found !== "again") return found;
-      // A message may have arrived before the subscription began, so read the stream once more.
+      // A message may have arrived before the subscription began. So read the stream once more.
       const page = await hub.source.page(stream, filter, at, hub.limits.page);
       if (page.messages.seqs.length > 0) return page;
       at = page.next;

@@ -12,11 +12,11 @@ import { copyState, type HeadState, isCopy, type PublicCopy, project, publicMess
 export interface Projected {
   messages: Messages;
   /**
-   * Earliest time at which one of these messages expires, in milliseconds since the epoch. Do not send the messages
-   * afterwards.
+   * The time at which the first of these messages expires, in milliseconds since the epoch. Do not send the messages
+   * after that time.
    */
   until: number | undefined;
-  /** Sequence of the first message that is left for the next page; undefined if no message is left. */
+  /** Sequence number of the first message that did not fit into the page; undefined if all did. */
   rest: number | undefined;
 }
 
@@ -24,14 +24,14 @@ export interface Projected {
 export type TakeBytes = (bytes: number) => Promise<() => void>;
 
 /**
- * Maximum entries per read, and maximum bytes per read of several entries. The bytes need a limit of their own, because
- * drafts can be far larger than the published copies.
+ * Maximum entries per read, and maximum bytes per read of several entries. The bytes have a limit of their own, because
+ * the newest revision may be a draft that is far larger than the published copy.
  */
 const HEADS = 1024;
 const HEAD_BYTES = 4_000_000;
 /**
  * Milliseconds to wait before each further read of an entry's newest revision. The broker stores the messages of a
- * batch one by one, so the published copy may be stored shortly before the revision.
+ * batch one by one, so a reader may see the published copy shortly before the revision.
  */
 const LOOK_AGAIN = [0, 10, 50, 200, 500];
 /**
@@ -116,13 +116,14 @@ class Heads {
     return this.#heads.get(log);
   }
 
-  /** Whether this cache has asked the broker for the entry. The broker may have no such entry. */
+  /** Whether this cache has asked the broker for the entry. The broker's answer may have been that there is none. */
   has(log: string): boolean {
     return this.#requested.has(log);
   }
 
   /**
-   * Reads the newest revisions of the entries. Retries while the broker returns a revision that is older than the copy.
+   * Reads the newest revisions of the entries of these copies. Reads again if the broker returns a revision that is
+   * older than the entry's copy.
    */
   async settle(copies: readonly Copy[], now: () => number): Promise<void> {
     let open = copies;
@@ -143,7 +144,7 @@ class Heads {
     let most = HEADS;
     for (let at = 0; at < logs.length && this.#bytes < this.#maxBytes; ) {
       const part = logs.slice(at, at + most);
-      // If only one entry is read, allow the higher limit, because an entry can be as large as the broker allows.
+      // An entry can be as large as the broker allows. So a read of one entry has a higher limit.
       const maxBytes = part.length > 1 ? HEAD_BYTES : PAIR_BYTES;
       const done = await this.#take(HEAD_BYTES);
       try {

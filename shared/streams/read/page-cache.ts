@@ -1,10 +1,7 @@
 import type { StreamPage, StreamState } from "./page.ts";
 
 interface CachedPage {
-  /**
-   * Text that changes when the stream or the definition changes. The page is valid only while this text stays the
-   * same.
-   */
+  /** Text that changes when the stream or the definition changes. The page is valid while the text stays the same. */
   proof: string;
   page: StreamPage;
 }

@@ -23,7 +23,7 @@ export interface StreamPage {
   /** The page starts after this sequence number. */
   from: number;
   next: number;
-  /** Whether the page reached the end of the stream. */
+  /** Whether the page reached the end of the stream when it was read. */
   upToDate: boolean;
   state: StreamState;
   /** Text that changes with the page's content. The ETag header contains it. */

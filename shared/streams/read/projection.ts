@@ -1,7 +1,6 @@
 /**
- * Decides which messages of an application clients get, and in which form. Applies the rules of the published
- * definition when it delivers a message. A change of the definition does not rewrite stored messages, because it may
- * affect many entries.
+ * Decides which messages of an application clients get, and in which form. The published definition's rules are applied
+ * at delivery. So a change of the rules needs no change of stored messages, of which there may be many.
  */
 import { may, PUBLIC } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
@@ -29,7 +28,7 @@ export interface PublicMessage {
 
 export type PublicCopy = PublicMessage & { body: LiveCopy };
 
-/** The properties of an entry's newest revision that decide whether clients receive its published copy. */
+/** What decides whether clients receive an entry's published copy: these properties of the entry's newest revision. */
 export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRevision" | "liveTo">;
 
 export interface DeliveredCopy {
@@ -67,8 +66,8 @@ export function isCopy(read: PublicMessage): read is PublicCopy {
 }
 
 /**
- * Returns whether the published copy of an entry is still current. `unread`: this process has not read the newest
- * revision yet. `withdrawn` is final, because a later publication gets a new revision number.
+ * Returns whether the published copy of an entry is still current. `unread` means that this process has not read the
+ * newest revision yet. `withdrawn` never becomes `live` again, because a later publication has a new revision number.
  */
 export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" | "withdrawn" | "unread" {
   if (head === undefined || head.revision < copy.revision) return "unread";
@@ -85,15 +84,15 @@ export function project(
   head: HeadState | undefined,
   now: number,
 ): DeliveredCopy | undefined {
-  // Always deliver deletions. They contain no values, and clients that have the entry must learn of them.
+  // Deliver every deletion. It contains no values, and clients that have the entry must learn of it.
   const { body } = read;
   const schema = schemaOf(definition, read.address);
   if ("tombstone" in body) return { event: tombstoneEvent(body, schema), until: undefined };
   if (schema === undefined || !may(PUBLIC, "read", { access: schema.access, own: false })) return undefined;
   if (head === undefined || copyState(body, head) !== "live") return undefined;
   const until = head.liveTo === null ? undefined : Date.parse(head.liveTo);
-  // The broker itself publishes the message at `validFrom`. A second check here would drop the message if the clock
-  // of this host were slow.
+  // Do not check `validFrom` here. The broker published the copy at that time, and a slow clock of this host would drop
+  // it.
   if (until !== undefined && until <= now) return undefined;
   return { event: copyEvent(body, readableBy(schema, PUBLIC, false)), until };
 }

@@ -11,7 +11,7 @@ import type { Listener, Tail, TailEnd } from "./tail.ts";
 
 /** The response to a client. Each written piece contains whole events. */
 export interface Sink {
-  /** Writes bytes that must not change afterwards, because many clients may get the same ones. */
+  /** Writes bytes. They must not change afterwards, because other clients may get the same array. */
   write(piece: Uint8Array): void;
   /** Bytes written but not yet accepted by the client. */
   queued(): number;
@@ -29,7 +29,7 @@ export type ReaderEnd =
   | "client_gone"
   | "shutdown"
   | "failed"
-  /** Only live lists end for these reasons. They send the reason to the client. */
+  /** Live lists (lists with changes) end for these reasons too. They send the reason to the client. */
   | "definition_changed"
   | "access_changed"
   | "history_lost";
@@ -45,7 +45,10 @@ export interface ReaderOptions {
   filter: string;
   /** The client already has all messages up to this sequence number. */
   position: number;
-  /** Whether to start at the oldest stored message, even if messages are removed before the first read. */
+  /**
+   * Whether to start at the oldest stored message. The first read then succeeds even if older messages were removed
+   * before.
+   */
   fromBeginning: boolean;
   /**
    * Minimum cursor that the response may contain. It is higher than the request's cursor, so that shared caches do not
@@ -86,7 +89,7 @@ export class Reader implements Listener, TimerListener {
     const { hub, stream, filter } = this.#o;
     try {
       hub.watch(this);
-      // Subscribe before reading pages, so that no message between a page and the subscription is lost.
+      // Subscribe before the first page is read, so that no message after the page is missed.
       const tail = await hub.tail(stream, filter, this);
       this.#tail = tail;
       if (this.#ended) tail.release(this);
@@ -160,7 +163,7 @@ export class Reader implements Listener, TimerListener {
   end(reason: ReaderEnd): void {
     if (this.#ended) return;
     const tail = this.#tail;
-    // The filter skipped some messages. Move the client's position past them.
+    // The filter skipped some messages. Move the client's position behind them, because an old position expires.
     if (
       this.#attached &&
       tail !== undefined &&

@@ -34,18 +34,18 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
     replicas: Number(config.num_replicas ?? 1),
     numbered: fed,
     wakeUps: (filter) => {
-      // The broker reports the messages of its scheduler only under one special subject.
+      // The messages come from the broker's scheduler. It announces them only under one special subject.
       if (fed) return [feedSubject(filter)];
-      // A filter that begins with a wildcard would match all messages of the broker. Subscribe to the stream's own
-      // subjects instead.
+      // A subscription to a filter that begins with a wildcard would get all messages of the broker. Subscribe to the
+      // stream's own subjects instead.
       return /^[*>]/.test(filter) ? [...(config.subjects ?? [])] : [filter];
     },
   };
 }
 
 /**
- * Maximum bytes that all readers together may request at once. The broker disconnects a client for which it buffers
- * more than 64 MB.
+ * Maximum total bytes of all pages that are being read. The broker disconnects a client for which it buffers more than
+ * 64 MB.
  */
 const READING_BYTES = 16_000_000;
 
@@ -89,7 +89,7 @@ export class Source {
 
   /**
    * Reads a page of messages.
-   * @param live true for readers of new messages, which take precedence over readers of stored ones
+   * @param live true for readers of new messages. Their reads overtake reads of stored messages.
    */
   async scan(stream: string, filter: string, position: number, limit: PageLimit, live = true): Promise<Page> {
     const done = await this.#reading.take("", limit.bytes, live);
@@ -106,21 +106,21 @@ export class Source {
 
   /**
    * Returns the parts of the messages that clients may read.
-   * @param live true for readers of new messages. Their reads go ahead of reads of stored messages.
+   * @param live true for readers of new messages. Their reads overtake reads of stored messages.
    */
   async present(stream: string, messages: readonly StoredMessage[], live = true): Promise<Projected> {
     const orb = orbOf(stream);
     if (orb === undefined || messages.length === 0)
       return { messages: encodeMessages(stream, messages), until: undefined, rest: undefined };
     const take = (bytes: number) => this.#reading.take("", bytes, live);
-    // Do not limit reads of new messages: there are only a few of them, and a waiting reader must get them all.
+    // There are only few new messages, and a waiting reader must get them all. So do not limit their reads.
     const maxBytes = live ? Number.POSITIVE_INFINITY : REQUEST_BYTES;
     return projectMessages(this.#store, orb, messages, this.#now, take, maxBytes);
   }
 
   /**
-   * Returns a page of messages. Reads the stream's state before the page, so a message up to that state is missing from
-   * the page only if the filter skipped it.
+   * Returns a page of messages. Reads the stream's state first: every message up to that state is in the page, unless
+   * the filter skipped it.
    * @throws AppError gone if messages after the position were removed, or the position is past the end
    */
   async page(stream: string, filter: string, from: PageStart, limit: PageLimit): Promise<StreamPage> {
@@ -137,8 +137,8 @@ export class Source {
   }
 
   /**
-   * Returns whether pages may be cached. Returns false while a replica could still return messages that the leader
-   * has removed.
+   * Returns whether pages may be cached. After the leader has removed messages, a replica may still return them for a
+   * while. Then returns false.
    */
   #settled(stream: string, { signature, replicas }: StreamState): boolean {
     if (replicas <= 1) return true;
@@ -210,7 +210,7 @@ const earlier = (a: number | undefined, b: number | undefined) =>
  * definition and on the time, so the ETag is a hash of them.
  */
 async function tagOf(stream: string, state: StreamState, { joined }: Messages): Promise<string> {
-  // The type cast is safe: these bytes are never in shared memory.
+  // The type cast is safe, because these bytes are never in shared memory.
   return orbOf(stream) === undefined ? state.signature : sha256(joined as Uint8Array<ArrayBuffer>);
 }
 

@@ -1,7 +1,7 @@
 /**
- * Delivers new messages of a stream to all readers of one filter. A notification from the broker only says that there
- * are new messages. The messages are then read from the stream, so none is lost, repeated or out of order. A slow
- * poll finds messages whose notification was lost.
+ * Delivers new messages of a stream to all readers of one filter. A notification from the broker tells that there are
+ * new messages. They are then read from the stream, so that none is lost, repeated or out of order. A slow poll finds
+ * messages whose notification was lost.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type StoredMessage, StreamMissing } from "../../store/types.ts";
@@ -11,7 +11,7 @@ import type { PageLimit, Source } from "./source.ts";
 
 export type TailEnd = "broker_lost" | "stream_gone";
 
-/** A step of a stream: the changes between two positions. */
+/** What readers get at a time: the messages or changes between two positions of the stream. */
 export interface Step {
   readonly from: number;
   readonly to: number;
@@ -42,7 +42,7 @@ export interface TailHooks<S extends Step> {
 }
 
 const LIMIT: PageLimit = { messages: 1000, bytes: 1_000_000 };
-/** Milliseconds before each retry, when the broker has announced a message but does not return it yet. */
+/** The broker may announce a message shortly before it returns the message. Milliseconds to wait before each retry. */
 const LOOK_AGAIN = [1, 3, 10, 30, 100, 300];
 /** Milliseconds before the next attempt after a broker error. */
 const RETRY_MS = 500;
@@ -65,9 +65,9 @@ export class Tail<S extends Step = Batch> {
   #closed = false;
   #pumping = false;
   #again = false;
-  /** Highest sequence number that a notification announced. */
+  /** Highest sequence number that the broker has announced. */
   #wanted = 0;
-  /** Number of notifications that contained no sequence number, and whose messages have not been read yet. */
+  /** Number of announced messages whose sequence number is unknown, and that have not been read yet. */
   #owed = 0;
   #kick: (() => void) | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -96,20 +96,20 @@ export class Tail<S extends Step = Batch> {
     for (const subject of wakeUps(this.filter)) {
       const subscription = store.subscribe(
         subject,
-        // Use this header only if the broker sets it. A publisher may have copied it from another message.
+        // Use this header only if the broker sets it. Otherwise a publisher may have copied it from another message.
         (notice) =>
           this.#noticed(Number((numbered ? notice.header("Nats-Sequence") : undefined) ?? Number.NaN)),
         () => this.end("broker_lost"),
       );
       this.#subscriptions.push(subscription);
     }
-    // The broker's reply to this ping shows that the subscription is active, so no later message is missed.
+    // The broker handles commands in order. Its reply to this ping shows that the subscription is active.
     await store.ping();
     this.#position = (await this.#source.state(this.stream)).last;
     if (this.#closed) this.close();
   }
 
-  /** Keeps the subscription open for a reader that is still reading stored messages. */
+  /** Keeps the subscription open while a reader is still reading stored messages. */
   hold(holder: Listener<S>): void {
     this.#holders.add(holder);
     this.idleSince = undefined;
@@ -167,7 +167,7 @@ export class Tail<S extends Step = Batch> {
         if (pause === undefined) break;
         await this.#pause(pause);
       }
-      // A message was announced but did not arrive: it was deleted before it could be read, or the stream rejected it.
+      // A message was announced but is not in the stream: it was deleted at once, or the stream rejected it.
       this.#owed = 0;
       this.#wanted = 0;
     } catch (error) {
@@ -198,7 +198,7 @@ export class Tail<S extends Step = Batch> {
   }
 
   /**
-   * Finds messages whose notification was lost. Also moves the position past messages that do not match the filter,
+   * Finds messages whose notification was lost. Also moves the position behind messages that do not match the filter,
    * because old positions expire.
    */
   async poll(): Promise<void> {
@@ -242,7 +242,7 @@ export class Tail<S extends Step = Batch> {
       return;
     }
     this.#hooks.failed(error);
-    // Only the stream's state shows reliably that the stream no longer exists.
+    // A failed read does not prove that the stream is gone. Only the stream's state does.
     const missing = error instanceof StreamMissing;
     if (this.#retry !== undefined) return;
     this.#retry = setTimeout(() => {
