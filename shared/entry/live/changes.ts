@@ -5,10 +5,16 @@ import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
 import { type EntrySnapshot, type LiveCopy, snapshotOf, type Tombstone } from "../model/snapshot.ts";
 
+/** An entry was purged while its earlier revisions were being read, so its earlier state is unknown. */
+export class HistoryErased extends Error {}
+
 /** The state of an entry right before or after a message of the stream. */
 export interface EntryState {
   head: EntrySnapshot;
-  /** Reads the published revision. Returns null if there is none. */
+  /**
+   * Reads the published revision. Returns null if there is none.
+   * @throws HistoryErased if the revision no longer exists
+   */
   published: () => Promise<EntrySnapshot | null>;
 }
 
@@ -16,7 +22,7 @@ export interface EntryState {
  * The change that one message made.
  * - `write`: a new revision of the entry was written.
  * - `open`, `close`: the broker's scheduler showed or hid the published revision, without a new revision.
- * - `lost`: the entry's history was erased, so its earlier state is unknown.
+ * - `lost`: the entry was purged. Its history was erased, so its earlier state is unknown.
  */
 export interface Change {
   seq: number;
@@ -66,7 +72,7 @@ export async function changesIn(
   options: ChangesOptions,
 ): Promise<Change[]> {
   const read = messages.map(readOf);
-  const heads = await headsBefore(store, read, options);
+  const { heads, missing } = await headsBefore(store, read, options);
   const stored = new Map(messages.map((message) => [message.seq, message]));
   const stateOf = (head: EntrySnapshot) => entryState(store, options.orb, head, stored);
   const states = new Map([...heads].map(([id, head]) => [id, stateOf(head)]));
@@ -79,7 +85,9 @@ export async function changesIn(
       const after = head === null ? undefined : stateOf(head);
       if (after === undefined) states.delete(id);
       else states.set(id, after);
-      changes.push({ ...at, kind: "write", after });
+      // A purge deletes the entry first. It can erase the older revisions after `messages` was read.
+      const lost = head?.status === "DELETED" && missing.has(id);
+      changes.push({ ...at, kind: lost ? "lost" : "write", after });
     } else {
       const kind = kindOf(message, before?.head);
       if (kind !== undefined) changes.push({ ...at, kind, after: before });
@@ -102,12 +110,15 @@ function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change
   return head?.liveFrom != null && head.publishedRevision === body.revision ? "open" : undefined;
 }
 
-/** For each entry that existed before the given messages, returns the newest revision at that time. */
+/**
+ * For each entry that existed before the given messages, returns the newest revision at that time in `heads`. If that
+ * revision was not found, the entry's id is in `missing`: the entry was imported or purged.
+ */
 async function headsBefore(
   store: Store,
   read: readonly Read[],
   { orb, home, from, replicated }: ChangesOptions,
-): Promise<Map<string, EntrySnapshot>> {
+): Promise<{ heads: Map<string, EntrySnapshot>; missing: Set<string> }> {
   // The revision number of each entry's first revision in `read`. Undefined if `read` contains only published copies or
   // the deletion of the entry.
   const first = new Map<string, number | undefined>();
@@ -116,8 +127,9 @@ async function headsBefore(
       first.set(id, role === "owner" ? snapshotOf(message)?.revision : undefined);
   }
   const heads = new Map<string, EntrySnapshot>();
-  if (from === 0) return heads;
   const older = [...first].filter(([, revision]) => revision !== 1).map(([id]) => id);
+  const result = () => ({ heads, missing: new Set(older.filter((id) => !heads.has(id))) });
+  if (from === 0) return result();
   const logOf = (id: string) => subjects.entryLog({ orb, ...home, id });
   const fetch = async (ids: readonly string[]) => {
     const found = await getAt(store, streams.orb(orb), ids.map(logOf), from);
@@ -127,14 +139,14 @@ async function headsBefore(
     }
   };
   for (let at = 0; at < older.length; at += AT_ONCE) await fetch(older.slice(at, at + AT_ONCE));
-  if (!replicated) return heads;
+  if (!replicated) return result();
   for (const ms of LOOK_AGAIN) {
     const late = older.filter((id) => (heads.get(id)?.revision ?? 0) < (first.get(id) ?? 1) - 1);
     if (late.length === 0) break;
     await pause(ms);
     for (let at = 0; at < late.length; at += AT_ONCE) await fetch(late.slice(at, at + AT_ONCE));
   }
-  return heads;
+  return result();
 }
 
 async function getAt(
@@ -167,6 +179,7 @@ function entryState(
     const message =
       stored.get(head.publishedSeq) ??
       (await store.getSeq(streams.orb(orb), head.publishedSeq, { consistency: "leader" }));
+    if (message === null) throw new HistoryErased();
     return snapshotOf(message);
   };
   return {

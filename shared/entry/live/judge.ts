@@ -9,7 +9,7 @@ import { type EntrySnapshot, visible } from "../model/snapshot.ts";
 import { matches, type SortValue, sortValues } from "../query/filter.ts";
 import type { ListInput } from "../read/list.ts";
 import { newestFor, shownTo } from "../read/shown.ts";
-import type { Change, EntryState } from "./changes.ts";
+import { type Change, type EntryState, HistoryErased } from "./changes.ts";
 
 /** A list as one caller sees it, because callers may see different entries and values. */
 export interface ListView extends Omit<ListInput, "last"> {
@@ -24,6 +24,9 @@ export interface LiveEntry extends RuntimeEntry {
 
 /** An event that clients receive when they follow a list. */
 export type ListEvent = { type: "upsert"; entry: LiveEntry } | { type: "leave"; id: string };
+
+/** What a change does to a list. `lost`: the list may have contained the entry, but this can no longer be found out. */
+export type ListEffect = ListEvent | { type: "lost" };
 
 /**
  * Returns the entry as the list shows it, or undefined if the list does not contain it.
@@ -68,11 +71,21 @@ function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
 }
 
 /**
- * Returns the event for a change, or undefined if the change does not affect the list. Reports the removal of an entry
+ * Returns what a change does to the list, or undefined if it does not affect the list. Reports the removal of an entry
  * only if the list contained it, so no event reveals an entry that the caller could not see.
  * @param now milliseconds since the epoch
  */
-export async function eventOf(view: ListView, change: Change, now: number): Promise<ListEvent | undefined> {
+export async function effectOf(view: ListView, change: Change, now: number): Promise<ListEffect | undefined> {
+  if (change.kind === "lost") return { type: "lost" };
+  try {
+    return await eventOf(view, change, now);
+  } catch (error) {
+    if (error instanceof HistoryErased) return { type: "lost" };
+    throw error;
+  }
+}
+
+async function eventOf(view: ListView, change: Change, now: number): Promise<ListEvent | undefined> {
   const { before, after, kind, id } = change;
   const drafts = view.latest === true;
   if (kind === "write" && !drafts && before !== undefined && after !== undefined) {

@@ -8,7 +8,6 @@ import type { ReaderEnd, Sink } from "../read/reader.ts";
 import {
   type EndReason,
   endEvent,
-  listEvent,
   positionLine,
   RESET,
   readyEvent,
@@ -148,18 +147,16 @@ export class Follower implements ListFollower, TimerListener {
       this.#endBecause(step.end);
       return;
     }
-    const lost = step.lost.filter(({ seq }) => seq > this.#position);
-    // Returns whether the client may still be showing an entry that was erased. If the entry was erased before the
+    const pieces = step.pieces.filter(({ seq }) => seq > this.#position);
+    // Returns whether the client may still be showing an entry that was purged. If the entry was purged before the
     // snapshot was read, only a replica with old data can have returned it.
-    const mayShow = ({ seq, id }: ListStep["lost"][number]) =>
+    const mayShow = ({ seq, id }: Piece) =>
       seq > this.#snapshotLast || (this.#toldMore && this.#told?.has(id) === false);
-    if (lost.some(mayShow)) {
+    if (pieces.some((piece) => piece.lost && mayShow(piece))) {
       this.#endBecause("history_lost");
       return;
     }
-    for (const { seq, id } of lost)
-      this.#tell({ seq, id, revision: undefined, bytes: listEvent({ type: "leave", id }, undefined) });
-    for (const piece of step.pieces) if (piece.seq > this.#position) this.#tell(piece);
+    for (const piece of pieces) this.#tell(piece);
     this.#position = step.to;
   }
 

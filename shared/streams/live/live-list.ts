@@ -3,7 +3,7 @@
  * list, so that each event is computed and encoded only once.
  */
 import type { Deps } from "../../deps.ts";
-import { eventOf, type ListView } from "../../entry/live/judge.ts";
+import { effectOf, type ListEvent, type ListView } from "../../entry/live/judge.ts";
 import { type SnapshotPage, snapshotOfList } from "../../entry/live/snapshot.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
@@ -20,6 +20,8 @@ export interface Piece {
   id: string;
   /** The revision that the event shows; undefined if the entry leaves the list. */
   revision: number | undefined;
+  /** Whether the entry was purged, so it is unknown whether the list contained it. */
+  lost: boolean;
   bytes: Uint8Array;
 }
 
@@ -29,8 +31,6 @@ export interface ListStep {
   to: number;
   upToDate: boolean;
   pieces: readonly Piece[];
-  /** Entries whose history was erased, each with the sequence of the message that reports this. */
-  lost: readonly { seq: number; id: string }[];
   /** Reason why the clients must load the list again, such as a changed definition. Undefined if they can continue. */
   end: EndReason | undefined;
 }
@@ -176,20 +176,20 @@ export class LiveList implements Listener<ChangeStep> {
     const { view } = this;
     const now = this.#o.hub.now();
     const pieces: Piece[] = [];
-    const lost: ListStep["lost"][number][] = [];
     const same =
       live !== null &&
       (await definitionKey(live, view.schema)) === (await definitionKey(view.orb, view.schema));
-    if (!same) return { from, to, upToDate, pieces, lost, end: "definition_changed" };
+    if (!same) return { from, to, upToDate, pieces, end: "definition_changed" };
     for (const change of changes) {
-      if (change.kind === "lost") lost.push({ seq: change.seq, id: change.id });
-      const event = await eventOf(view, change, now);
-      if (event === undefined) continue;
+      const effect = await effectOf(view, change, now);
+      if (effect === undefined) continue;
       const { seq, id } = change;
+      const lost = effect.type === "lost";
+      const event: ListEvent = lost ? { type: "leave", id } : effect;
       const revision = event.type === "upsert" ? event.entry.revision : undefined;
-      pieces.push({ seq, id, revision, bytes: listEvent(event, await this.signer.idAt(seq, now)) });
+      pieces.push({ seq, id, revision, lost, bytes: listEvent(event, await this.signer.idAt(seq, now)) });
     }
-    return { from, to, upToDate, pieces, lost, end: undefined };
+    return { from, to, upToDate, pieces, end: undefined };
   }
 
   snapshot(): Promise<ListSnapshot> {
