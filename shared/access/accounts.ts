@@ -10,8 +10,8 @@ import type { AccountRole } from "./actor.ts";
 import { type Accounts, keys, type Realm } from "./realms.ts";
 
 /**
- * An account. While its `status` is `pending`, the account is valid only if the record of its invitation contains its
- * id.
+ * An account. While its `status` is `pending`, its registration may be unfinished. It is then valid only if the record
+ * of its invitation contains its id.
  */
 export interface AccountRecord {
   v: 1;
@@ -35,8 +35,8 @@ export interface AccountRecord {
   /** The account's only valid set of recovery codes. Codes from any other set are invalid. */
   codes?: { set: string; createdAt: string } | undefined;
   /**
-   * Recoveries of this account (by link or code) whose cleanup may be unfinished, so old sessions may still be valid.
-   * The next sign-in finishes the cleanup before it starts a session.
+   * Recoveries of this account (by link or code) after which some old sessions or passkeys may still have to be
+   * removed. The next sign-in finishes the cleanup before it starts a session.
    */
   recovered?: Recovered[] | undefined;
   /**
@@ -49,9 +49,9 @@ export interface AccountRecord {
 }
 
 export interface Joining {
-  /** Id of the passkey, or `identity.` followed by the id of the identity. */
+  /** Id of the passkey. For a sign-in with a provider: `identity.` and the id of the user's identity there. */
   credential: string;
-  /** Milliseconds since the epoch. A request that has not finished by this time was interrupted. */
+  /** Time by which the request must finish, in milliseconds since the epoch. After that, it counts as interrupted. */
   until: number;
 }
 
@@ -198,7 +198,7 @@ export interface RecordPage<T> {
 
 /**
  * Returns one page of records, the least recently changed first. If a broker replica returns old data, reads again.
- * @param least revision number up to which the last page must include all changes
+ * @param least the pages together must include all changes up to this revision number of the bucket
  */
 export async function pageRecords<T>(
   deps: Deps,
@@ -251,10 +251,11 @@ export async function* recordPages<T>(
 const MARK_SECONDS = 60;
 
 /**
- * Yields all records of a kind, so that the caller can revoke them. A record that is left out would stay valid.
+ * Yields all records of a kind, so that the caller can revoke them. A record that this function missed would stay
+ * valid.
  *
- * A broker that has lost the leadership may not know this for some seconds, and would return old data. So this
- * function first writes a marker, which only the current leader can store, and then reads until it finds the marker.
+ * A broker that has lost the leadership may not know this for some seconds, and would return old data. So this function
+ * first writes a marker, which only the current leader can store, and then reads until it finds the marker.
  */
 export async function* recordsToRevoke<T>(
   deps: Deps,
@@ -269,7 +270,7 @@ export async function* recordsToRevoke<T>(
 /**
  * Returns all records in one array. Use it only for small sets, such as the platform admins.
  * @param advice part of the error message: how the caller can reduce the number of records
- * @param least revision number up to which the result must include all changes
+ * @param least the result must include all changes up to this revision number of the bucket
  * @throws AppError invalid `too_broad` if there are more records than one request may read
  */
 export async function listRecords<T>(

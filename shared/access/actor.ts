@@ -98,8 +98,8 @@ export function accountOf(actor: Actor): string {
 }
 
 /**
- * Prefix of API token ids in stored values that can also contain session ids. A session id is shorter than a token id
- * with this prefix, so the two cannot be confused.
+ * Prefix of an API token's id where a stored value may be the id of a session or of a token. A session id is shorter
+ * than a token id with this prefix, so the two cannot be confused.
  */
 export const OF_TOKEN = "api-token-";
 
@@ -126,8 +126,8 @@ export function scopesOf(actor: Actor): readonly Scope[] | undefined {
 }
 
 /**
- * Returns the name of the handler that acts on behalf of a user; undefined for other actors. Records show this name
- * beside the user's id.
+ * Returns the name of the handler that acts on behalf of a user; undefined for other actors. Stored records contain
+ * this name beside the user's id.
  */
 export function throughOf(actor: Actor): string | undefined {
   return actor.kind === "handler" ? actor.handler : undefined;

@@ -56,8 +56,8 @@ function badApiToken(): AppError {
 const hashes = new BoundedMap<string, string>(1_000);
 
 /**
- * Verifies a token and returns its record and its account. The rights come from the current account record, so the
- * token needs no update when the account changes.
+ * Verifies a token and returns its record and its account. The rights come from the current account record, so a change
+ * of the account's role also affects its tokens.
  * @throws AppError unauthenticated `invalid_token`
  */
 export async function verifyApiToken(
@@ -103,8 +103,8 @@ function nullIfMissing(error: unknown): null {
 /** A use is recorded only if the last recorded use is at least this many milliseconds old. */
 const USE_MS = 3_600_000;
 /**
- * Time at which this process last recorded a use of each token, by storage key. Prevents repeated writes while the
- * first write is not yet visible.
+ * Time at which this process last recorded a use of each token, by storage key. Prevents repeated writes while reads do
+ * not yet show the first one.
  */
 const noted = new BoundedMap<string, number>(1_000);
 

@@ -8,7 +8,8 @@ import type { AuditRecord } from "./audit.ts";
 import { requireOperator } from "./authorize.ts";
 
 /**
- * Maximum number of messages to read for one page. If few of them match, the page has fewer records than requested.
+ * Maximum number of messages to read for one page. If few of these messages match the query, the page has fewer records
+ * than requested.
  */
 const LOOK_LIMIT = 10_000;
 const FIRST_WINDOW = 256;
@@ -45,7 +46,7 @@ export interface AuditPage {
 export async function listAudit(deps: Deps, actor: Actor, query: AuditQuery): Promise<AuditPage> {
   requireOperator(actor, "audit.read");
   const { realm, action } = query;
-  // No record can have a name with invalid characters, so the result is empty.
+  // A realm or an action with invalid characters does not exist, so the result is empty.
   if ((realm !== undefined && !isToken(realm)) || (action !== undefined && !isToken(action))) {
     return { items: [], next: null };
   }

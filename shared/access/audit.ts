@@ -24,13 +24,15 @@ export type AuditAction =
   | "handler";
 
 export interface AuditEvent {
-  /** Realm whose accounts the event concerns: `platform`, `auth` (shared accounts), or the id of an application. */
+  /**
+   * Realm (set of accounts) that the event concerns: `platform`, `auth` (shared accounts), or the id of an application.
+   */
   realm: string;
   action: AuditAction;
   actor: Actor | { sub: string };
   /** Id of the affected object, never a secret. */
   target?: string | undefined;
-  /** The default is `ok`. */
+  /** Whether the action succeeded or was refused. Default: `ok`. */
   outcome?: "ok" | "refused";
   /** A stable code that describes the action, or the reason why it was refused. */
   detail?: string | undefined;

@@ -109,7 +109,7 @@ export function roleInRealm(actor: Actor, { name, roles }: RealmRights): Role {
   }
 }
 
-/** For each operation on entries, a list of actions. An access rule must grant at least one of them. */
+/** For each operation on entries, the actions that allow it. An access rule must grant the caller at least one. */
 const ALLOWED_BY: Record<Exclude<EntryOperation, "reveal">, readonly [Action, ...Action[]]> = {
   read: ["read"],
   readDraft: ["update", "publish"],
@@ -179,7 +179,7 @@ function isNamed({ roles, handlers }: Grant, { orbRole = "", acting }: Rights): 
   return roles.includes(orbRole) || handlers.includes(acting?.handler ?? "");
 }
 
-/** Returns whether a caller may act on the records of all accounts, or on the application's settings. */
+/** Returns whether a caller may perform an action on the records of all accounts, or on application-wide settings. */
 export function mayForAll(caller: Rights, action: Action, access: SchemaAccess): boolean {
   return atLeast(caller.role, "admin") || isNamed(access[action], caller);
 }

@@ -1,6 +1,6 @@
 /**
- * Creates the invitation for the first owner. It always has the same storage key, so concurrent requests cannot
- * create two.
+ * Creates the invitation for the first owner. Its storage key is always the same, so concurrent requests cannot create
+ * two such invitations.
  */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -23,8 +23,8 @@ import { enforceRateLimit } from "./limits.ts";
 import { type Accounts, keys, platformRealm, type Realm } from "./realms.ts";
 
 /**
- * Returns whether an account can sign in. If a registration stopped right before its last write, the account counts
- * too.
+ * Returns whether an account can sign in. A registration may have been interrupted right before its last write; such an
+ * account counts too.
  */
 export async function isEffective(deps: Deps, realm: Accounts, account: AccountRecord): Promise<boolean> {
   if (account.status !== "pending" || account.invitation === null) return account.status === "active";
@@ -117,7 +117,7 @@ export async function listInBootstrapMode(deps: Deps): Promise<Invitation[] | nu
 
 /**
  * Logs an attempt to sign in while the platform has no admin.
- * @param attempt.detail the kind of attempt, or the error code
+ * @param attempt.detail a code for the kind of attempt, or the error code
  * @param stored whether to write the attempt to the audit log as well
  */
 export async function noteBootstrapAccess(

@@ -33,7 +33,8 @@ export interface InvitationRecord {
   sealed: string;
   role: AccountRole;
   /**
-   * Only replaced invitations are stored as `expired`. For all others, `expiresAt` tells whether they have expired.
+   * An invitation that another one replaced is stored as `expired`. For all others, `expiresAt` tells whether they have
+   * expired.
    */
   status: "active" | "used" | "revoked" | "expired";
   bootstrap: boolean;
@@ -101,8 +102,8 @@ export async function newInvitation(
 }
 
 /**
- * Encrypts the codes of all invitations with the newest key, so that lists can still show them. If no key decrypts a
- * code, leaves it unchanged: the invitation still works, because only its hash is compared.
+ * Encrypts the codes of all invitations with the newest key, so that lists can still show the codes. If no key can
+ * decrypt a code, leaves it unchanged. That invitation still works, because only the hash of its code is compared.
  * @returns the number of codes that were encrypted again
  */
 export async function resealInvitations(deps: Deps): Promise<number> {

@@ -17,7 +17,8 @@ export type LimitRule = "begin" | "complete" | "invitation" | "bootstrap";
  * customer usually gets a whole IPv6 /64 network, and could use a new address for each attempt.
  */
 export function clientNetwork(address: string): string {
-  // Parse the address as part of a URL: this accepts only IPv6, and gives all spellings of an address the same form.
+  // Parse the address as part of a URL: the URL parser accepts only IPv6 here, and gives all spellings of an address
+  // the same form.
   const host = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1);
   if (host === undefined) return address;
   const [, high, low] = /^::ffff:(\w+):(\w+)$/.exec(host) ?? [];
@@ -55,7 +56,7 @@ export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<voi
 }
 
 const HOUR_SECONDS = 3600;
-/** A network's sign-up limit for the long period is this many times its limit for the short period. */
+/** The sign-up limit of a network for the long period is this many times the limit for the short period. */
 const LONG_SIGNUPS = 10;
 
 interface CounterLimit {

@@ -57,18 +57,21 @@ export async function renamePasskey(
   return { id, name, createdAt, lastUsedAt, backedUp, transports };
 }
 
-/** A request that adds a passkey or an identity counts as interrupted after this many milliseconds. */
+/**
+ * A request that adds a passkey or an identity (an account at a provider) counts as interrupted after this many
+ * milliseconds.
+ */
 const JOINING_MS = 60_000;
 
 /**
- * Returns the name of an identity in records that can refer to either a passkey or an identity. Ids of passkeys contain
- * no dot, so the two cannot be confused.
+ * Returns the name of an identity (an account at a provider) where a record may name a passkey or an identity. Ids of
+ * passkeys contain no dot, so the two cannot be confused.
  */
 export const credentialOfIdentity = (id: string) => `identity.${id}`;
 
 /**
  * Marks a passkey or an identity as being added. If the session ends in the meantime, the request that adds the passkey
- * or identity removes it again. Until the mark is removed, it does not count as a way to sign in.
+ * or identity removes it again. Until the mark is removed, the passkey or identity does not count as a way to sign in.
  */
 export function joining(deps: Deps, account: AccountRecord, credential: string): AccountRecord {
   const now = deps.clock.now();

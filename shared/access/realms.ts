@@ -24,7 +24,7 @@ interface Branding {
   color?: string | undefined;
 }
 
-/** Whether people need an invitation to register an account. With `setting`, the platform's settings decide. */
+/** Whether people need an invitation to register an account. `setting` means that the platform's settings decide. */
 export type Signup = "invitation" | "open" | "setting";
 
 /** Sign-in features that an application can turn on. */
@@ -35,7 +35,7 @@ export interface Realm {
   name: string;
   /** Name in the browser's passkey dialog and on the sign-in page. */
   title: string;
-  /** Path prefix of its routes. */
+  /** URL path under which the realm's sign-in routes are, such as `/api/shop`. */
   base: string;
   /** Lifetime of the sessions in the realm, in seconds. */
   sessionSeconds: number;
@@ -128,15 +128,15 @@ export function bucketsOf(realm: string): Realm["buckets"] {
 }
 
 /**
- * Storage keys of accounts, passkeys and invitations. The keys of platform admins do not contain the name of their
- * realm (set of accounts).
+ * Storage keys of accounts, passkeys and invitations. Platform admins have buckets of their own, so their keys do not
+ * contain the name of the realm (set of accounts).
  */
 export const keys = {
   account: (realm: Pick<Realm, "name">, sub: string) => within(realm, token(sub, "user")),
   invitation: (realm: Realm, hash: string) => within(realm, token(hash, "invitation")),
   /** The invitation for the first owner has a fixed key, so that only one exists at a time. */
   bootstrap: (realm: Realm) => within(realm, "bootstrap"),
-  /** Broker keys have a maximum length, and some passkey ids are longer. The key then contains the hash of the id. */
+  /** The broker limits the length of a key, and some passkey ids are longer. Such a key contains a hash of the id. */
   credential: async (realm: Realm, id: string) =>
     isToken(id)
       ? `${token(realm.name, "realm")}.${id}`

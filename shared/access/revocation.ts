@@ -27,8 +27,8 @@ const end = (deps: Deps, bucket: string, found: Versioned<InvitationRecord>, sta
   replaceRecord(deps, bucket, found, { ...found.value, status });
 
 /**
- * Revokes an invitation or a recovery link. A recovery link is valid only while its account names it, so this
- * function first removes the link from the account. If a revocation and a use are concurrent, only one of them
+ * Revokes an invitation or a recovery link. A recovery link is valid only while its account names it, so this function
+ * first removes the link from the account. If the link is used at the same time, either the use or the revocation
  * succeeds.
  * @throws Conflict if another request has just used or revoked the invitation or link
  */
@@ -79,7 +79,7 @@ export async function revokeInvitationsOf(
   before: AccountRole,
   account: AccountRecord,
 ): Promise<void> {
-  // Most accounts could not create invitations with their previous role. Skip the scan for them.
+  // Most accounts could not create invitations with their previous role, so there is nothing to revoke.
   if (!mayInRealm(builtInRole(before, realm.roles), "invitations.write")) return;
   if (mayGrant(realm, account, "owner")) return;
   const { invitations } = realm.buckets;

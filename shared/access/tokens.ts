@@ -74,8 +74,8 @@ interface KeySet {
 }
 
 /**
- * Caches imported keys by their JSON text. The cache contains no promises, because a request in a Worker must not
- * await a promise that another request created.
+ * Caches imported keys by their JSON text. In Workers, a request must not await a promise that another request created.
+ * So the cache contains keys, not promises.
  */
 const imported = new Map<string, KeySet>();
 
@@ -234,14 +234,14 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
 }
 
 /**
- * For each token header, whether it says that the token is a handler's credential. Few entries are enough, because all
- * tokens of one kind and signing key have the same header.
+ * Cache: for each JWT header, whether it says that the token is a handler's credential. Few entries suffice, because
+ * all tokens of one kind and signing key have the same header.
  */
 const decodedHeaders = new BoundedMap<string, boolean>(16);
 
 /** Returns whether a bearer token claims to be a handler's credential. Does not verify the token. */
 export function claimsHandler(token: string): boolean {
-  // Only session tokens are cached.
+  // A cached token is a session token, because no other tokens are cached.
   if (verified.has(token)) return false;
   const header = token.slice(0, token.indexOf("."));
   const known = decodedHeaders.get(header);
@@ -250,7 +250,7 @@ export function claimsHandler(token: string): boolean {
   try {
     claims = decodeProtectedHeader(token).typ === HANDLER_TYP;
   } catch {
-    // The token cannot be decoded. The later verification rejects it.
+    // The header is not valid JSON. The verification that follows will reject the token.
   }
   decodedHeaders.set(header, claims);
   return claims;

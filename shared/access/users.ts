@@ -69,7 +69,7 @@ export async function listUsers(
     for (const { value, revision } of page.records) {
       const pending = value.status === "pending";
       if (pending && !(await isEffective(deps, realm, value))) continue;
-      // Only the last write of the registration is missing, so show the account as active.
+      // The registration lacks only its last write, so show the account as active.
       const shown: AccountRecord = pending ? { ...value, status: "active" } : value;
       if (role !== undefined && shown.role !== role) continue;
       if (status !== undefined && shown.status !== status) continue;
@@ -81,7 +81,10 @@ export async function listUsers(
   }
 }
 
-/** Changes a user. Also ends the user's sessions, and revokes invitations that the new role does not allow. */
+/**
+ * Changes the role or status of a user. Also ends the user's sessions, and revokes invitations that the new role does
+ * not allow.
+ */
 export async function changeUser(
   deps: Deps,
   actor: Actor,
@@ -194,7 +197,8 @@ export async function listAdmins(deps: Deps, actor: Actor): Promise<AccountRecor
 }
 
 /**
- * Removes a platform admin. The write fails if any other admin has changed, so two admins cannot remove each other.
+ * Removes a platform admin. The write fails if any admin has changed in the meantime. So two admins cannot remove each
+ * other at the same time.
  */
 export async function removeAdmin(deps: Deps, actor: Actor, id: string): Promise<void> {
   requireOperator(actor, "admins.write");
@@ -234,8 +238,8 @@ export async function holdersOf(
   const holders = new Map(roles.map((role) => [role, { role, accounts: 0, invitations: 0 }]));
   const { accounts, invitations } = realm.buckets;
   const now = deps.clock.now();
-  // Read invitations before accounts. In the other order, an invitation used between the two reads would not be
-  // counted.
+  // Read invitations before accounts. In the other order, neither read would count an invitation that was used between
+  // the two.
   for await (const page of recordPages<InvitationRecord>(deps, invitations, keys.all(realm))) {
     for (const { value } of page) {
       const found = holders.get(value.role);

@@ -33,7 +33,10 @@ export interface SchemaChange {
   message: string;
 }
 
-/** Attributes that determine how stored values are read. */
+/**
+ * Attributes of a field that determine how its stored values are read. Most changes of them would make these values
+ * unreadable.
+ */
 export const FIELD_MEANING = ["type", "list", "translatable", "marketSpecific", "sensitive"] as const;
 
 export type FieldMeaning = Pick<FieldDefinition, "name" | (typeof FIELD_MEANING)[number]>;

@@ -43,19 +43,19 @@ export interface CompiledField {
   readonly unique: boolean;
   readonly required: boolean;
   readonly access: FieldAccess;
-  /** Converts a value to text that is equal for equal values. */
+  /** Converts a value to text. Two values are equal exactly if their texts are equal. */
   readonly equality: FieldType["token"];
   /** Whether equality filters can use an index. Lists, maps and sensitive fields have none. */
   readonly indexed: boolean;
-  /** Whether the field has an ordered index, which answers sorts and ranges. */
+  /** Whether the field has an ordered index (all entries sorted by this field), for sort orders and ranges. */
   readonly ordered: boolean;
   /** Whether `search` finds entries by the words of the field. */
   readonly searched: boolean;
   readonly sortable: boolean;
   readonly operators: readonly FilterOperator[];
   /**
-   * The schema that a reference field points to, by the name that message subjects contain. The schema's current id
-   * is unknown, because the schema may belong to another application, which can rename it.
+   * The schema that a reference field points to, by the name in message subjects, which never changes. The schema's
+   * current id is unknown here, because another application may own and rename the schema.
    */
   readonly target: { orb: string; module: string; schema: SchemaToken } | undefined;
   readonly allowed: ReadonlySet<string> | undefined;
@@ -69,19 +69,19 @@ export interface CompiledSchema {
   /** Module type as it appears in message subjects. */
   readonly subjectType: Lowercase<ModuleType>;
   readonly id: string;
-  /** Place where the schema's entries are stored. */
+  /** Identifies the schema's entries in the application's stream. */
   readonly home: Home;
   readonly definition: SchemaDefinition;
   readonly access: SchemaAccess;
   /**
-   * The group of readers for which published copies are stored. All of them may read every entry. If only some of the
-   * signed-in users may read every entry, for example, this is `admin`.
+   * The group of readers for which published copies of entries are stored. Everyone in the group may read every entry.
+   * If this holds for only some signed-in users, the group is `admin`.
    */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
   /**
-   * Whether field rules restrict some of the callers who may access an entry. `read`: some may not read every field.
-   * `any`: some may not read or may not set every field.
+   * Whether some callers may access an entry but not all of its fields. `read`: some may not read every field. `any`:
+   * some may not read or may not set every field.
    */
   readonly narrowed: { readonly read: boolean; readonly any: boolean };
   readonly unique: readonly CompiledField[];
@@ -125,7 +125,7 @@ export interface CompiledOrb {
    */
   readonly handlers: ReadonlyMap<string, string>;
   readonly handlerNames: ReadonlySet<string>;
-  /** Acts that the document grants to each handler, keyed by full handler name. */
+  /** Operations (acts) that the document lets each handler perform for its callers, by full handler name. */
   readonly grants: ReadonlyMap<string, readonly Act[]>;
   /** Whether the application has user accounts. */
   readonly usesAccess: boolean;

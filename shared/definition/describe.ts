@@ -7,8 +7,8 @@ import { MAX_ITEMS } from "./validate.ts";
 
 export interface ValuesForm {
   /**
-   * `new`: values of a new entry. `change`: values to change. `answer`: values in a response. `partial`: values in a
-   * response that may lack required ones.
+   * What the described values are for. `new`: to create an entry. `change`: to change an entry. `answer`: in a
+   * response. `partial`: in a response that may lack required values.
    */
   use: "new" | "change" | "answer" | "partial";
   /** `one`: values in one language and market. `all`: maps with the values in all languages and markets. */
@@ -68,8 +68,8 @@ function isRequired({ required, definition, access }: CompiledField, { use }: Va
 }
 
 /**
- * Returns whether the schema excludes null and empty values. A change may contain them, because they can clear one
- * language.
+ * Returns whether the schema must exclude null and empty values. A request that changes an entry may contain them, to
+ * clear a value in one language.
  */
 const isFilled = ({ required }: CompiledField, { use }: ValuesForm) =>
   required && (use === "new" || use === "answer");
@@ -127,7 +127,7 @@ function mapSchema(
   return field.sensitive && form.use !== "new" ? { anyOf: [map, MASKED] } : map;
 }
 
-/** @param first schema of the value for the first key. If given, the map must contain a value for that key. */
+/** @param first schema of the value under the map's first key; if given, the map must have that key */
 function mapOf(
   value: JsonSchema,
   keys: readonly string[],

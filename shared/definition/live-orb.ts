@@ -3,8 +3,9 @@ import type { OrbDocument } from "./document/document.ts";
 import type { Home } from "./document/home.ts";
 
 /**
- * The fence of an application: a marker in its stream that moves whenever a definition is published. The broker
- * rejects a write that was decided before the last move, because its definition is outdated. See `stored/fence.ts`.
+ * The fence of an application: a marker message in its stream that each publication of a definition replaces. A write
+ * expects the marker of its own definition, so the broker rejects a write under an older definition. See
+ * `stored/fence.ts`.
  */
 export interface Fence {
   /** Tells an application apart from an earlier, deleted application with the same id. */
@@ -20,10 +21,12 @@ export interface LiveOrb {
   document: OrbDocument;
   compiled: CompiledOrb;
   /**
-   * Position of the fence (see {@link Fence}) when the definition was published. The broker rejects a write if the
-   * fence has moved since.
+   * The marker (see {@link Fence}) that belongs to this definition. The broker rejects a write if a later publication
+   * has replaced it.
    */
   fence?: Fence | undefined;
-  /** Schemas whose entries do not have all index keys of this definition yet. */
+  /**
+   * Schemas whose older entries are not yet in all indexes of this definition. Queries must not rely on these indexes.
+   */
   pending?: readonly Home[] | undefined;
 }

@@ -1,11 +1,11 @@
-/** Characters and escapes that have another meaning, or none, in other pattern languages. */
+/** Parts of regular expressions that mean something else, or nothing, to other regular expression engines. */
 const SPECIAL = [
-  // Unicode properties, code points and text boundaries. JavaScript needs the flag `u` for some of them and does not
-  // know the others.
+  // Unicode properties, code points and text boundaries: JavaScript supports some of them only with the flag `u`, and
+  // others not at all.
   /\\(?:[pPzZAaGQEXCcKR]|u\{|x\{)/,
   // POSIX classes of RE2, such as [[:alpha:]]. JavaScript gives them another meaning.
   /\[:\^?[a-z]+:\]/,
-  // Flags and named groups.
+  // Flags within a pattern, and named groups.
   /\(\?(?:[a-zA-Z-]|<[a-zA-Z])/,
   // Without the flag `u`, JavaScript reads each of these characters as two.
   /[\u{10000}-\u{10ffff}]/u,

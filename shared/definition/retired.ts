@@ -1,6 +1,6 @@
 /**
- * Lists removed fields and schemas whose values are still stored. A later definition may add the same field or schema
- * again.
+ * Keeps a list of removed fields and schemas whose values are still stored. Old values reappear if a later definition
+ * adds the same field or schema again.
  */
 import { AppError } from "../kernel/errors.ts";
 import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";

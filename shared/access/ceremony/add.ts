@@ -20,7 +20,7 @@ import { passkeyRefused, verifyNew } from "./verify.ts";
 
 /**
  * Adds a passkey to the signed-in account. Throws if the session or API token with which the user began has ended
- * since. Otherwise a thief could use a stolen session or token after its end.
+ * since. Otherwise a thief with a stolen session could still add a passkey after the owner has ended that session.
  */
 export async function add(
   deps: Deps,

@@ -53,7 +53,7 @@ export interface BeginInput {
   /** Email of the new account. For a sign-in, the email that the account must have. */
   email?: string | undefined;
   recoveryCode?: string | undefined;
-  /** Used only for a recovery: whether to remove the account's other passkeys. */
+  /** For a recovery: whether to remove the account's other passkeys. */
   removePasskeys?: boolean | undefined;
 }
 

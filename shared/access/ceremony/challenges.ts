@@ -1,6 +1,6 @@
 /**
- * WebAuthn challenges. The session id contains the encrypted challenge, so the server stores nothing until the response
- * arrives. Each challenge can be used once.
+ * WebAuthn challenges. The `sessionId` that the browser gets is the encrypted challenge, so the server stores nothing
+ * until the browser's response arrives. Each challenge can be used once.
  */
 
 import type { Deps } from "../../deps.ts";
@@ -36,7 +36,7 @@ export interface Challenge {
   expiresAt: number;
 }
 
-/** Returns the session id, which is the encrypted challenge. */
+/** Returns the session id for the browser. It is the encrypted challenge. */
 export function sealChallenge(deps: Deps, challenge: Omit<Challenge, "expiresAt">): Promise<string> {
   const expiresAt = deps.clock.now() + CHALLENGE_SECONDS * 1000;
   return seal(deps.config.encryptionKeys, JSON.stringify({ ...challenge, expiresAt }), BINDING);

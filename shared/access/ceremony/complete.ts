@@ -13,7 +13,7 @@ import { register } from "./register.ts";
 import { signUp } from "./signup.ts";
 import { passkeyRefused } from "./verify.ts";
 
-/** Functions that create a passkey, by the purpose of the challenge. */
+/** Functions that complete each kind of challenge that creates a passkey. */
 const CREATING = { register, signup: signUp, add, recover } as const;
 
 export interface CompleteInput {
@@ -33,8 +33,8 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
   const { realm, response } = input;
   const challenge = await openChallenge(deps, realm.name, input.sessionId);
   const admitted = admit(deps, challenge);
-  // The code below awaits this promise later. Without this handler, an early rejection would be reported as
-  // unhandled.
+  // The code below awaits this promise later. If the promise is rejected before that, Node.js would report an unhandled
+  // rejection without this line.
   admitted.catch(() => undefined);
   try {
     if (challenge.purpose === "login") {
@@ -59,8 +59,8 @@ export async function complete(deps: Deps, input: CompleteInput): Promise<Comple
 }
 
 /**
- * Applies the rate limit and marks the challenge as used. If both fail, throws the error of the rate limit: the audit
- * log records errors about challenges, and an attacker could flood it.
+ * Checks the rate limit and marks the challenge as used. If both fail, throws the error of the rate limit. The other
+ * error would be written to the audit log, which an attacker could flood.
  */
 async function admit(deps: Deps, challenge: Challenge): Promise<void> {
   const consumed = consumeChallenge(deps, challenge);

@@ -31,7 +31,7 @@ export class ECDSASigValue {
 }
 
 export const AsnParser = {
-  /** @throws if the bytes are not exactly one signature, or the target is another structure */
+  /** @throws if the bytes are not exactly one ECDSA signature, or `target` is any other structure */
   parse(bytes: Uint8Array, target: typeof ECDSASigValue): ECDSASigValue {
     if (target !== ECDSASigValue) throw new Error("Only signatures can be parsed, not certificates.");
     const sequence = element(bytes, SEQUENCE);

@@ -22,8 +22,8 @@ import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";
 
 /**
- * Returns the account id that the response contains. It is used only to read the account early: the stored passkey
- * decides which account signs in.
+ * Returns the account id that the response contains. The caller can choose it freely, so it is used only to read the
+ * account early. The stored passkey decides which account signs in.
  */
 function accountHint(userHandle: string | undefined): string | null {
   try {
@@ -127,7 +127,7 @@ function disabled(): AppError {
 }
 
 /**
- * Activates an account whose registration stopped right before its last write.
+ * Activates an account if its registration was interrupted right before the last write.
  * @returns null if the registration is not valid
  */
 export async function activated(

@@ -92,7 +92,8 @@ export async function recover(
   const { account: sub, removes = false } = challenge;
   if (sub === null) throw passkeyRefused();
   const reading = wayOf(deps, realm, sub, challenge);
-  // The code below awaits the promise later. Without this handler, an early rejection would be unhandled.
+  // The code below awaits this promise later. If the promise is rejected before that, Node.js would report an unhandled
+  // rejection without this line.
   reading.catch(() => undefined);
   await admitted;
   const verified = await verifyNew(deps, challenge, response);
@@ -117,7 +118,8 @@ export async function recover(
   }
   const finished = await finishRecoveries(deps, realm, changed);
   const session = await startSession(deps, sessionFor(realm, finished, credential.id));
-  // A concurrent request may have disabled the account and ended its sessions before the new session was stored.
+  // While the new session was being stored, another request may have disabled the account and ended its sessions. So
+  // check the account again.
   const now = (await readAccount(deps, realm, sub))?.value;
   const lasts = now?.status === "active" && now.role === finished.role;
   if (!lasts || !now.credentials.includes(credential.id)) {

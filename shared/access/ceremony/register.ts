@@ -24,8 +24,8 @@ import { passkeyRefused, verifyNew } from "./verify.ts";
  *
  * 1. Mark the challenge as used and read the invitation.
  * 2. Write the passkey, the account (`pending`) and the session. None of them works yet.
- * 3. Write the account's id into the invitation by compare-and-set. **This is the commit point**: only one of several
- *   registrations can win.
+ * 3. Write the account's id into the invitation, provided that the invitation is unchanged. **This is the commit
+ *    point**: of several registrations with one invitation, only one succeeds.
  * 4. Activate the account and write the audit record.
  *
  * A crash before step 3 leaves the invitation valid. After a crash later, the first sign-in finishes the registration.
@@ -44,8 +44,8 @@ export async function register(
     admitted,
     readRecord<InvitationRecord>(deps, realm.buckets.invitations, bound.key),
   ]);
-  // A newer invitation may have replaced this invitation under the fixed key. Then this invitation is stored under its
-  // hash.
+  // A newer bootstrap invitation may have replaced this one under the fixed storage key. The older one is then stored
+  // under its hash.
   const invitation =
     found?.value.hash === bound.hash
       ? found
@@ -145,7 +145,8 @@ async function writePending(
     second.status === "rejected" ||
     first.status === "rejected"
   ) {
-    // Nothing refers to the account or the passkey yet, so a failed removal does no harm.
+    // Remove what was written. If this fails, it does no harm, because nothing refers to the account or the passkey
+    // yet.
     if (first.status === "fulfilled") {
       await deps.store.kvDelete(realm.buckets.accounts, accountKey, { ttl: 60 });
     }

@@ -70,8 +70,8 @@ async function writeParts(
   ]);
   if (session.status === "fulfilled" && written.status === "fulfilled") return session.value;
   if (session.status === "fulfilled") await endSession(deps, realm.name, account.id, session.value.sid);
-  // Remove the passkey or identity only if this request wrote it. After a rejected write, it may belong to another
-  // account.
+  // Remove the passkey or identity only if this request wrote it. If the write was rejected, the record may belong to
+  // another account.
   if (written.status === "fulfilled") await means.remove();
   throw written.status === "rejected" ? written.reason : (session as PromiseRejectedResult).reason;
 }
@@ -80,8 +80,8 @@ async function create(deps: Deps, realm: Realm, account: AccountRecord): Promise
   const key = keys.account(realm, account.id);
   const put = deps.store.kvPut(realm.buckets.accounts, key, JSON.stringify(account), { expect: 0 });
   if ((await nullOnConflict(put)) !== null) return account;
-  // An earlier attempt stored the account, but the broker's response was lost. It must be an attempt of this request,
-  // because each challenge can be used only once.
+  // The account is already stored: the broker's response to an earlier attempt was lost. That attempt belongs to this
+  // request, because each challenge can be used only once.
   const found = await readAccount(deps, realm, account.id);
   if (found === null) throw passkeyRefused();
   return found.value;

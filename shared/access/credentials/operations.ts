@@ -1,6 +1,6 @@
 /**
- * All operations, and the rights that an API token needs for each. API tokens cannot perform an operation that is
- * missing from the table below.
+ * All operations of the API, and the rights that an API token needs for each. An API token cannot perform an operation
+ * that is missing from the table below.
  */
 
 import { AppError } from "../../kernel/errors.ts";
@@ -94,8 +94,8 @@ export type UseOperation = (typeof USE_OPERATIONS)[number];
 export type Operation = EntryOperation | PlatformOperation | RealmOperation | AccountOperation | UseOperation;
 
 /**
- * The rights that an API token needs for an operation. A list names the rights; with an empty list, every token is
- * accepted. `session` means that every API token is rejected.
+ * The rights that an API token needs for an operation. An empty list accepts every token. `session` rejects every
+ * token: the operation needs a signed-in session.
  */
 export type Need = readonly Can[] | "session";
 
@@ -121,7 +121,7 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   "orbs.list": READ,
   "orbs.read": READ,
   "orbs.create": MANAGE,
-  // An import can write and publish entries, so the token needs those rights too.
+  // An import can write and publish entries. So the token needs these rights too.
   "orbs.import": ["write", "publish", "manage"],
   "orbs.write": MANAGE,
   "entries.read": READ,

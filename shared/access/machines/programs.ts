@@ -21,7 +21,7 @@ import { type ApiToken, createApiToken, requireCreatable } from "./tokens.ts";
 export const CODE_SECONDS = 60;
 const DAY_MS = 24 * 3_600_000;
 const CODE_BYTES = 32;
-/** Replaces the record of a code after its use. */
+/** Value that replaces the record of a code after the code was used. */
 const USED = "used";
 
 /** A program's request for an API token. The program itself chooses its name and the name of its computer. */
@@ -112,9 +112,9 @@ export interface CodeExchange {
 }
 
 /**
- * Exchanges a code for an API token. One compare-and-set marks the code as used, so only one of several simultaneous
- * exchanges succeeds. After a crash between that write and the response, the account may list an unused token whose
- * text is lost.
+ * Exchanges a code for an API token. The write that marks the code as used expects an unused code, so only one of
+ * several simultaneous exchanges succeeds. After a crash between that write and the response, the account may list an
+ * unused token whose text is lost.
  * @throws AppError unauthenticated `code_refused`, with the same message for every reason
  */
 export async function exchangeCode(deps: Deps, input: CodeExchange): Promise<ApiToken & { text: string }> {

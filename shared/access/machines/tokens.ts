@@ -85,8 +85,8 @@ export async function createApiToken(
 
 /**
  * Checks the account, the session and the token limit again after the token was written. Concurrent requests may have
- * removed the account, ended the session or created other tokens. If there are too many tokens, the tokens that were
- * stored first are kept.
+ * removed the account, ended the session or created other tokens. If the account now has too many tokens, those stored
+ * first are kept, and this one is removed.
  */
 async function confirm(
   deps: Deps,
@@ -106,8 +106,8 @@ async function confirm(
   if (!(await isEffective(deps, realm, account.value))) {
     throw new AppError("forbidden", "account_disabled", "The account is disabled. Enable it first.");
   }
-  // Recording the use of a token raises the revision of its record. So a used token counts as older, whatever its
-  // revision.
+  // The revision number of a token's record grows when a use is recorded. So a token that was used counts as older than
+  // the new one, whatever its number.
   const older = records.filter((each) => each.revision < revision || each.value.lastUsedAt !== null);
   if (older.length >= TOKEN_LIMIT) throw tooMany();
 }

@@ -23,7 +23,9 @@ import { badToken } from "../tokens.ts";
 export const CODES = 10;
 /** 32 characters, so each character encodes 5 bits. Omits 0, O, 1 and I, which people confuse. */
 const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
-/** Number of characters in the name of a set of codes: 40 bits, so two sets rarely get the same name. */
+/**
+ * Number of characters in the name of a set of codes. They are 40 random bits, so two sets rarely get the same name.
+ */
 const SET_LENGTH = 8;
 /**
  * Number of characters in a secret: 80 random bits. They cannot be guessed, so a hash without a salt is sufficient.

@@ -29,8 +29,8 @@ export async function finishRecoveries(
   await Promise.all(recovered.map((one) => finish(deps, realm, id, one)));
   const done = JSON.stringify(recovered);
   return changeAccount(deps, realm, id, (current) =>
-    // Another recovery may have been added in the meantime, and its steps are not done yet. Keep the account's list of
-    // recoveries, so that those steps are done later.
+    // Another request may have added a recovery in the meantime, whose steps are not done yet. Then keep the list, so
+    // that they are done later.
     JSON.stringify(current.recovered) === done ? { ...current, recovered: undefined } : null,
   );
 }

@@ -14,7 +14,7 @@ export function checkFields(document: LooseDocument, faults: Faults): void {
   for (const module of document.modules) {
     for (const schema of module.schemas) {
       count += schema.fields.length;
-      // Report only that there are too many fields, because checking each of them would take too long.
+      // With too many fields, checking each one would take too long. Report only that there are too many.
       if (count > LIMITS.totalFields || schema.fields.length > LIMITS.fields) continue;
       for (const field of schema.fields) {
         if (ownProperty(field.raw, "pattern") !== undefined && ++patterns > MAX_PATTERNS) {

@@ -30,7 +30,7 @@ export function checkHooks(document: LooseDocument, faults: Faults): void {
     checkHandler(hook, used, faults);
   }
   for (const schedule of document.schedules) {
-    // The name of a delivery contains only this id, so a hook and a schedule cannot have the same id.
+    // A stored delivery names only this id, so a hook and a schedule must not have the same one.
     if (schedule.id !== undefined && ids.has(schedule.id)) {
       faults.add(`${schedule.path}/id`, "duplicate", "is already the id of a hook or of another schedule");
     }

@@ -1,4 +1,4 @@
-/** Finds duplicate names, and names that would hide a route. */
+/** Finds names that are used twice, and names that would hide a route of the platform. */
 import { clip, type Faults } from "../../kernel/faults.ts";
 import { LIMITS, type ModuleType, type OrbDocument } from "../document/document.ts";
 import { type HomeKey, homeKey, homeOf } from "../document/home.ts";
@@ -29,10 +29,10 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
       } else if (
         usesAccess &&
         isRealmSegment(module.id) &&
-        // Accept a module whose id is older than the platform's route of that name. The module keeps its path.
+        // Accept a module that is older than the platform's route of the same name. The module keeps its path.
         !(used && hidesRealmSegment(before, module.id))
       ) {
-        // A module with this id would hide the routes for signing out and for managing users.
+        // Otherwise the module's path would hide the routes with which users sign out and admins manage users.
         faults.add(path, "reserved", "would hide a route of the orb's accounts. Choose another id.");
       }
     }
@@ -92,8 +92,8 @@ interface Used {
   /** For each handler name, the services that have a handler of that name. */
   services: ReadonlyMap<string, string[]>;
   /**
-   * For each service that has a handler name in common with another service: that name. The route of such a handler
-   * begins with the name of its service.
+   * Handler names that several services have. For each of these services, the name. The route of such a handler begins
+   * with the name of its service.
    */
   shared: ReadonlyMap<string, string>;
 }

@@ -1,4 +1,7 @@
-/** Reads the valid properties of an invalid document, so that one response can report all errors of the document. */
+/**
+ * Reads the valid parts of an invalid document. Further checks can then use these parts, and one response can report
+ * all errors.
+ */
 import { isObject } from "../../kernel/json.ts";
 import {
   FIELD_TYPE_NAMES,

@@ -193,8 +193,8 @@ export interface Grant {
 export type SchemaAccess = Readonly<Record<Action, Grant>>;
 
 /**
- * Returns the least powerful built-in role that has all rights of a named role. For `own` (users on entries that they
- * created), this is `admin`, because no user has the rights of every other creator.
+ * Returns the least powerful built-in role that has all rights of a named role. The name `own` stands for users who
+ * created the entry. It yields `admin`, because only admins may do the same on every entry.
  */
 function above(name: string, roles: OrbRoles): BuiltInRole {
   if (name === "own") return "admin";

@@ -35,7 +35,7 @@ export function patch(from: unknown, to: unknown): Operation[] {
   });
 }
 
-/** Longer arrays are compared as a whole, because matching items takes quadratic time. */
+/** Arrays longer than this are compared as a whole, because matching their items takes quadratic time. */
 const MOST_ALIGNED = 2_000;
 
 function keysOf(items: readonly unknown[]): string[] | undefined {

@@ -1,6 +1,6 @@
 /**
- * Derives where the entries of a schema are stored: the module type and the schema name in their message subjects.
- * All other code gets a {@link Home} from this file or parses it from a stored subject.
+ * Derives where the entries of a schema are stored: the module type and the schema name in their message subjects. All
+ * other code gets a {@link Home} (type and name) from this file, or parses it from a stored subject.
  */
 import type { Home, SchemaToken } from "../../store/subjects.ts";
 import type { ModuleType } from "./document.ts";
@@ -31,7 +31,7 @@ export function homeOf(type: ModuleType, schemaId: string): Home {
   return { type: SUBJECT_TYPES[type], schema: schemaToken(schemaId) };
 }
 
-/** The place where the entries of a schema are stored, as a string for use as a map key. */
+/** Identifies a schema's entries, as a string for use as a map key. */
 export type HomeKey = string & { readonly brand: "HomeKey" };
 
 export function homeKey({ type, schema }: Home): HomeKey {

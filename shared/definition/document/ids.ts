@@ -93,7 +93,7 @@ export function isReservedModuleId(id: string): boolean {
   return RESERVED_MODULE_IDS.has(id);
 }
 
-/** Returns whether `/api/{orbId}/{segment}` is a route of user accounts. */
+/** Returns whether `/api/{orbId}/{segment}` is a route for user accounts, such as signing in. */
 export function isRealmSegment(segment: string): boolean {
   return (REALM_SEGMENTS as readonly string[]).includes(segment);
 }

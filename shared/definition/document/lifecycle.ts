@@ -3,7 +3,7 @@ import { AppError } from "../../kernel/errors.ts";
 export const STATUSES = ["SAVED", "PUBLISHED", "UNPUBLISHED", "ARCHIVED"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** Operations on an application or an entry. Only `update` leaves the state unchanged in every case. */
+/** Operations on an application or an entry. `update` never changes the status. */
 export type Operation = "create" | "update" | "publish" | "unpublish" | "archive" | "restore" | "delete";
 
 export type Next = Status | "gone";

@@ -112,8 +112,8 @@ export const providersSchema = z
 export type ProviderDefinition = z.output<typeof providerSchema>;
 
 /**
- * Returns the context for which a provider's secret is encrypted. It includes the issuer: if the issuer changes, the
- * secret cannot be decrypted, so it is never sent to another server.
+ * Returns the context for which a provider's secret is encrypted. Decryption needs the same context. It includes the
+ * issuer, so after a change of the issuer, the secret cannot be sent to the new server.
  */
 export function providerBinding(
   orb: string,

@@ -1,10 +1,11 @@
 /**
- * The fence of an application (like a fencing token): the broker rejects writes that an outdated definition decided.
+ * The fence of an application (like a fencing token): with it, the broker rejects writes that were validated with an
+ * outdated definition.
  *
- * A publication moves the fence before it stores the definition. The stored definition contains the fence's position,
- * and every write expects the fence at the position in the definition that it used. The fence consists of 256
- * messages, which move in one atomic batch. Successive writes check different messages, because a replicated broker
- * rejects concurrent checks of the same message.
+ * The fence is a set of messages in the application's stream. A publication replaces them before it stores the
+ * definition, together with their new sequence number. Every write expects this number. There are 256 such messages,
+ * replaced in one atomic batch. Successive writes check different ones, because a replicated broker rejects concurrent
+ * checks of the same message.
  */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -53,8 +54,8 @@ export async function fenceNow(
 }
 
 /**
- * Moves the fence, so that the broker rejects every write that was decided before.
- * @param revision identifies an application that has no fence yet
+ * Replaces the messages of the fence, so that the broker rejects every write that was validated before.
+ * @param revision revision of the application, for one that has no fence yet
  * @throws Conflict if another process moved the fence at the same time
  */
 export async function moveFence(
@@ -71,7 +72,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // The deleted application that had this id before may come from a version without fences. Its late writes must fail
+  // The application that had this id before may come from a version without fences. Late writes to that one must fail
   // too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];

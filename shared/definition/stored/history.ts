@@ -39,10 +39,10 @@ export interface OrbRecord {
   summary: string[];
   createdAt: string;
   createdBy: string;
-  /** Revision of the document that stored entries were last validated against. */
+  /** Revision of the document with which stored entries were last validated. */
   basis: number;
   retired?: Retired[] | undefined;
-  /** Updates of stored entries that the publication requires. It is safe to repeat them. */
+  /** Updates of stored entries that this publication requires, such as new index keys. Repeating them is safe. */
   work?: EntryWork | undefined;
 }
 

@@ -4,8 +4,8 @@ import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
 import { type OrbHead, orbHead } from "./history.ts";
 
 /**
- * `every`: seconds between two heartbeats of an import. `lasts`: seconds without a heartbeat after which the import
- * counts as abandoned.
+ * An import sends a heartbeat to show that it is running. `every`: seconds between two heartbeats. `lasts`: seconds
+ * without a heartbeat after which the import counts as abandoned.
  */
 const SIGN = { every: 10, lasts: 60 } as const;
 

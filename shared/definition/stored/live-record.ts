@@ -1,6 +1,6 @@
 /**
- * Stores published definitions. First moves the fence, a marker in the application's stream. From then on, the broker
- * rejects writes that an older definition decided.
+ * Stores published definitions. Before that, replaces the fence, a marker in the application's stream. From then on,
+ * the broker rejects writes that were validated with an older definition.
  */
 
 import type { Deps } from "../../deps.ts";
@@ -35,14 +35,13 @@ export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   if (!exists(head)) return live === null || live.document === null;
   const { publishedRevision, basis } = head;
   if (publishedRevision !== null) return live !== null && live.revision >= publishedRevision;
-  // While no definition is published, a draft (revision `basis`) decides which writes are valid. Writes that were
-  // validated with an older draft must fail, so the stored record must not be older than `basis`.
+  // While no definition is published, entries are validated with a draft, whose revision is `basis`. Writes validated
+  // with an older draft must fail. So the stored record must not be older than `basis`.
   return live !== null && live.document === null && live.revision >= basis;
 }
 
 /**
- * Returns the definition that should be stored according to the history. Null if the history lacks the published
- * revision.
+ * Returns the definition that should be stored, as the history tells. Null if the history lacks the published revision.
  */
 export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Promise<LiveRecord | null> {
   const want = exists(head) ? head.publishedRevision : null;
@@ -62,9 +61,9 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
 }
 
 /**
- * Moves the fence (the marker that blocks writes under older definitions) and stores the definition. Does nothing if
- * the same or a later revision is already stored.
- * @param moved set if the fence has already been moved
+ * Replaces the fence (the marker that every write expects), and stores the definition. Does nothing if the same or a
+ * later revision is already stored.
+ * @param moved the new fence, if it was already replaced
  * @throws Conflict if other processes changed the definition first in every attempt
  */
 export async function activateRecord(
@@ -84,8 +83,8 @@ export async function activateRecord(
 }
 
 /**
- * Replaces the stored definition. Returns null on a conflict. Keeps the entry updates (`work`) that the old definition
- * has not finished.
+ * Replaces the stored definition. Returns null on a conflict. Keeps the updates of entries (`work`) that are still to
+ * be done for the old definition.
  */
 async function replace(
   deps: Deps,
@@ -114,9 +113,9 @@ async function replace(
 }
 
 /**
- * For each after-write hook, returns a stream sequence: the hook runs only for later revisions. A new hook gets the
- * position at which the definition was published, so it misses no write under this definition. A hook that the
- * previous definition had keeps its sequence.
+ * For each hook that runs after writes, returns a sequence number of the stream. The hook runs only for later revisions
+ * of entries. A new hook starts at the publication of its definition. A hook of the previous definition keeps its
+ * number.
  */
 function sinceOf(
   before: LiveRecord | undefined,
@@ -141,7 +140,7 @@ async function put(
 
 /**
  * Replaces the stored definition by an equivalent one, for example with secrets that are encrypted with another key.
- * Does not disturb writes and readers.
+ * Writes and readers go on as before.
  * @param rewrite returns the given document if there is nothing to change
  */
 export async function rewriteLive(
@@ -161,8 +160,8 @@ export async function rewriteLive(
 }
 
 /**
- * Records that an application was deleted. Does not block writes to its stream, because the caller deletes the stream
- * next.
+ * Records that an application was deleted. Writes need not be blocked, because the caller deletes the application's
+ * stream next.
  */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
@@ -198,7 +197,7 @@ export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Pro
   return (await deps.store.get(streams.platform, subjects.orbReopened(orb)))?.seq ?? 0;
 }
 
-/** Makes a batch fail if a repair has allowed writes under the current definition again after `since`. */
+/** Returns a message for a batch. The batch fails if a repair has unblocked writes after `since`. */
 export function unlessReopened(orb: string, since: number): Append {
   return { ...reopening(orb), expect: { seq: since } };
 }
@@ -219,7 +218,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
   try {
     if (current === null || current.record.revision < wanted.revision) {
       const now = current?.record.fence === undefined ? fence : await fenceNow(deps, orb, fence);
-      // If the fence has already been moved, for example by the process that crashed, do not move it again.
+      // If the fence was already replaced, for example by the process that crashed, do not replace it again.
       await activateRecord(deps, wanted, current, now.seq === fence.seq ? undefined : now);
       return;
     }

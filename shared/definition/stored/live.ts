@@ -26,11 +26,14 @@ export interface LiveRecord {
   /** Null if no definition is published. */
   document: OrbDocument | null;
   work?: EntryWork | undefined;
-  /** Position of the fence (see {@link Fence}). Missing if the definition was stored before fences existed. */
+  /**
+   * The fence (see {@link Fence}) that belongs to this definition. Missing if the definition was stored before fences
+   * existed.
+   */
   fence?: Fence | undefined;
   /**
-   * For each after-write hook, the stream sequence at which the hook was published. The hook runs only for later
-   * revisions.
+   * For each hook that runs after writes, the stream's sequence number when the hook was published. The hook runs only
+   * for later revisions.
    */
   since?: Record<string, number> | undefined;
 }
@@ -53,7 +56,10 @@ interface Recent {
   pending: readonly Home[] | undefined;
 }
 
-/** Returns the last definition that this process read, for speculative work until the current one has arrived. */
+/**
+ * Returns the last definition that this process read. A request can start its work with it while the current definition
+ * is being read.
+ */
 export function lastLive(orb: string): LiveOrb | undefined {
   return recent.get(orb)?.live ?? undefined;
 }
@@ -108,7 +114,7 @@ function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
 export interface DamagedOrb {
   orb: string;
   keyRevision: number;
-  /** Never contains stored data, because the log shows it. */
+  /** Why the stored data is damaged. Contains none of that data, because the reason is logged. */
   reason: "not_json" | "not_a_definition";
 }
 
@@ -178,8 +184,8 @@ async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOr
 }
 
 /**
- * Returns the definition that validates entries: the published definition. If none is published, returns the
- * definition that last validated the stored entries. Null if the application does not exist.
+ * Returns the definition that validates entries: the published definition. If none is published, returns the definition
+ * with which the stored entries were last validated. Null if the application does not exist.
  */
 export async function definitionFor(
   deps: Pick<Deps, "store">,
