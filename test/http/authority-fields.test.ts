@@ -13,12 +13,12 @@ import {
   beginSplit,
   halvesOf,
   headOf,
-  REACHED_MS,
   type SlowRequest,
   type SplitAnswer,
   type SplitRequest,
   TRANSFERS,
   type Transfer,
+  whenReached,
 } from "../support/split-body.ts";
 import { writtenState } from "../support/written.ts";
 
@@ -166,7 +166,7 @@ async function beginAll(orb: string, values: object, transfer: Transfer, writers
     const request = beginSplit(platform.origin, await of(orb, values), transfer);
     begun.push({ writer, status, request });
   }
-  await wait(REACHED_MS);
+  await whenReached(platform.origin, token);
   return begun;
 }
 

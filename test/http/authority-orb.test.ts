@@ -3,7 +3,6 @@
  * orb changes, then the rest arrives. {@link ROUTES} has the expected refusals of each route, and the reasons.
  */
 
-import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { begin, type SignedIn, user } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
@@ -11,12 +10,12 @@ import { fileAdmin } from "../support/file-admin.ts";
 import {
   beginSplit,
   bodyRoutes,
-  REACHED_MS,
   type SlowRequest,
   type SplitAnswer,
   type SplitRequest,
   TRANSFERS,
   type Transfer,
+  whenReached,
 } from "../support/split-body.ts";
 import { programRequest, VERIFIER } from "../support/tokens.ts";
 import { writtenState } from "../support/written.ts";
@@ -494,7 +493,7 @@ describe.each(TRANSFERS)("a body with %s", (transfer) => {
       async (change) => {
         const at = await newPlace(realm);
         const begun = await beginAll(at, change, transfer);
-        await wait(REACHED_MS);
+        await whenReached(platform.origin, token);
         const done = await CHANGES[change](at);
         if (done !== undefined) expect(done.status).toBeLessThan(300);
         const before = await writtenState(store, at.orb);

@@ -13,9 +13,9 @@ import {
   type BodyRoute,
   beginSplit,
   bodyRoutes,
-  REACHED_MS,
   TRANSFERS,
   type Transfer,
+  whenReached,
 } from "../support/split-body.ts";
 import { writtenState } from "../support/written.ts";
 
@@ -122,7 +122,7 @@ async function walk(
     });
     return { name: `${method} ${operation.path}`, open, lines, request };
   });
-  await wait(REACHED_MS);
+  await whenReached(platform.origin, token);
   await end();
   const before = await writtenState(store, orb);
   const answers = await Promise.all(
@@ -251,7 +251,7 @@ test("imports nothing if the caller loses access during the import", async () =>
   });
   const text = (await exported.text()).replaceAll(`slow${number}`, `came${number}`);
   const slow = begin("POST", "/api/admin/orbs/import", other.token, text, { type: "application/x-ndjson" });
-  await wait(REACHED_MS);
+  await whenReached(platform.origin, token);
   expect((await as("DELETE", `/api/_auth/admins/${other.id}`)).status).toBe(204);
   const { status, body } = await slow.finish();
   expect([status, body]).toEqual([401, expect.stringContaining("access_ended")]);
