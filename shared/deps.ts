@@ -61,12 +61,12 @@ export interface Config {
   /** 256-bit keys as JSON, `[{ "kid", "k" }]`. The first key encrypts values, and all keys decrypt them. */
   encryptionKeys: string;
   /**
-   * 256-bit base64url keys for the HMACs of unique sensitive values. The store indexes each value under every key, so
-   * that operators can change keys.
+   * 256-bit base64url keys for the HMACs of unique sensitive values. Each value is indexed under every key, so that
+   * operators can replace a key step by step.
    */
   claimKeys: readonly string[];
   streamsUrl: string | undefined;
-  /** Milliseconds. */
+  /** Maximum milliseconds that a long-poll request waits for new messages. */
   longPollMs: number;
   metricsToken: string | undefined;
   /** Maximum bytes of one file. */
@@ -82,7 +82,7 @@ export interface Config {
 export interface ContentCache {
   /** Maximum bytes of a file that the cache stores. */
   readonly largest: number;
-  /** Pages that are being read from the broker. Concurrent downloads of the same file share them. */
+  /** Pages of files that are being read from the broker. Concurrent downloads of the same file share them. */
   readonly reading: Map<string, Promise<readonly Uint8Array[]>>;
   /**
    * Reads consecutive chunks of an object.
@@ -95,7 +95,7 @@ export interface ContentCache {
 
 /** Content of a file that the host sends to a client. */
 export interface SentContent {
-  /** The content in pages. The buffers of a page may be reused after the next page was requested. */
+  /** The content in pages. After the next page is requested, the buffers of the previous one may be reused. */
   pages: AsyncGenerator<readonly Uint8Array[]>;
   /** Total bytes of all pages. */
   bytes: number;

@@ -39,7 +39,10 @@ function moment(at: Date | string | null | undefined): string | null | undefined
  * @param defaults language and market for calls that do not set them
  */
 export function collection(transport: Transport, path: string, defaults: Wish): Runtime {
-  /** If no language is set, requests and responses contain maps of all languages. */
+  /**
+   * Returns the language and market of a call. Without a language, requests and responses contain maps of all
+   * languages.
+   */
   const placeOf = ({ locale = defaults.locale ?? "*", market = defaults.market }: Wish) => ({
     locale,
     market,
@@ -75,8 +78,8 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     const wish = placeOf(options);
     const call = signal === undefined ? {} : { signal };
     const latest = () => get(entry.id, { revision: "latest", locale: wish.locale, ...call });
-    // A write for all languages and markets replaces all values, so also send the values of the newest draft. Any other
-    // write keeps the values that it omits.
+    // A write without a language and market replaces all values, so it must also contain the unchanged values of the
+    // newest draft. Any other write keeps the values that it omits.
     const whole = wish.locale === "*" && wish.market === undefined;
     const values = whole ? { ...(await latest()).values, ...changes } : changes;
     const query = queryOf(wish);
@@ -99,7 +102,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     } catch (error) {
       if (!isProblem(error, "revision_mismatch")) throw error;
       const theirs = await latest();
-      // An earlier attempt may have written the next revision, although the client did not receive the response.
+      // An earlier attempt may have written this revision, although its response did not reach the client.
       if (repeated && theirs.revision === entry.revision + 1 && contains(theirs.values, changes))
         return theirs;
       throw new Conflict(error, theirs, changes);
@@ -220,7 +223,8 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
           },
         });
       } catch (error) {
-        // An earlier attempt deleted the entry, but the client did not receive the response.
+        // 404 after a retry means success: an earlier attempt deleted the entry, but its response did not reach the
+        // client.
         if (!(repeated && error instanceof Problem && error.status === 404)) throw error;
       }
     },

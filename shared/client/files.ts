@@ -1,6 +1,6 @@
 /**
- * Uploads, downloads and shares the files of an orb (an application). Uploads large files in parts, and resumes after a
- * failure.
+ * Uploads and downloads the files of an orb (an application), and creates links to them. Uploads large files in parts,
+ * and resumes after a failure.
  */
 import { isProblem } from "./problem.ts";
 import { backoff, type CallOptions, isPassing, pause, type Transport } from "./transport.ts";
@@ -38,7 +38,7 @@ export interface DownloadOptions extends CallOptions {
   range?: { start: number; end?: number };
 }
 
-/** The id of a file, or the value of a file field. */
+/** A file, given by its id or by the value of a file field. */
 type FileRef = string | { file: string };
 
 export interface Files {
@@ -65,7 +65,7 @@ const FAILURES = 8;
 
 const idOf = (file: FileRef) => (typeof file === "string" ? file : file.file);
 
-/** A function that returns the part of the content that starts at `offset`. */
+/** Returns the next part of the content, beginning at `offset`. */
 type Source = (offset: number) => Promise<Blob>;
 
 /** Reads a stream in parts. Keeps the last part, in case it must be sent again. */
@@ -140,7 +140,7 @@ export function filesOf(transport: Transport, orb: string): Files {
         onProgress?.(offset() / size);
       }
     } catch (error) {
-      // Cancel the upload. Otherwise, the platform would keep its bytes for a day.
+      // Cancel the upload, because the platform would keep the uploaded bytes for a day.
       void transport.send({ method: "DELETE", path, headers: TUS, repeat: "safe" }).catch(() => undefined);
       throw error;
     }

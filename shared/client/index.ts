@@ -83,11 +83,11 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
     });
     return (await response.json()) as unknown;
   };
-  // Use a proxy, so that the client does not need to request the definition for the list of modules.
+  // With a proxy, the client need not request the application's definition to know the names of its modules.
   const byName = (make: (name: string) => unknown) =>
     new Proxy(Object.create(null) as Record<string, unknown>, {
       get(known, name) {
-        // `await` and `JSON.stringify` look up these names on any object.
+        // `await` and `JSON.stringify` look up these names on every object, so they must not become modules.
         if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
         known[name] ??= make(name);
         return known[name];
@@ -98,7 +98,7 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
       collection(transport, `${base}/${encodeURIComponent(module)}/${encodeURIComponent(schema)}`, defaults),
     ),
   );
-  // No module can have the reserved id `call`, so this property hides no module.
+  // No module can have the id `call`, because it is reserved. So this property hides no module.
   orbs.call = call;
   return orbs;
 }

@@ -1,4 +1,4 @@
-/** Follows a list. Keeps its entries sorted, and calls back after each change. */
+/** Follows a list: keeps a sorted copy of its entries up to date, and calls back after each change. */
 import type { ReadOptions } from "./options.ts";
 import { Problem } from "./problem.ts";
 import { type ListInput, queryOf } from "./query.ts";
@@ -15,7 +15,8 @@ export interface LiveOptions<S extends Fields> extends Omit<ReadOptions<S, never
 
 export interface LiveHandlers {
   /**
-   * Called when the platform refuses the list. The client retries after a temporary failure, and stops after any other.
+   * Called when the platform responds with an error. The client retries after a temporary error, and stops after any
+   * other.
    */
   onError?: (error: Problem) => void;
 }
@@ -57,7 +58,7 @@ function orderOf(sort: string | readonly string[] = []): (a: Followed, b: Follow
   };
 }
 
-/** The entries of a followed list, and the entries of a snapshot that the client is still receiving. */
+/** The entries of a followed list. Also collects the entries of a new snapshot until it is complete. */
 class Followers {
   readonly #changed: () => void;
   lastEventId = "";
@@ -111,7 +112,7 @@ export function followList(
   const order = orderOf(input.sort);
   let waiting = false;
   const list = new Followers(() => {
-    // Many changes can arrive at once. Call back once for all of them.
+    // Many changes may arrive together. Call back once for all of them.
     if (waiting) return;
     waiting = true;
     setTimeout(() => {

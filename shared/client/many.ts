@@ -30,8 +30,8 @@ interface Answer extends ManyResult {
 }
 
 /**
- * Sends one request per page until no entry is left. An interrupted call can be repeated, because a write that changes
- * nothing is skipped.
+ * Sends one request per page until no entry is left. After an interruption, the call can be repeated, because the
+ * platform skips writes that change nothing.
  */
 export async function changeAll(
   transport: Transport,

@@ -28,8 +28,8 @@ import type {
 } from "./types.ts";
 
 /**
- * Whether a call returns values for one language or maps of all languages. The `locale` of the call overrides the
- * `locale` of the client.
+ * Whether a call returns the values of one language, or maps of all languages. The option `locale` of the call decides,
+ * or else that of the client.
  */
 type ModeOf<P, D extends Mode> = P extends { locale: infer L extends string }
   ? L extends "*"
@@ -117,7 +117,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   revisions(id: string, options?: RevisionListOptions): Promise<RevisionPage>;
   /** Returns one revision, with its values as maps of all languages and markets. */
   revision(id: string, revision: number, options?: CallOptions): Promise<Revision<Values<S, O, "all">>>;
-  /** Creates a new draft with the values and the validity window of an older revision. */
+  /** Creates a new draft with the values, `validFrom` and `validTo` of an older revision. */
   revert(target: Target, revision: number, options?: Wish & CallOptions): Promise<Entry<Values<S, O, D>>>;
   /** @param options.force whether to delete the entry although other entries refer to it */
   delete(target: Target, options?: CallOptions & { force?: boolean }): Promise<void>;

@@ -32,10 +32,11 @@ type Aggregate<S extends Fields> = "count" | `${"count" | "sum" | "avg" | "min" 
 
 export interface AggregateOptions<S extends Fields, A extends string>
   extends Pick<ListOptions<S, never>, "filter" | "search" | "revision" | "locale" | "market" | "signal"> {
-  /** For example `{ orders: "count", turnover: "sum(total)" }`. */
+  /** The aggregates to compute, each with a name, such as `{ orders: "count", turnover: "sum(total)" }`. */
   aggregate: Readonly<Record<A, Aggregate<S>>>;
   /**
-   * Computes the aggregates for each value of these fields. They must be booleans, references or fields with an enum.
+   * Computes the aggregates separately for each value of these fields. The fields must be booleans, references or have
+   * an enum.
    */
   group?: readonly FieldName<S>[];
 }
@@ -45,8 +46,8 @@ export interface PageOptions {
   /** Adds `total` to the page: the number of entries that match the filter. */
   count?: boolean;
   /**
-   * Adds `explain` to the page. It says how the platform read the list. Only callers who may read all drafts can use
-   * it.
+   * Adds `explain` to the page. It says how the platform read the list. Only callers who may read all drafts can set
+   * this option.
    */
   explain?: boolean;
 }

@@ -7,7 +7,10 @@ export interface Page<T> {
   total?: number;
   /** False if the list has more entries than one request can count. `total` is then a lower bound. */
   totalExact?: false;
-  /** Number of entries that the page compared. Present only if the page ended early because of the read limit. */
+  /**
+   * Number of entries that the platform compared. Present only if the page ended early, because one request may not
+   * read more.
+   */
   read?: { entries: number };
   explain?: Explanation;
   /** Present only for aggregations. */

@@ -33,7 +33,10 @@ export class Problem extends Error {
   }
 }
 
-/** Another client changed the entry first. To resolve the conflict, merge `theirs` and `mine`, then update `theirs`. */
+/**
+ * Another client changed the entry first. To resolve the conflict, apply your changes (`mine`) to the newest revision
+ * (`theirs`), and update `theirs`.
+ */
 export class Conflict<V = unknown> extends Problem {
   override readonly name = "Conflict";
   /** The newest revision of the entry. */

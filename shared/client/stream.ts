@@ -72,8 +72,8 @@ export async function* readStream<T>(
       if (response.body === null) throw new TypeError("The response has no body.");
       let messages: T[] = [];
       for await (const event of eventsOf(response.body)) {
-        // Yield messages only after the control event that follows them. If the connection ends before this event, the
-        // platform sends these messages again.
+        // A control event confirms the messages before it, so yield messages only then. If the connection ends before
+        // the control event, the platform sends these messages again.
         if (event.name === "data") messages.push(...(JSON.parse(event.data) as T[]));
         if (event.name !== "control") continue;
         const control = JSON.parse(event.data) as { streamNextOffset: string; upToDate?: boolean };

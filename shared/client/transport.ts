@@ -27,7 +27,7 @@ export interface Request {
   query?: URLSearchParams;
   body?: unknown;
   /**
-   * A body that is not JSON, instead of `body`. A request with a stream is never retried, because a stream can be read
+   * A body that is not JSON; replaces `body`. A request with a stream is never retried, because a stream can be read
    * only once.
    */
   upload?: { body: ReadableStream<Uint8Array> | Blob; type: string };

@@ -41,7 +41,7 @@ export interface AnyOrbs {
   [orb: string]: OrbTypes;
 }
 
-/** The languages and markets of an application. */
+/** The languages and markets of an application, which determine the types of its values. */
 type Offer = Pick<OrbTypes, "languages" | "markets">;
 
 /** `one`: values of one language and market. `all`: maps of all languages and markets. */
@@ -190,8 +190,8 @@ type RelatedNames<S extends Fields> = {
 }[keyof S & string];
 
 /**
- * Groups of conditions. If the schema has a field called `or`, `and` or `not`, the property of that name is a
- * condition on the field. The group can then be sent only in the URL's query string.
+ * Groups of conditions. If the schema has a field called `or`, `and` or `not`, the property of that name is a condition
+ * on the field. Such a group can be sent only in a query string that you write yourself.
  */
 interface Groups<S extends Fields> {
   /** At least one of these must match. */

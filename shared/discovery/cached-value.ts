@@ -18,8 +18,8 @@ function recordingStore(store: Store, met: Map<string, number>): Store {
 }
 
 /**
- * A value computed from key-value buckets. Requests may share the value. They must not share a running computation,
- * because it uses the broker connection of the request that began it.
+ * A value computed from key-value buckets. Requests share the value, but not a running computation: it uses the broker
+ * connection of the request that began it.
  */
 export class CachedValue<T> {
   readonly #buckets: readonly string[];
@@ -32,8 +32,8 @@ export class CachedValue<T> {
   }
 
   async get(deps: HandlerDeps): Promise<T> {
-    // Read the state of the buckets first. If they change during the computation, the next request then computes the
-    // value again.
+    // Read the state of the buckets before the computation. A change during the computation then shows, and the next
+    // request computes the value again.
     const infos = await Promise.all(this.#buckets.map((bucket) => deps.store.streamInfo(streams.kv(bucket))));
     const state = this.#state(deps, infos);
     if (this.#known?.state === state) return this.#known.value;
@@ -58,7 +58,8 @@ export class CachedValue<T> {
 /** Returns whether the computation has read all messages of the bucket. */
 async function reached(deps: Deps, bucket: string, last: number, met: number): Promise<boolean> {
   if (met >= last) return true;
-  // The last message may be the marker of a deleted key, which expires. Then no message has the last sequence number.
+  // The last message of the bucket may be a deletion marker that has expired. Then no message has the last sequence
+  // number.
   const newest = await deps.store.get(streams.kv(bucket), kvSubject(bucket, ">"));
   return met >= (newest?.seq ?? 0);
 }

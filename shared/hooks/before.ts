@@ -16,8 +16,8 @@ import { isObject } from "../kernel/json.ts";
 export const BEFORE_MS = 2_000;
 
 /**
- * Maximum concurrent calls of one hook in this process. Stops endless recursion, in which the writes of a handler
- * trigger the hook that called it.
+ * Maximum concurrent calls of one hook in this process. Stops endless recursion: a handler may write entries, and these
+ * writes may trigger the hook that called it.
  */
 export const BEFORE_CALLS = 64;
 
@@ -143,7 +143,7 @@ function failed({ id }: HookDefinition, { absent, message }: NoAnswer): AppError
 }
 
 /**
- * Start times of the running calls of each hook. A cancelled request never removes its call, so `enter` discards old
+ * Start times of the running calls of each hook. A cancelled request cannot remove its call, so `enter` discards old
  * start times.
  */
 const running = new Map<string, Set<{ since: number }>>();

@@ -1,6 +1,6 @@
 import { AppError } from "../kernel/errors.ts";
 
-/** Creates a 422 for an image that can never be made smaller or converted. */
+/** Creates a 422 error for an image from which no smaller or converted copy can ever be made. */
 export function badImage(code: string, detail: string): AppError {
   return new AppError("invalid", code, detail);
 }
@@ -14,8 +14,8 @@ export function imagesBusy(cause?: unknown): AppError {
 }
 
 /**
- * Creates a 503 for an image whose worker crashed. The image may be the cause, so clients must wait before they try
- * again.
+ * Creates a 503 error for an image during which the worker crashed. The image may be the cause, so clients must wait
+ * before they try again.
  */
 export function imagesFailed(cause: unknown): AppError {
   const detail = "The image could not be made in time. Try again in a minute, or upload a smaller one.";

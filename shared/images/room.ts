@@ -8,7 +8,7 @@ export class ImageRoom {
   readonly #room: ReadSemaphore;
 
   constructor(most: number) {
-    // A cancelled request cannot release its place, so each place is released after the maximum time that receiving and
+    // A cancelled request cannot release its place. So each place is released after the longest time that receiving and
     // processing an image can take.
     this.#room = new ReadSemaphore(most * IMAGE_BYTES, 2 * MAKING_MS);
   }

@@ -19,7 +19,7 @@ export function variantOf({ w, h, fit = "contain", format = "webp" }: VariantOpt
   return { ...(w === undefined ? {} : { w }), ...(h === undefined ? {} : { h }), fit, format };
 }
 
-/** Returns a unique name for a variant of an image, which is valid as a token of a subject. */
+/** Returns a unique name for a variant of an image, which can be used in a message subject. */
 export function variantKey({ w, h, fit, format }: Variant): string {
   return `${w ?? ""}x${h ?? ""}-${fit}-${format}`;
 }

@@ -1,4 +1,4 @@
-/** A map with a maximum size. It evicts the key that was set least recently. */
+/** A map with a maximum size. When the map is full, a new key replaces the key that was set least recently. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #most: number;
 

@@ -8,7 +8,7 @@ let drawn = POOL_BYTES;
 
 /**
  * Returns random bytes for ids. For secrets, use {@link randomToken}. The bytes are part of a pool, so the next call
- * may overwrite them. The pool exists because many small requests for random bytes are slow.
+ * may overwrite them. There is a pool because many small requests for random bytes are slow.
  */
 function randomBytes(count: number): Uint8Array {
   if (drawn + count > POOL_BYTES) {
@@ -69,7 +69,7 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return all;
 }
 
-/** The first parts of a body, up to this number, are not copied, so an ordinary body is not copied at all. */
+/** So many parts of a body are kept without copying. An ordinary body has no more, so it is never copied. */
 const FEW_PARTS = 8;
 /** Parts with fewer bytes than this are copied into blocks. */
 const SMALL_PART_BYTES = 1024;

@@ -55,7 +55,7 @@ export async function open(keysJson: string, sealed: string, binding: string): P
   }
 }
 
-/** Returns whether a value is encrypted with the first key. If not, the first key has been replaced since. */
+/** Returns whether a value is encrypted with the first key. If not, the keys have been changed since. */
 export function isCurrent(keysJson: string, sealed: string): boolean {
   try {
     return decodeProtectedHeader(sealed).kid === keysOf(keysJson)[0]?.kid;

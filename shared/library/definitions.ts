@@ -181,7 +181,7 @@ export async function storeBuiltInMessages(deps: HandlerDeps): Promise<void> {
       const stored = await deps.store.get(streams.platform, subjects.definition("messages", id));
       const known = stored?.json<StoredDefinition>();
       if (known !== undefined && JSON.stringify(known.schema) === JSON.stringify(schema)) continue;
-      // Never overwrite a definition that an operator has changed or removed.
+      // An operator has changed or removed this definition. Never overwrite it.
       if (known !== undefined && known.by !== actorId(system)) continue;
       const description = `${part === "input" ? "Input" : "Answer"} of the handler ${handler.name}.`;
       await nullOnConflict(append(deps, system, "messages", id, { description, schema }, undefined));

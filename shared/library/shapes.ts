@@ -60,8 +60,8 @@ function readTemplate(text: string, module: unknown): DefinitionBody | Fault[] {
 }
 
 /**
- * A template does not declare markets, but market-specific fields are valid only with at least one market. So validate
- * templates with this placeholder.
+ * Market-specific fields are valid only with at least one market, but a template declares none. So validate templates
+ * with this placeholder.
  */
 const PLACES = { markets: ["any"] };
 

@@ -1,7 +1,7 @@
 /**
  * Slows down guesses at unique sensitive values, such as tax numbers: a conflict reveals that another entry has the
- * value. Each write first pays the cost of a conflict, and gets most of it back if the value was free. The rest of
- * the cost limits how many values an account can try.
+ * value. Each write is first charged as many units as a conflict costs. If the value was free, most of them are given
+ * back. So an account can try only a limited number of values.
  */
 import type { Actor } from "../access/actor.ts";
 import type { Deps, RequestFacts } from "../deps.ts";
@@ -95,8 +95,8 @@ export function releaseGuess(deps: Deps, error?: unknown): void {
 }
 
 /**
- * Returns whether an error may tell the caller that another entry has the value they tried. A conflict on a unique
- * sensitive field does. An unknown error counts too, because it may hide such a conflict.
+ * Returns whether an error may tell the caller that another entry has the value they tried, as a conflict on a unique
+ * sensitive field does. An unknown error counts too, because it may be such a conflict.
  */
 function reveals({ fields }: Guess, error: unknown): boolean {
   if (!(error instanceof AppError) || error.kind === "unavailable" || error.kind === "timeout") return true;

@@ -1,7 +1,7 @@
 /**
  * Rate limits that several processes share. A process leases units from the broker in advance and spends them from
- * memory, so most requests need no round trip. The leases together never exceed the limit. Each process may also
- * spend a few units (`ahead`) before the broker grants its lease.
+ * memory, so most requests need no round trip. The leases together never exceed the limit. Before its first lease is
+ * granted, a process may spend a few units (`ahead`).
  */
 import type { Config, Deps } from "../deps.ts";
 import { windowAt } from "../kernel/window.ts";

@@ -12,8 +12,8 @@ import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
 /** Requests (`acts`) and bytes that a process may allow before the broker has granted them. */
 const AHEAD = { acts: 8, bytes: 1024 * 1024 };
 /**
- * Before the broker has granted anything, a process may allow at most 1/100 of a limit. For limits below 100 this is
- * nothing, so small limits stay exact.
+ * Before the broker has granted anything, a process may allow at most 1/100 of a limit. For a limit below 100, this is
+ * less than one, so small limits are exact.
  */
 const AHEAD_SHARE = 100;
 

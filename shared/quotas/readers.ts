@@ -13,7 +13,8 @@ const WINDOW_SECONDS = 90;
 const RETRY_SECONDS = 10;
 
 /**
- * Counts an open stream of an account. If the process dies, the stream counts until the end of the next period.
+ * Counts an open stream of an account until the returned function is called. If the process crashes before that, the
+ * stream counts until the end of the next period.
  * @param address identifies readers without an account
  * @returns a function that ends the count; call it once
  */

@@ -9,7 +9,7 @@ import type { DeliveryRecord } from "./stored.ts";
 /** Maximum redeliveries that run at the same time. */
 const AT_ONCE = 16;
 
-/** Repeats the deliveries that an operator has requested again: one extra attempt per request. */
+/** Repeats the deliveries for which an operator has requested another attempt, once per request. */
 export async function deliverAgain(
   deps: HandlerDeps,
   sourceOf: (orb: string, id: string) => Source | undefined,
@@ -37,7 +37,8 @@ async function again(
   const source = sourceOf(orb, hookId);
   const stored = source === undefined ? null : await store.getSeq(source.stream, seq);
   const revision = stored === null ? null : (source?.read(stored) ?? null);
-  // There is nothing to deliver: the application, the hook or the revision no longer exists. Mark the request as done.
+  // The application, the hook or the revision no longer exists, so there is nothing to deliver. Mark the request as
+  // done.
   if (revision === null) {
     await store.append(streams.hooks, done);
     return;

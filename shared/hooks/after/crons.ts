@@ -1,8 +1,8 @@
 /**
- * Keeps the broker's schedules in line with the published definitions. At each time of a cron expression, the broker
- * stores a message (a tick), even while no host runs. Only the leader (the process that delivers) writes schedules. A
- * write succeeds only if the stored message has not changed since the leader read it. So a former leader cannot
- * overwrite a newer message.
+ * Keeps the broker's schedules the same as those in the published definitions. Whenever a schedule is due, the broker
+ * stores a message (a tick), even while no host runs. Only the leader (the process that calls hooks and schedules)
+ * writes schedules. A write succeeds only if the stored message has not changed since the leader read it. So a former
+ * leader cannot overwrite a newer message.
  */
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
@@ -18,7 +18,7 @@ import { DONE_SECONDS } from "./stored.ts";
 const LOOK_MS = 60_000;
 const REMOVED_SECONDS = 1;
 
-/** Returns a string that contains everything that determines when a schedule is due. */
+/** Returns a text of all that determines when a schedule is due. If two texts are equal, so are the times. */
 function rhythmOf({ fence }: LiveOrb, { cron, timeZone }: ScheduleDefinition): string {
   return JSON.stringify({ v: 1, incarnation: fence?.incarnation ?? 0, cron, timeZone });
 }
@@ -49,8 +49,8 @@ export class Crons {
   }
 
   /**
-   * Makes the next call of `look` read the broker's schedules, for example because this process has become the
-   * leader.
+   * Makes the next call of `look` read the broker's schedules again. Needed, for example, when this process has become
+   * the leader.
    */
   forget(): void {
     this.#looked = Number.NEGATIVE_INFINITY;
@@ -90,8 +90,8 @@ export class Crons {
   }
 
   /**
-   * Returns the sequence of the stored schedule, or undefined if the broker does not have the schedule yet. The
-   * messages (ticks) of the schedule have higher sequences.
+   * Returns the sequence number of the stored schedule, or undefined if the broker does not have it yet. The messages
+   * that the broker writes for this schedule have higher numbers.
    */
   since(live: LiveOrb, schedule: ScheduleDefinition): number | undefined {
     const stored = this.#stored.get(subjects.hookCron(live.orb, schedule.id));

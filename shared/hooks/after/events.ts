@@ -50,7 +50,8 @@ export function revisionFor(
   const place = { module: schema?.module ?? snapshot.module, schema: schema?.id ?? snapshot.schema };
   if ((hook.module ?? place.module) !== place.module) return null;
   if ((hook.schema ?? place.schema) !== place.schema) return null;
-  // Records and settings are live as soon as they are created, so creating one does not count as publishing it.
+  // A transaction record or a settings entry is published as soon as it is created. So its creation does not count as a
+  // publication.
   const published = address.type !== "transactions" && address.type !== "settings";
   const event = eventsOf(snapshot, published).find((one) => hook.on.includes(one));
   if (event === undefined) return null;

@@ -11,10 +11,9 @@ export const TAKEOVER_MS = 5_000;
 const VALID_MS = 4_000;
 
 /**
- * Elects one process as the leader. The leader keeps replacing a message, each time by compare-and-set on the message
- * that it wrote before. Other processes watch the message. If it has not changed for {@link TAKEOVER_MS}, one of them
- * replaces it and becomes the leader. Each process measures the time with its own clock, so the clocks need not
- * agree.
+ * Elects one process as the leader. The leader keeps replacing a message, on condition that its own previous message is
+ * still there. Other processes watch the message. If it has not changed for {@link TAKEOVER_MS}, one of them replaces
+ * it and becomes the leader. Each process measures the time with its own clock, so the clocks need not agree.
  */
 export class Lease {
   readonly #deps: Pick<Deps, "store" | "clock">;
@@ -37,7 +36,7 @@ export class Lease {
 
   /**
    * Number of times that this process has become the leader; undefined while it does not lead. If the number has
-   * changed, another process may have been the leader meanwhile, or a restore may have replaced the streams.
+   * changed, another process may have been the leader in between, or the streams were restored from a backup.
    */
   get term(): number | undefined {
     return this.valid ? this.#term : undefined;
@@ -57,7 +56,8 @@ export class Lease {
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
       const last = await store.get(streams.hooks, subjects.hooksLeader);
-      // The broker may have stored an earlier renewal whose acknowledgement was lost.
+      // A renewal whose acknowledgement was lost may be stored. So find out whether the last message is from this
+      // process.
       const own = last !== null && last.json<{ name?: string }>().name === this.#name;
       this.#own = own ? last.seq : undefined;
       if (!own) this.#renewed = Number.NEGATIVE_INFINITY;
@@ -74,7 +74,10 @@ export class Lease {
     if (own !== undefined) await this.#write(own, "{}").catch(() => undefined);
   }
 
-  /** Returns the sequence of the message that a new leader must replace. Undefined if another process is the leader. */
+  /**
+   * Returns the sequence number of the message that a new leader must replace. Undefined while another process is the
+   * leader.
+   */
   async #free(now: number): Promise<number | undefined> {
     const last = await this.#deps.store.get(streams.hooks, subjects.hooksLeader);
     if (last === null) return 0;

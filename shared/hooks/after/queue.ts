@@ -22,7 +22,7 @@ const AT_ONCE = 8;
  * log.
  */
 const WAITING_LIMIT = 100;
-/** A queue stores its progress after it has skipped this many revisions that its hook does not select. */
+/** A queue skips revisions that its hook does not select. It stores its progress after this many of them. */
 const SKIPPED = 500;
 
 export interface QueueOptions {
@@ -115,8 +115,8 @@ export class DeliveryQueue {
         await this.#deliver(chain, revisions, outcome);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
-    // Discard the progress in memory if this process has lost the leadership during the deliveries. The stored progress
-    // may now differ: another process may have written it, or a restore may have replaced it.
+    // If this process was not the leader all the time, discard the progress in memory. The stored progress may now
+    // differ: another process may have written it, or a restore may have replaced it.
     if (!this.#options.leads()) {
       this.#state = undefined;
       return false;
@@ -130,7 +130,7 @@ export class DeliveryQueue {
       const failed = (state.failed ?? 0) + lost;
       await this.#store({ v: 1, origin: source.origin, cursor, waiting, delivered, failed }, outcome.over);
     }
-    // No delivery was attempted, so do not store the progress yet. After a crash, the next leader reads these
+    // No delivery was attempted, so the progress need not be stored yet. After a crash, the next leader reads these
     // revisions again.
     else this.#state = { ...state, cursor, waiting };
     return page.length > 0 && waiting.length < WAITING_LIMIT;

@@ -88,7 +88,7 @@ function decode(secret: string): Uint8Array<ArrayBuffer> {
 /**
  * Re-encrypts the secrets of an application's webhooks with the newest key. Leaves a secret unchanged if no key
  * decrypts it.
- * @returns ids of the hooks whose secret was encrypted again, and of those that no configured key decrypts
+ * @returns ids of the hooks whose secret was encrypted again, and of those whose secret no configured key can decrypt
  */
 export async function resealSecrets(deps: Deps, orb: string): Promise<{ done: string[]; failed: string[] }> {
   const [done, failed] = [new Set<string>(), new Set<string>()];
@@ -117,7 +117,7 @@ export async function resealSecrets(deps: Deps, orb: string): Promise<{ done: st
       ...(previous === undefined ? {} : { previous: { ...previous, sealed: await renew(previous.sealed) } }),
     };
     if (body.sealed === found.sealed && body.previous?.sealed === previous?.sealed) continue;
-    // On a conflict, an operator has just created a new secret. That secret is already encrypted with the newest key.
+    // A conflict means that an operator has just created a new secret, which is already encrypted with the newest key.
     const write = {
       subject: message.subject,
       data: JSON.stringify(body),

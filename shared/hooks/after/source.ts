@@ -25,7 +25,7 @@ export interface Source {
   origin: Origin;
   stream: string;
   filter: string;
-  /** The queue delivers only messages whose sequence number is higher than `since`. */
+  /** Only messages with a higher sequence number than this are delivered. */
   since: number;
   /** Returns null if a message is not for the hook. */
   read(message: StoredMessage): Occurrence | null;
@@ -89,7 +89,7 @@ export function revisionsFor(
   };
 }
 
-/** Returns the source of a schedule's due times. The delivery for one due time never waits for earlier ones. */
+/** Returns the source of a schedule's due times. Calls for different due times do not wait for each other. */
 export function ticksOf(
   live: LiveOrb,
   schedule: ScheduleDefinition,

@@ -9,7 +9,8 @@ export interface Waiting {
   /** Sequence of the message to deliver: the revision in the application's stream, or the tick of the schedule. */
   seq: number;
   /**
-   * Id of the entry. For a schedule, the sequence of the message, because its deliveries do not wait for each other.
+   * Id of the entry. For a schedule, the sequence number of the tick: deliveries with the same value keep their order,
+   * and those of a schedule need not.
    */
   entry: string;
   /** Number of attempts so far. */
@@ -26,7 +27,8 @@ export type Origin = "revisions" | "ticks";
 export interface HookState {
   v: 1;
   /**
-   * The stream to which the sequences belong; `revisions` if missing. A hook and a later schedule may have the same id.
+   * The stream to which the sequence numbers belong; `revisions` if missing. A schedule may have the id of an earlier
+   * hook, so progress of the other kind must be recognised.
    */
   origin?: Origin | undefined;
   /**

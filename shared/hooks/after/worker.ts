@@ -22,8 +22,8 @@ import { type Post, webhookOf } from "./webhook.ts";
 /** Milliseconds between two renewals of the lease, and between two checks for changed definitions. */
 const TICK_MS = 1_000;
 /**
- * A queue of deliveries checks for new revisions at least this often, in milliseconds, in case it missed a
- * notification.
+ * Milliseconds after which a queue of deliveries checks for new revisions, even without a notification, because one may
+ * have been lost.
  */
 const LOOK_MS = 10_000;
 /** Milliseconds that a queue waits before it tries again after a broker error. */
@@ -57,7 +57,7 @@ export class HookWorker {
    * leader.
    */
   #seen: number | undefined;
-  /** The period as leader for which the queues were created. Undefined while this process is not the leader. */
+  /** The period of leadership for which the queues were created. Undefined while this process is not the leader. */
   #term: number | undefined;
   readonly #queues = new Map<string, Running>();
   #stopped = false;
@@ -165,7 +165,7 @@ export class HookWorker {
    */
   async #wakeTicking(): Promise<void> {
     const { store } = this.#deps;
-    // Skip the due times that were stored before this first read: each queue reads them when it starts.
+    // On the first read, skip the due times that are already stored: each queue reads them when it starts.
     this.#seen ??= (await store.streamInfo(streams.hooks))?.state.last_seq ?? 0;
     if (this.#crons.none) return;
     const read = (fromSeq: number) =>

@@ -7,7 +7,10 @@ import { METHODS } from "./methods.ts";
 export const RUN_LIMITS = {
   steps: 100_000,
   depth: 64,
-  /** Maximum milliseconds, on runtimes whose clock advances during computation. */
+  /**
+   * Maximum milliseconds. In Workers, the clock stands still during computation, so only the number of steps limits a
+   * rule there.
+   */
   timeMs: 250,
   /** Maximum characters of a string, and maximum items of a list, that a rule creates. */
   text: 65_536,
@@ -51,7 +54,7 @@ export interface Run {
   fired: boolean;
   failure: RuleFailure | undefined;
   conditions: Condition[];
-  /** Facts that the rule read, by path. Omits long texts. */
+  /** Values that the rule read from its input (facts), by path. Long texts are omitted. */
   facts: Record<string, unknown>;
 }
 
@@ -169,8 +172,8 @@ function shown(value: unknown): unknown {
 }
 
 /**
- * Returns the JSON Pointer of each operator in a rule. Skips operators inside loops, because they read different
- * facts in each iteration.
+ * Returns the JSON Pointer of each operator in a rule. Skips operators inside loops, because their result differs in
+ * each iteration.
  */
 function placesOf(rule: unknown): Map<object, string> {
   const places = new Map<object, string>();

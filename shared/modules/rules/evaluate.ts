@@ -34,7 +34,7 @@ export interface Trace {
   /** The reason why the evaluation of the rule failed. A failed rule counts as one that did not fire. */
   failure?: RuleFailure | "unsound";
   conditions: Condition[];
-  /** Facts that the rule read, by path. Null if missing. */
+  /** Values that the rule read from its input (facts), by path. Null if the input lacks the value. */
   facts: Record<string, unknown>;
 }
 
@@ -108,7 +108,7 @@ async function evaluateRules(
   const left = budget(() => deps.clock.now());
   const trace: Trace[] = [];
   for (const { rule, ...names } of rules) {
-    // An older version of the platform may have accepted rules that this version does not.
+    // Check the stored rule again, because an older version may have accepted rules that this one does not.
     if (checkRule(rule).length > 0) {
       trace.push({ ...names, fired: false, result: null, failure: "unsound", conditions: [], facts: {} });
       continue;

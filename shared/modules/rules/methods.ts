@@ -20,7 +20,9 @@ interface Operator {
   method: Method;
 }
 
-/** Maximum number of levels that a path may go up. Rules cannot be nested more deeply. */
+/**
+ * Maximum number of levels that a path may go up. More levels cannot exist, because rules cannot be nested more deeply.
+ */
 const MOST_LEVELS = 64;
 /** Maximum characters of a path. json-logic-engine caches two thousand parsed paths. */
 const LONGEST_PATH = 1_000;

@@ -130,7 +130,7 @@ export async function setSettings(
     const { faults } = admitted(schema, sender, given, stored, {});
     if (faults.length > 0) throw invalid(faults);
     const values = merged(schema, stored, given);
-    // If the message contains no entry, it is the tombstone of an entry that has just been deleted.
+    // If the message contains no revision, it marks an entry that has just been deleted.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
@@ -204,8 +204,8 @@ async function create(
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
   const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-  // Use one atomic batch. If two requests write the first settings at the same time, the request that loses must
-  // leave nothing in the index.
+  // Use one atomic batch. If two requests write the first settings at the same time, only one succeeds. The other one
+  // must leave nothing in the index.
   await commit(deps, live, sure, { atomic: true });
   return snapshot;
 }
@@ -257,14 +257,14 @@ async function change(
   const claims = keyChange(before, new Set(prepared.claims));
   const snapshots = base === head ? [snapshot] : [base, snapshot];
   const write = { address, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
-  // A deletion has also removed the entry from lists, so add it again.
+  // A deletion also removes the entry from lists. This write creates it again, so add it to the lists.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};
   const hintsOnly = [...claims.adds, ...claims.frees].every(isHintKey);
   if (hintsOnly && prepared.guards.length === 0 && base === head) {
-    // Append the messages one by one, because atomic batches are slow and many callers may write the same entry. Do
-    // not remove old index keys: the next writer may already need such a key again. Ordered indexes do not have this
-    // problem.
+    // Append the messages one by one, because atomic batches are slow and many callers may write the same entry.
+    // Without a batch, do not remove old index keys: a concurrent writer may need such a key again. In ordered indexes,
+    // removing is safe.
     const frees = claims.frees.filter(isOrderedKey);
     const messages = messagesOf({ ...write, ...recreated, claims: { adds: claims.adds, frees } });
     await appendFenced(deps, live, write, messages);

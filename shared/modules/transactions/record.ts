@@ -86,15 +86,15 @@ export async function recordTransaction(
       ...plan,
       snapshots: [snapshot],
       hints: ownHints(address, owner),
-      // Admins read records from the log. A published copy is needed only for other readers.
+      // Admins read records from the entry's log, so only other readers need a published copy.
       live:
         schema.liveRole === "admin"
           ? []
           : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
-    // Two requests with the same key may write the same record at the same time. With one atomic batch, lists never
-    // contain the record twice.
+    // Two requests with the same key may write the same record at the same time. One atomic batch makes sure that lists
+    // never contain the record twice.
     await commit(deps, live, sure, { atomic: request !== undefined });
     return { record: recordView(viewIn(live, schema), snapshot), replayed: false };
   };
