@@ -71,13 +71,13 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const runtime = newRouter();
   for (const app of [own, runtime]) {
     app.use("/api/:orbId/files/uploads/*", tusHeaders);
-    // Register `readToEnd` first, so that it finishes last: it discards an unread body only after `context` has
+    // Middleware that is registered first finishes last. So `readToEnd` discards an unread body after `context` has
     // released the broker connection.
     app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
     app.onError(onError);
   }
   answerUnmatched(own);
-  // The routes of `runtime` accept every method, and reject wrong ones themselves.
+  // The routes of `runtime` match every method, and reject unsupported methods themselves.
   runtime.notFound(noRoute);
 
   own.route("/", rootRoutes());
@@ -126,7 +126,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   runtime.use("/api/:orbId/mcp", orbMcp(sendInner));
   describeOrbMcp(runtime);
   if (MOUNTED.length > 0) runtime.use("/api/:orbId/*", httpHandlers(MOUNTED));
-  // Register these routes last, because their generic paths match every URL of an application.
+  // The paths of these routes match every URL of an application, so register them last.
   runtime.route("/", runtimeRoutes());
 
   return {

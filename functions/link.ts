@@ -13,7 +13,10 @@ const BINDING = "BROKER_LINK";
 /** Additional milliseconds before a broker call times out, because calls queue up on the shared connection. */
 const QUEUE_MS = 4_000;
 
-/** Maximum milliseconds of silence from the broker. The limit is low, because all requests share one connection. */
+/**
+ * Maximum milliseconds of silence from the broker before its connection counts as lost. The limit is low, because all
+ * requests share this connection.
+ */
 const SILENT_MS = 1_500;
 
 /**

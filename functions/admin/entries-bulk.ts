@@ -213,7 +213,8 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     const encoder = new TextEncoder();
     let stopped = false;
     const body = new ReadableStream<Uint8Array>({
-      // Do not apply backpressure: some clients send the whole body before they read the small results.
+      // Do not wait until the client reads the results. Some clients send the whole body before they read any, and both
+      // sides would wait for each other.
       start(controller) {
         const tell = (line: unknown) => {
           if (!stopped) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));

@@ -116,7 +116,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
         c.header("cache-control", "no-store");
         return c.json({ ...view, values }, 200);
       }
-      // The ETag identifies the newest revision, so a response that contains an older revision has no ETag.
+      // The ETag is the number of the newest revision. A response with an older revision therefore has no ETag.
       const plain = at === undefined && revision !== "published";
       if (plain && matchesTag(c.req.valid("header")["if-none-match"], revisionTag(newest)))
         return c.body(null, 304);

@@ -40,7 +40,7 @@ export const EntrySchema = z
 
 export const MOMENT = { type: "string", format: "date-time", nullable: true } as const;
 
-/** Accepts any value here, because later code validates values and times and reports all errors at once. */
+/** Accepts any value. Values and times are validated later, because one response must report all errors. */
 const given = z.unknown().openapi(MOMENT);
 
 export const NewEntryBody = z
@@ -62,7 +62,7 @@ const readOnly = (schema: { type: "string" | "integer" | "object"; nullable?: tr
     .optional()
     .openapi({ ...schema, readOnly: true, description: SET_BY_PLATFORM });
 
-/** Properties that the server ignores in requests. Clients can therefore edit a response and send it back. */
+/** Read-only properties. Requests may contain them, so that clients can edit a response and send it back. */
 export const ReadOnlyMembers = {
   id: place,
   orb: place,

@@ -49,7 +49,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
             release();
           } else controller.enqueue(encoder.encode(`${JSON.stringify(line.value)}\n`));
         } catch (error) {
-          // The response now ends without its last line, so the client can tell that the export is incomplete.
+          // The status was already sent. Without its last line, the client can tell that the export is incomplete.
           log.error("export failed", { orb: orbId, error: String(error) });
           controller.close();
           release();

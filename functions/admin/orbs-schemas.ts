@@ -20,7 +20,7 @@ const state = {
   updatedBy: z.string(),
 };
 
-/** Accepts any value here, because `checkDocument` validates the document and reports all errors at once. */
+/** Accepts any value. `checkDocument` validates the document later, because one response must report all errors. */
 export const OrbBody = z.unknown().openapi({
   type: "object",
   description: "The whole document. The state properties of a response may be sent back unchanged.",

@@ -41,7 +41,8 @@ function App() {
   const orbId = params.orb;
   const { data: caller, error, reload } = useCaller(orbId);
   const orb = useOrb(orbId);
-  // Keep the frame (navigation and header) visible while the user's rights in another application load.
+  // While the user's rights in another application load, keep showing the navigation and the header with the last known
+  // rights.
   const last = useRef<Caller>();
   if (caller !== undefined) last.current = caller;
   const framed =

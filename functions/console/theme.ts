@@ -6,5 +6,5 @@ try {
   const theme = localStorage.getItem("console.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // The browser blocks storage, so use the colors of the system.
+  // The browser blocks access to the storage, so the colors of the operating system apply.
 }

@@ -113,8 +113,8 @@ function orbOf({ orb, document, compiled }: LiveOrb, actor: Actor) {
 }
 
 /**
- * Returns a published application, or null if its definition is damaged. Admins must be able to read their account
- * even then.
+ * Returns a published application, or null if its definition is damaged. Admins must be able to read their own account
+ * even if the application is damaged.
  */
 async function usable(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb | null> {
   try {

@@ -201,8 +201,7 @@ export function describeHandlers(
     }
     const called = handlerOperation(live, route, full, handler, operation, part);
     add(`/api/${live.orb}/call/${route}`, method, called);
-    // Operation ids must be unique, and a handler's name may itself end in `Directly`. So put that word before the
-    // handler's name.
+    // Operation ids must be unique. A handler's name may itself end in `Directly`, so put this word before the name.
     const direct = `${operation.operationId}Directly${handlerSuffix(live.orb, route)}`;
     add(`/api/${live.orb}/${route}`, method, { ...called, operationId: direct });
   }

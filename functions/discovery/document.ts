@@ -94,7 +94,7 @@ export const namePart = (name: string) => name.replaceAll("_", "__");
 const isEmpty = (way: object) => Object.keys(way).length === 0;
 
 /**
- * Adds the management API's operations a second time, under its second path prefix.
+ * The management API has two equivalent path prefixes. Adds its operations a second time, under the second prefix.
  * @returns the tags of the added operations
  */
 export function describeTwins(paths: ApiDocument["paths"]): ApiDocument["tags"] {

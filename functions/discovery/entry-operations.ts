@@ -150,7 +150,7 @@ export function entryOperation(
     tags: [entriesTag(live, schema)],
     security: securityFor(role, operation.security),
     parameters: parametersOf(generic, live, schema, operation),
-    // A change of many entries validates each entry separately, so the body schema for a single entry does not apply.
+    // The body schema of a single entry does not apply to a change of many entries.
     ...(requestBody === undefined || isMany(operationId)
       ? {}
       : {

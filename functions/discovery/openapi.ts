@@ -52,7 +52,7 @@ class Describer {
     this.#described = described;
   }
 
-  /** Describes the routes that do not depend on published applications, and caches the result. */
+  /** Describes the routes that all applications share, and caches the result. */
   #base() {
     if (this.#fixed !== undefined) return this.#fixed;
     const wrap = (made: Pick<ApiDocument, "paths" | "components">): ApiDocument => ({
@@ -103,7 +103,7 @@ class Describer {
       try {
         described.set(live.orb, { live, part: describeOrb(source, live, handlers, deps.config) });
       } catch (error) {
-        // If one application cannot be described, the document must still contain all others.
+        // An application that cannot be described must not affect the others. Leave it out of the document.
         deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
       }
     }

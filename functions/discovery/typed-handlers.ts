@@ -49,7 +49,7 @@ const valuesOf = (schema: CompiledSchema, use: Use, named: boolean) =>
 
 /**
  * Narrows a handler's general input or output to the fields of one schema of the application.
- * @param named the properties of the target (`module`, `schema`) that a request must contain
+ * @param named which of the properties `module` and `schema` a request must contain
  */
 function forSchema(
   general: Described,

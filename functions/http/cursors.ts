@@ -1,4 +1,7 @@
-/** Opaque cursors of paged lists. Each cursor is valid only for one list in one order. */
+/**
+ * Cursors of paged lists, encoded so that clients cannot rely on their content. Each cursor is valid only for one list
+ * in one order.
+ */
 import { base64url } from "jose";
 import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
 import { AppError } from "../../shared/kernel/errors.ts";

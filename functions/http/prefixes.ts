@@ -1,5 +1,5 @@
 /**
- * Two equivalent path prefixes of the management API. Route definitions use the first. `describeTwins` adds the
+ * The two equivalent path prefixes of the management API. Routes are defined with the first. `describeTwins` adds the
  * second to the OpenAPI document.
  */
 import {

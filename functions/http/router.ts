@@ -31,7 +31,7 @@ export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: 
     ...(getPath === undefined ? {} : { getPath }),
     defaultHook: (result, c) => {
       if (result.success) return;
-      // `result.data` contains the input, although the type of `result` omits it.
+      // The library puts the input into `result.data`, although the type of `result` lacks this property.
       const faults = faultsOf(result.error, Reflect.get(result, "data"));
       if (result.target === "json") throw invalid(faults.map(inBody));
       throw invalidParameters(

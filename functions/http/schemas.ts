@@ -61,9 +61,7 @@ export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items per page", default: PAGE_SIZE.default });
 
-/**
- * This schema accepts any text, and route handlers check cursors. Every invalid cursor therefore gets the same error.
- */
+/** Accepts any text. Route handlers check cursors themselves, so every invalid cursor gets the same error. */
 export const Cursor = z.string().optional().openapi({
   description: "The `nextCursor` of the previous page",
   pattern: CURSOR_FORM.source,

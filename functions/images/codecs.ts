@@ -59,7 +59,7 @@ function instance<M>(factory: unknown, module: WebAssembly.Module): Promise<M> {
   if (known !== undefined) return known;
   const made = (factory as Factory<M>)({
     noInitialRun: true,
-    // The module is passed in, so the codec need not look for its .wasm file.
+    // The module is passed in, so the codec must not look for its .wasm file.
     locateFile: () => "",
     print: () => undefined,
     printErr: () => undefined,

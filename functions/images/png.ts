@@ -216,7 +216,7 @@ export async function encodePng({ width, height, data }: Pixels): Promise<Uint8A
   const raw = new Uint8Array(height * (1 + width * step));
   let out = 0;
   for (let y = 0; y < height; y++) {
-    // The Paeth filter compresses most images well.
+    // 4 is the Paeth filter, which compresses most images well.
     raw[out++] = 4;
     for (let x = 0; x < width; x++) {
       const at = (y * width + x) * 4;

@@ -26,8 +26,8 @@ export function innerHost(env: Record<string, unknown>): Host {
     client: () => deps.request.client,
     lend() {
       let release = () => undefined as undefined;
-      // The tool request (outer) and the platform request that it causes (inner) share one connection. Keep it open
-      // until the inner request has released it.
+      // The MCP request and the API request that it causes (the inner request) share one broker connection. Keep the
+      // connection open until the inner request has released it.
       deps.afterwards(
         new Promise<void>((resolve) => {
           release = () => void resolve();

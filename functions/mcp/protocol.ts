@@ -144,7 +144,8 @@ export class ToolServer {
     use: (input: z.output<T>) => Promise<ToolResult>,
   ): void {
     this.#tools.set(name, {
-      // Each request creates its own tool server. So convert the schema only when the client lists the tools.
+      // Each request creates its own tool server. So convert the schema only on demand, when the client lists the
+      // tools.
       get described() {
         return { name, ...about, inputSchema: jsonSchemaOf(inputSchema) };
       },

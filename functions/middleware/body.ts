@@ -120,7 +120,7 @@ export const readToEnd: MiddlewareHandler<AppEnv> = (c, next) =>
 async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
   await next();
   const received = c.get("received");
-  // Skip a body that was received completely, because some hosts would create a stream for it.
+  // A body that was received completely needs no discarding. Some hosts would even create a stream for it.
   if (received === undefined || "error" in received) await discardBody(c.req.raw);
 }
 
@@ -148,8 +148,8 @@ export function parseJson(body: Uint8Array | string): unknown {
 }
 
 /**
- * Makes later calls of `c.req.json()` return the value. Otherwise Hono would serialise it again and turn huge numbers
- * into null.
+ * Makes later calls of `c.req.json()` return the value. Otherwise Hono would serialise and parse the value again, which
+ * turns huge numbers into null.
  */
 function keepJson(c: Context<AppEnv>, value: unknown): void {
   c.req.bodyCache.json = Promise.resolve(value);

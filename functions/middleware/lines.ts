@@ -37,7 +37,8 @@ async function* linesOf(body: ReadableStream<Uint8Array> | null, limit: number):
       rest = lines.pop() ?? "";
       yield* lines;
     } else {
-      // Do not split here: that would copy the whole line again for each part that a slow client sends.
+      // The line is not complete yet. Splitting here would copy the whole line again for each part that a slow client
+      // sends.
       rest += text;
     }
     if (rest.length >= limit) {

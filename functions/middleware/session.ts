@@ -127,7 +127,7 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
  */
 export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
   const early = identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb });
-  // The promise is awaited later, so handle an early rejection here.
+  // The promise is awaited later. If it is rejected before that, this handler prevents an unhandled rejection.
   early.catch(() => undefined);
   return async (usesAccess) => {
     const actor = await early;

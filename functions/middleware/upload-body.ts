@@ -74,7 +74,7 @@ export async function* readUpload(
     }
   } catch (error) {
     failed = true;
-    // Cancel the body, because its pending read cannot be aborted and prevents other readers from reading on.
+    // The pending read cannot be aborted, and blocks other readers. So cancel the whole body.
     await reader.cancel().catch(() => undefined);
     throw error;
   } finally {

@@ -108,8 +108,8 @@ export function orbAuth() {
     if (live === null) throw noLiveOrb();
     const realm = orbRealm(live.document);
     const named = live.compiled.handlers.get(called ?? "");
-    // Definitions can no longer give this name to a module or to a handler of another service, but older definitions
-    // may.
+    // A new definition cannot give an account route's name to a module or to another service's handler. Older
+    // definitions may have done so.
     const foreign =
       called === undefined ? hidesRealmSegment(live.document, segment) : named !== accessHandler(called);
     if (isSigninPage(segment) && realm === null) {
@@ -117,8 +117,7 @@ export function orbAuth() {
       const { pathname, search } = new URL(c.req.url);
       return c.redirect(`/api/auth${pathname.slice(`/api/${orbId}`.length)}${search}`, 302);
     }
-    // If the application has no user accounts, or the path belongs to a module or to another handler, pass the request
-    // on.
+    // The application has no user accounts, or the path belongs to a module or another handler. Pass the request on.
     if (realm === null || foreign) {
       await next();
       return undefined;

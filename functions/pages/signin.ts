@@ -75,7 +75,7 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
   } catch (error) {
     const told = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (told === undefined) throw error;
-    // Keep the error, so that programs get its status. Browsers show the page anyway.
+    // Browsers show the page whatever the status is. Keep the error's status for programs.
     c.error = error as AppError;
     const [title, words] = told;
     return { kind: "refused", title, words, next: "signin" };

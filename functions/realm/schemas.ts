@@ -115,7 +115,8 @@ export function userResponse(account: AccountRecord): z.infer<typeof UserSchema>
   return {
     ...adminResponse(account),
     role: account.role,
-    // An interrupted registration counts as complete once the account is stored.
+    // After an interruption, a registration counts as complete once the account is stored. So show `pending` as
+    // `active`.
     status: account.status === "disabled" ? "disabled" : "active",
     updatedAt: account.updatedAt,
   };

@@ -105,7 +105,7 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
     try {
       await next();
     } finally {
-      // Do not await this, because the response must not wait for work that still needs the connection.
+      // Work that still needs the connection must not delay the response, so do not await it.
       const finish = (async () => {
         for (let work = pending.shift(); work !== undefined; work = pending.shift()) await work;
         await release();
@@ -151,7 +151,7 @@ export function recordFinished(
     route,
     status,
     durationMs,
-    // JSON omits undefined members.
+    // JSON omits members that are undefined.
     orb,
     caller: anonymous ? undefined : actorId(actor),
     through,
@@ -163,7 +163,7 @@ function waitUntil(c: Context<AppEnv>, work: Promise<unknown>): void {
   try {
     c.executionCtx.waitUntil(work);
   } catch {
-    // Tests have no execution context. The work continues anyway.
+    // In tests there is no execution context to keep the work alive. It continues anyway.
     work.catch(() => undefined);
   }
 }

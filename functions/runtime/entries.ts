@@ -32,8 +32,8 @@ function segmentsOf(c: Context<AppEnv>): string[] {
 const isRead = (c: Context<AppEnv>) => c.req.method === "GET" || c.req.method === "HEAD";
 
 /**
- * Starts to read the last sequence number of the application's stream. Lists that begin with the newest entry need
- * it.
+ * Starts to read the last sequence number of the application's stream. A list that begins with the newest entry starts
+ * there.
  */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
   if (!isRead(c) || c.get("deps").store.isCached === true) return undefined;
@@ -91,7 +91,8 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   const streams = c.req.method === "PATCH" && (await mayStream(c, orb, segments));
   if (!isRead(c) && !upload && !streams) await receiveEarly(c);
   if (toFiles) {
-    // Authenticate an upload after its body was received, because the session could end in the meantime.
+    // An upload may take long, and its session could end meanwhile. So authenticate it only after its body was
+    // received.
     const caller = upload ? undefined : beginCaller(c, orb);
     const live = await liveOrb(c.get("deps"), orb, isRead(c) ? "cached" : "leader");
     if (live === null) throw noLiveOrb();

@@ -51,7 +51,7 @@ export function httpHandlers(mounted: readonly MountedHandler[]): MiddlewareHand
       await next();
       return undefined;
     }
-    // The response may depend on data whose changes are not tracked, so never cache it.
+    // The response may depend on data whose changes the cache does not notice, so never cache it.
     c.var.deps.expires?.(0);
     c.set("route", `/api/{orbId}/${segment}`);
     c.var.deps.log.info("handler", { handler: found.handler.name, orb });

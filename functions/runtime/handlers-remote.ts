@@ -93,7 +93,7 @@ function pathBelow(pathname: string, above: number): string {
   try {
     if (!/\p{Cc}/u.test(decodeURIComponent(path))) return path;
   } catch {
-    // The code below throws an error for this case.
+    // Invalid encoding: the code below throws the error.
   }
   const detail = "The path is not percent-encoded UTF-8 without control characters. Correct the URL.";
   throw new AppError("malformed", "invalid_address", detail);
@@ -189,7 +189,7 @@ async function responseOf(c: Context<AppEnv>, reply: HttpReply, release: () => v
   const { status, body, rest } = reply;
   const headers = new Headers({
     "content-security-policy": SANDBOX,
-    // Browsers refuse to load a sandboxed page with any opener policy other than this.
+    // A sandboxed page with any other opener policy is not loaded by browsers.
     "cross-origin-opener-policy": "unsafe-none",
   });
   for (const name of RESPONSE_HEADERS) {

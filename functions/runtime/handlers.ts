@@ -98,7 +98,7 @@ export async function callHandler(
   actor: Actor,
   { name, above }: { name: string; above: number },
 ): Promise<Response> {
-  // The response may depend on data whose changes are not tracked, so never cache it.
+  // The response may depend on data whose changes the cache does not notice, so never cache it.
   c.var.deps.expires?.(0);
   const resolved = await resolveHandler(c.get("deps"), name);
   const { handler } = resolved;
@@ -123,7 +123,7 @@ export async function callHandler(
   try {
     return await run(0);
   } catch (error) {
-    // Keep the status that the service chose, which may be one that the platform itself never uses.
+    // The service chose this status. Keep it, even if the platform itself never uses it.
     if (!(error instanceof ServiceRefusal)) throw error;
     const { status, code, detail, errors } = error;
     const headers: Record<string, string> =

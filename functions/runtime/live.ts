@@ -11,10 +11,7 @@ import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
-/**
- * Milliseconds between two keep-alive messages. The runtime may notice only during a write that the client has
- * disconnected.
- */
+/** Milliseconds between two keep-alive messages. Only a write shows the runtime that the client has disconnected. */
 const KEEP_ALIVE_MS = 2_000;
 const VARY = `Accept-Language, ${STREAM_VARY}`;
 

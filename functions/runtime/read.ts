@@ -118,7 +118,7 @@ export async function get(reading: Reading, id: string): Promise<Response> {
   const query = parseOneQuery(parametersOf(c), readable, GET_EXTRA);
   const choice = choiceOf(c, schema, query.extra);
   const reveal = revealOf(reading);
-  // The host must not cache a response with decrypted values or with an entry from the past.
+  // The host's cache must not store a response with decrypted values, or one about a past time.
   if (reveal || at !== undefined) c.get("deps").expires?.(0);
   const { entry, etag, languages } = await getEntry(c.get("deps"), actor, {
     orb: live,

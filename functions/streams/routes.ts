@@ -15,13 +15,10 @@ import { ANY_SESSION, IfNoneMatch, json } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
-/** Workers limit the processor time of a request, so pages of messages are small. */
+/** Maximum size of a page of messages. It is small, because Workers limit the processor time of a request. */
 const PAGE_LIMIT = { messages: 2000, bytes: 1_000_000 };
 
-/**
- * Milliseconds between two keep-alive messages. The runtime may notice only during a write that the client has
- * disconnected.
- */
+/** Milliseconds between two keep-alive messages. Only a write shows the runtime that the client has disconnected. */
 const KEEP_ALIVE_MS = 2_000;
 
 /** Accepts any value. `shared/streams` validates it, so that the functions and the streams process report the same errors. */
@@ -84,8 +81,8 @@ const reader: MiddlewareHandler<AppEnv> = async (c, next) => {
     realm: single(new URL(c.req.url).searchParams, "realm"),
   });
   const name = c.req.param("name");
-  // Before a redirect, check the scopes of an API token here. Without a redirect, the code that serves the stream
-  // checks them.
+  // A redirect ends the request here, so check the scopes of an API token first. Without a redirect, the code that
+  // serves the stream checks them.
   const redirects = c.var.deps.config.streamsUrl !== undefined;
   if (name === undefined) listerOf(actor);
   else if (actor.kind === "anonymous" || redirects)

@@ -36,7 +36,7 @@ const collectionPath = ({ orb, module, schema, managed }: EntryPlace) =>
   managed ? `${orbPath(orb)}/entries` : `/api${pathOf(orb, module, schema)}`;
 const entryPath = (place: EntryPlace, id: string) => `${collectionPath(place)}${pathOf(id)}`;
 
-/** The runtime API returns one language, unless the request asks for all. */
+/** Query parameters for values in all languages, which the runtime API returns only on request. */
 const everything = ({ managed }: EntryPlace): Record<string, string> => (managed ? {} : { locale: "*" });
 
 /**

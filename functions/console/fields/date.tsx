@@ -2,7 +2,7 @@ import { LANGUAGE, t } from "../texts/t.ts";
 import type { FieldKind } from "./kind.ts";
 import { plainText, TextInput } from "./text-input.tsx";
 
-// A date has no time zone, so it is shown as the same day everywhere.
+// A date has no time zone. Format it in UTC, so that every user sees the same day.
 const shown = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeZone: "UTC" });
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 

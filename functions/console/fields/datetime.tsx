@@ -20,7 +20,8 @@ export const datetimeKind: FieldKind = {
       <input
         {...attributes}
         type="datetime-local"
-        // A step of one minute hides the seconds. Use it unless the value has seconds.
+        // With a step of one minute, the input shows no seconds. Use a step of one second only if the value has
+        // seconds.
         step={localText(value).endsWith(":00") || value === null ? 60 : 1}
         disabled={disabled}
         value={localText(value)}

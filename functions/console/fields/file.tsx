@@ -12,7 +12,7 @@ interface Shown {
   file: string;
   name: string;
   url: string;
-  /** Of an image. */
+  /** Only for an image. */
   width?: number | undefined;
 }
 
@@ -62,7 +62,7 @@ function FileInput({ field, value, onChange, attributes, disabled, orb, onFault 
     tell(undefined);
     try {
       const { id, width, type } = await uploadFile(orb, file, (share) => setSending({ name, share }));
-      // The platform detects the type from the content, so it is known only now.
+      // The platform has detected the type from the content, so it can be checked only after the upload.
       if (accept !== undefined && !accepts(accept, type))
         return tell(t("fields.wrongType", { types: accept.join(", "), type }));
       onChange({ file: id, name, ...(width && { url: pathOf("api", orb, "files", id), width }) });

@@ -20,7 +20,7 @@ export function ListInput(props: InputProps) {
   const put = (next: readonly unknown[], focus?: number) => {
     onChange(next.length === 0 ? null : next);
     if (focus === undefined) return;
-    // Set the focus after the next render, because only then is the item at its new index.
+    // Only after the next render is the item at its new index. Set the focus then.
     setTimeout(() => {
       const row = list.current?.children[Math.min(focus, next.length - 1)];
       row?.querySelector<HTMLElement>("input, select, textarea, button")?.focus();

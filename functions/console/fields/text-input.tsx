@@ -23,7 +23,7 @@ export function TextInput({
   useEffect(() => {
     const parsed = parse(text, field);
     if (!("value" in parsed) || textOf(parsed.value) !== textOf(value)) setText(textOf(value));
-    // Replace the text only when the parent sets a different value.
+    // The effect runs only when the parent sets a different value, so that it does not overwrite what the user types.
   }, [value]);
   return (
     <input

@@ -58,7 +58,7 @@ export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
     try {
       body = given();
     } catch {
-      // The input is not valid yet, so the sample code omits it.
+      // The user has not entered valid JSON yet, so the sample code contains no input.
     }
     const [, , orb = ""] = href.split("/");
     return {

@@ -21,8 +21,8 @@ interface Concern {
 }
 
 /**
- * Repairs a damaged definition. A request that reads the application makes the platform restore the definition from
- * its history.
+ * Repairs a damaged definition. For that, it only has to read the application: the platform then restores the
+ * definition from the application's history.
  */
 async function repair(orb: string): Promise<void> {
   try {

@@ -57,7 +57,7 @@ export function OrbActions({ orb }: { orb: OrbDocument }) {
       return;
     }
     say(t("orb.deleted", { orb: name }));
-    // Reload the cached list, because it still contains the deleted application.
+    // Cached lists still contain the deleted application, so reload them.
     refresh("orbs?");
     refresh("palette");
     forget(`orbs/${id}`);

@@ -41,7 +41,7 @@ export function Views({ view, setView }: { view: View; setView: (view: View) => 
 export function CheckState({ editor }: { editor: Editor }) {
   const count = editor.faults.value.length;
   const state = editor.check.value;
-  // Validation pauses until the user resolves a conflict.
+  // A conflict must be resolved first. Until then, the document is not validated.
   if (editor.theirs.value !== undefined) return null;
   const [tone, text] = editor.broken.value
     ? (["bad", t("schema.broken")] as const)

@@ -53,7 +53,7 @@ export function JsonPane({ editor }: { editor: Editor }) {
       reveal(selected === "" ? 0 : placeOf(parsed, selected));
   }, [selected]);
   useEffect(() => {
-    // New text can change the scroll position without a scroll event.
+    // New text can change the scroll position without a scroll event, so also scroll the line numbers here.
     if (numbers.current !== null) numbers.current.scrollTop = area.current?.scrollTop ?? 0;
   });
   const follow = () => {

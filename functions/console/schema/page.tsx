@@ -264,7 +264,7 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
   );
 }
 
-/** The requests of this page. */
+/** Returns the requests that this page sends, as sample code. */
 function samplesOf(id: string, revision: number): { name: string; sample: Sample }[] {
   const url = `${location.origin}${orbPath(id)}`;
   const query = new URLSearchParams({ publish: "true" });

@@ -56,7 +56,7 @@ function Node({
   );
 }
 
-/** Arrow keys move the focus between nodes. */
+/** Moves the focus between nodes of the tree with the arrow keys. */
 function onKeyDown(event: KeyboardEvent & { currentTarget: HTMLElement }) {
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   if (step === 0) return;

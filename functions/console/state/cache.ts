@@ -50,7 +50,7 @@ async function run(one: Shared): Promise<void> {
   one.at = 0;
   one.state.value = { ...one.state.value, busy: true };
   const finish = (result: Partial<State>, at: number) => {
-    // Ignore the response if a newer request, or a call of `keep`, has replaced this request.
+    // A newer request, or a call of `keep`, has replaced this request. Ignore its response.
     if (one.request !== request) return;
     one.request = undefined;
     one.at = at;

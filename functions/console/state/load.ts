@@ -19,7 +19,7 @@ export interface Loaded<T> {
  */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const state = cached(key ?? "");
-  // `load` is not a dependency: the key alone identifies the data.
+  // The key alone identifies the data, so `load` is not a dependency of the effect.
   useEffect(() => (key === null ? undefined : show(key, load)), [key]);
   const { data, error, busy } = state.value;
   const again = useCallback(() => (key === null ? Promise.resolve() : reload(key)), [key]);

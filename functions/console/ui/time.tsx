@@ -42,8 +42,8 @@ setInterval(() => tick.value++, 30_000);
 
 /** A relative time. The tooltip has the exact time with its time zone. */
 export function Time({ at }: { at: string }) {
-  // Reading the signal makes this component render again at each tick. Use the current time, because the last tick
-  // may be older than `at`.
+  // Reading the signal makes this component render again every 30 seconds. Compare with the current time, not with that
+  // of the last tick, which may be before `at`.
   tick.value;
   return (
     <time dateTime={at} title={exactTime(at)}>

@@ -119,8 +119,8 @@ export function Actions({
   const acts = more.filter((act) => act !== false);
   /** Whether to show the button for a new entry. It is hidden while this entry has unsaved changes. */
   const isNext = entry !== undefined && !isChanged && rights.may("create");
-  // The user may press a key before `useCommands` has run again. Commands therefore read the newest values from this
-  // ref.
+  // The user may press a key after a change but before `useCommands` has run again. So commands read the newest values
+  // from this ref.
   const newest = useRef({ acts, canSave, publishable, save });
   newest.current = { acts, canSave, publishable, save };
   const names = acts.map(({ label }) => label).join();

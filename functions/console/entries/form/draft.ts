@@ -28,15 +28,18 @@ export interface Draft {
   set: (cell: Cell, value: unknown) => void;
   /** Resets the form to a base, optionally with other content. */
   begin: (base: Base, content?: Content) => void;
-  /** Makes a saved revision the new base. Keeps what the user typed while the save was pending. */
+  /** Makes a saved revision the new base. The form keeps what the user typed while the save was running. */
   stored: (entry: EntryItem, sent: Content) => void;
-  /** Keeps edits that the user made while a new entry was being created, for the form of the created entry. */
+  /**
+   * After a new entry was created, keeps what the user typed during the request. The form of the created entry then
+   * shows these edits.
+   */
   carry: (entry: EntryItem, sent: Content, key: string) => void;
 }
 
 const baseOf = (entry: EntryItem): Base => ({ revision: entry.revision, content: contentOf(entry) });
 
-/** Returns the stored content plus what the user typed while the save was pending. */
+/** Returns the stored content, with what the user typed while the save was running. */
 const withTyped = (cells: readonly Cell[], sent: Content, now: Content, stored: Content): Content =>
   differing(cells, sent, now).reduce(
     (to, cell) => withValue(to, cell, valueAt(now, cell)),

@@ -31,8 +31,8 @@ async function read(
   const live = () => readEntry(place, id, { signal, query: { revision: "published" } });
   if (!drafts(true)) return live();
   if (drafts(false)) return readEntry(place, id, { signal });
-  // The caller may only read drafts of entries that they created. The published version tells who created the entry,
-  // but may not exist.
+  // The caller may read only drafts of entries that they created. The published version tells who created the entry. If
+  // there is none (404), just try to read the draft.
   const shown = await live().catch((error: unknown) => {
     if (isProblem(error) && error.status === 404) return undefined;
     throw error;

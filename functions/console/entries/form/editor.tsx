@@ -43,7 +43,7 @@ export function Editor({
   orb: OrbModel;
   module: ModuleModel;
   schema: SchemaModel;
-  /** The stored entry; undefined for a new one. */
+  /** The entry as it is stored; undefined for a new one. */
   entry: EntryItem | undefined;
   /** Content of a new entry. */
   start: Content;
@@ -80,8 +80,8 @@ export function Editor({
     orb,
     entry,
     draft,
-    // Omit the fields that the caller cannot write, and the fields that the caller cannot read and did not change.
-    // The platform keeps their stored values.
+    // Do not send fields that the caller cannot write, or cannot read and has not changed. The platform keeps the
+    // stored values of fields that are not sent.
     writable: fields.filter(
       ({ name }) =>
         rights.writable.has(name) &&

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { Icon } from "../../ui/icon.tsx";
 
-/** Focuses the first invalid input, once the errors are rendered. */
+/** Focuses the first invalid input after the errors have been rendered. */
 export function focusFault(): void {
   setTimeout(() => {
     const first =

@@ -79,7 +79,8 @@ export function useSaving({
   const running = useRef(false);
   const [problem, setProblem] = useState<unknown>();
   const [meeting, setMeeting] = useState<Meeting>();
-  // Wait for the next render. Otherwise components that are about to disappear would load their data again.
+  // Reload lists only after the next render. Otherwise components that are about to disappear would load their data
+  // again.
   const changedLists = () => void setTimeout(() => refresh(`orbs/${place.orb}/`));
 
   async function run(name: string, work: () => Promise<void>, publish = false): Promise<void> {
@@ -179,7 +180,8 @@ export function useSaving({
     },
     saveChosen: (content, { theirs, publish }) => {
       setMeeting(undefined);
-      // First make the other user's revision the base. If this write fails too, the user's choices are then not lost.
+      // First make the other user's revision the base of the form. If this write fails too, the user's choices are
+      // still in the form.
       draft.begin({ revision: theirs.revision, content: contentOf(theirs) }, content);
       onStored(theirs);
       return run(publish ? "publish" : "save", () => write(publish, content, theirs.revision), publish);
@@ -188,7 +190,7 @@ export function useSaving({
     saveAsNew: () =>
       run("save", () => {
         const { validFrom, validTo } = draft.content;
-        // Omit masked values. The real values behind the masks were deleted with the entry, so they cannot be copied.
+        // The values behind the masks were deleted with the entry, so masked values cannot be copied.
         const values = Object.entries(valuesToSend(draft.content, writable, orb)).filter(
           ([name, value]) =>
             !(

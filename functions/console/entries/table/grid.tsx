@@ -160,7 +160,7 @@ export function Grid({
 
   const focused = () => box.current?.contains(document.activeElement) === true;
   const step = (by: number, extend = false) => {
-    // If no row has the focus, the key press only focuses the current row.
+    // If no row has the focus, the first key press focuses the current row instead of moving to another.
     const next = focused() ? active + by : active;
     goTo(next);
     if (extend) onSelectTo(Math.max(0, Math.min(next, known - 1)));

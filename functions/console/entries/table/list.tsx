@@ -66,7 +66,7 @@ export function List({
   const columns = useMemo(() => columnsOf(schema, names), [schema, names.join()]);
   const list = useRows({ place, schema, orb, view, columns, drafts: rights.drafts });
   const { rows } = list;
-  // Reading the signal subscribes this component to changes of the rows.
+  // Reading this signal makes the component render again when the rows change.
   rows.version.value;
   const [selected, setSelected] = useState<Selection>(NONE);
   const [range, setRange] = useState<Range>({ first: 0, end: 0 });
@@ -136,7 +136,7 @@ export function List({
   const selectAll = async () => {
     const abort = new AbortController();
     setCollecting(abort);
-    // Request only the names and states of entries, because the selection can be large.
+    // Request only names and states, because the selection can contain very many entries.
     const short = new URLSearchParams(conditions);
     short.set(
       "fields",

@@ -81,7 +81,8 @@ interface Props extends Wish {
 }
 
 /**
- * A table row. Renders only when its data changes, so it may call event handlers from an earlier render of the table.
+ * A table row. Renders again only when its own data changes, so its event handlers may come from an earlier render of
+ * the table.
  */
 export class GridRow extends Component<Props> {
   override shouldComponentUpdate(next: Props): boolean {
@@ -99,7 +100,7 @@ export class GridRow extends Component<Props> {
     const { item, index, onOpen, onCurrent, onSelectTo } = this.props;
     onCurrent(index);
     const target = event.target instanceof Element ? event.target : null;
-    // Links, buttons and check boxes handle their own clicks. Do not open the entry while the user selects text.
+    // Links, buttons and check boxes handle their own clicks. Also ignore a click that ends a text selection.
     if (item === undefined || target?.closest("a, button, input, label") !== null) return;
     if (event.shiftKey) {
       getSelection()?.removeAllRanges();

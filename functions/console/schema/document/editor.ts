@@ -138,7 +138,7 @@ export class Editor {
     this.#abort?.abort();
   }
 
-  /** @param tag consecutive edits with the same tag form one undo step */
+  /** @param tag describes the edit; consecutive edits with the same tag are undone in one step */
   edit(next: JsonObject, tag = ""): void {
     if (next === this.document.value) return;
     this.#step(tag);
@@ -192,7 +192,7 @@ export class Editor {
     }
   }
 
-  /** Replaces the document with a version that is based on the newest revision. */
+  /** After a conflict, replaces the document with one that is based on the newest revision. */
   rebase(newest: Base, document: JsonObject): void {
     this.theirs.value = undefined;
     this.edit(document);

@@ -87,7 +87,7 @@ export function parseText(text: string): ParsedText {
       skip();
       if (text[at] !== ":") stop("json.colon");
       at++;
-      // Do not use an assignment, because the name `__proto__` would set the prototype.
+      // An assignment to the name `__proto__` would set the prototype, so define the property instead.
       Object.defineProperty(result, name, {
         value: value(inner, depth),
         enumerable: true,

@@ -79,7 +79,7 @@ export function merge(
       clashes.push({ way, mine: b, theirs: c });
       return choose(way) === "mine" ? b : c;
     }
-    // Use the order of the side that reordered the list, then append the new items of the other side.
+    // Use the order of the side that reordered the list. Append the items that only the other side added.
     const orderOf = (list: ReadonlyMap<string, Json>) =>
       [...list.keys()].filter((key) => start.parts.has(key) && other.parts.has(key)).join("\n");
     const moved = orderOf(start.parts) !== orderOf(other.parts);
@@ -142,7 +142,7 @@ export function diffLines(from: string, to: string): DiffLine[] {
   return folded(lines);
 }
 
-/** Replaces unchanged lines beyond the context with gaps. */
+/** Replaces unchanged lines by gaps, except for a few lines around each change. */
 function folded(lines: readonly DiffLine[]): DiffLine[] {
   const near = new Set<number>();
   for (const [at, { kind }] of lines.entries())

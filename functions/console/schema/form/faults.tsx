@@ -5,7 +5,7 @@ import type { Editor } from "../document/editor.ts";
 import { lineAt, placeOf } from "../document/json-text.ts";
 import { isObject, type Json, objectOf, segmentsOf, textOf, valueAt } from "../document/pointer.ts";
 
-/** Marks a form element if there are validation errors at or below a path. */
+/** Marks a form element if there are validation errors at its path or below. */
 export function FaultMark({ editor, path, own }: { editor: Editor; path: string; own?: boolean }) {
   const count = editor.faults.value.filter(
     (one) => one.path === path || (own !== true && one.path.startsWith(`${path}/`)),

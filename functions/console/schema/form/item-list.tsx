@@ -113,7 +113,7 @@ function Item({
     if (to < 0 || to >= count) return;
     editor.edit(withMoved(editor.document.value, path, at, to));
     if (open) editor.select(below(path, to));
-    // The focus follows the moved item, so that pressing the key again moves the same item.
+    // Focus the moved item, so that pressing the key again moves the same item.
     document.querySelector<HTMLElement>(rowOf(below(path, to)))?.focus();
   };
   const remove = () => {

@@ -77,7 +77,7 @@ export async function runBulk(
         } else outcome.changed.set(item.id, await moveEntry(place, item, act, force));
       } catch (error) {
         outcome.failed.push({ item, error });
-        // Requests for the remaining entries would fail in the same way.
+        // The platform is unreachable or the session has ended, so requests for the remaining entries would fail too.
         if (error instanceof TypeError || sessionEnded.value) stopped = true;
       }
       tell(outcome);

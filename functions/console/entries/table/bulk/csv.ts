@@ -123,7 +123,7 @@ export function entriesOf(
     if (cells.length > head.length) wrong.push(t("table.importWide", { count: cells.length - head.length }));
     for (const [at, cell] of columns.entries()) {
       const text = cells[at] ?? "";
-      // Skip masks, which an export contains instead of sensitive values.
+      // Exports contain a mask instead of a sensitive value. Ignore it.
       if (cell === undefined || text === "" || text === MASK) continue;
       const parsed = parseCell(cell, text);
       if ("message" in parsed) wrong.push(`${head[at]} ${parsed.message}`);

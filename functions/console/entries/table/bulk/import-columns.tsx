@@ -34,7 +34,8 @@ export function ImportColumns({
                 value={chosen === undefined ? "" : columnOf(chosen)}
                 onChange={(event) => {
                   const wanted = event.currentTarget.value;
-                  // Two columns cannot contain the same cell of an entry, so the other column no longer contains it.
+                  // Only one column can contain a value of the entry. So if another column contained this one, that
+                  // column is now ignored.
                   onChange(
                     columns.map((old, index) => {
                       if (index === at) return cells.find((cell) => columnOf(cell) === wanted);

@@ -1,4 +1,7 @@
-/** Receives changes by other users live, and updates the visible rows without moving any row. */
+/**
+ * Receives changes by other users live. Updates the visible rows, but moves none of them, so that the table does not
+ * change under the user's pointer.
+ */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type EntryItem, type EntryPlace, followEntries } from "../../../api/entries.ts";
 import { sessionEnded } from "../../../api/http.ts";
@@ -40,8 +43,7 @@ class Follower {
   /** Highest id in the live list. It belongs to the newest entry, because ids begin with the creation time. */
   #newest = "";
   /**
-   * Highest id that the first row of the table has had. Kept separately, because that row may have been evicted or
-   * deleted.
+   * Highest id that the first row of the table has had. Stored here, because the row itself may no longer be in memory.
    */
   #top = "";
   /** Ids of entries that existed before the table was read. All other entries that are missing in the table are new. */
@@ -87,8 +89,8 @@ class Follower {
     const items = this.#items;
     if (items === undefined || this.paused || rows.busy || this.#busy || this.#abort.signal.aborted) return;
     const here = new Map([...rows.current()].map((row) => [row.id, row]));
-    // A request may return a new entry before the live list contains it. So an entry counts as gone only if the live
-    // list has contained it, or contains a newer entry.
+    // A row that is missing in the live list may be new, and the live list may be late. So the entry counts as gone
+    // only if the live list has contained it before, or contains a newer entry.
     const isGone = ({ id }: Row) => !items.has(id) && (this.#seen.has(id) || id < this.#newest);
     const gone = [...here.values()].filter(isGone);
     this.#mark([...here.values()].filter((row) => (row.gone === true) !== isGone(row)));
@@ -137,7 +139,7 @@ class Follower {
         this.#put(some, found, items);
       }
     } catch {
-      // Ignore the error, because the next change starts another attempt.
+      // Ignore the error. The next change starts another attempt.
       this.#busy = false;
       return;
     }

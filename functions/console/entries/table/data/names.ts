@@ -43,7 +43,7 @@ export function nameOf(item: EntryItem, schema: SchemaModel | undefined, orb: Na
     const { value } = shownValue(field, item.values[field.name], orb, wish);
     return typeof value === "string" && value !== "" ? value : item.id;
   }
-  // The schema belongs to another application and is not loaded, so guess which field is the title.
+  // The schema belongs to another application, so its fields are unknown here. Guess the title field by its name.
   const named = Object.keys(item.values).find((name) => /^(title|name|headline|label|subject)$/i.test(name));
   return textIn(named === undefined ? undefined : item.values[named]) ?? textIn(item.values) ?? item.id;
 }

@@ -50,7 +50,7 @@ const part = (cursor: string | null): Part => ({
 });
 
 export class Rows {
-  /** Incremented on each change, so that components render again. */
+  /** Changes whenever the rows change, so that components render again. */
   readonly version = signal(0);
   /** The error from the most recent failed read of a page. */
   error: unknown;
@@ -182,7 +182,7 @@ export class Rows {
   refresh(): void {
     this.error = undefined;
     this.stopped = false;
-    // The table never requests rows of an empty list again, so discard all pages here.
+    // An empty table never asks for rows again. So discard its pages, and the first page is read again.
     if (this.known === 0) this.#parts = [part(null)];
     for (const one of this.#parts) {
       if (one.items !== undefined) one.stale = true;

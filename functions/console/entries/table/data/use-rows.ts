@@ -66,7 +66,7 @@ export function useRows(input: RowsInput): Kept {
       const page = await listEntries(place, { query: search, signal });
       return { ...page, items: page.items.map(rowOf) };
     };
-    // Keep only the names of referenced entries.
+    // Of referenced entries, keep only the names.
     const rowOf = ({ expand, ...item }: Expanded): Row => {
       if (expand === undefined) return item;
       const shown: Record<string, string> = {};
