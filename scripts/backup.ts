@@ -19,8 +19,8 @@ import { exitWith, Failure } from "./process/failure.ts";
 const SILENCE_MS = 30_000;
 
 /**
- * Saves a stream to a file. The broker sends the next piece after each acknowledgement, so acknowledge a piece only
- * after it is written.
+ * Saves a stream to a file. The broker sends the next piece only after this process has acknowledged the previous one.
+ * So acknowledge a piece after it is written.
  */
 async function snapshot(
   store: Store,
@@ -55,7 +55,8 @@ async function snapshot(
   });
   whole.catch(() => undefined);
   try {
-    // Wait until the broker has registered the subscription. Otherwise it could send the first piece too early.
+    // Wait until the broker has registered the subscription. Otherwise it could send the first piece before that, and
+    // the piece would be lost.
     await store.ping();
     const request = { deliver_subject: inbox, no_consumers: true };
     const answer = await api(store, `STREAM.SNAPSHOT.${stream}`, request);
@@ -110,7 +111,7 @@ export async function writeBackup(
       if ((await store.streamInfo(name)) !== null) throw error;
     });
     if (taken === undefined) {
-      // Since the streams were listed, this stream was deleted together with its application.
+      // The stream was deleted together with its application after the streams were listed.
       rmSync(join(folder, file));
       continue;
     }
@@ -119,7 +120,7 @@ export async function writeBackup(
   }
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   writeFileSync(join(folder, SIGNATURE), sign(config.encryptionKeys, Buffer.from(text)), { mode: 0o600 });
-  // Write the manifest last: a backup without a manifest counts as incomplete.
+  // Write the manifest last, because a backup without a manifest counts as incomplete.
   writeFileSync(join(folder, MANIFEST), text, { mode: 0o600 });
   return manifest;
 }

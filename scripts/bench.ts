@@ -36,9 +36,12 @@ const CONNECTIONS = 8;
 /** Number of entries that are requested repeatedly. */
 const HOT = 1_000;
 const LOADED = { rounds: 3, roundMs: 1_500, connections: CONNECTIONS, warmUpMs: 4_000 };
-/** Use one connection, to measure the cost of a single request without load. */
+/** Settings to measure the cost of a single request without load: only one connection. */
 const ALONE = { rounds: 3, roundMs: 1_000, connections: 1 };
-/** The pause before each round must be longer than the broker keeps file blocks in memory. */
+/**
+ * Settings to measure reads from disk. The pause before each round must be longer than the broker keeps file blocks in
+ * memory.
+ */
 const REST = { rounds: 5, restMs: 12_000 };
 
 const asked = process.argv
@@ -227,7 +230,7 @@ async function run(): Promise<void> {
   await using stand = await startStand();
   using client = new Client();
   const token = await adminToken(stand.deps);
-  // Run this part first, because the other parts would add to the memory that it measures.
+  // This part measures memory, so run it before other parts use any.
   if (wants("scale")) report.scale = await scale(stand, client, token, scaleSizes());
   if (asked.join() === "scale") return writeReport(join(DATA, "bench.json"), report);
   if (wants("files")) report.files = await files(join(DATA, "peers"), stand, token);

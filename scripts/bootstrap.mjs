@@ -2,7 +2,7 @@
  * Starts every npm script, with any Node from version 20 on. Installs the locked dependencies if they changed, then
  * runs `scripts/<name>.ts` in a child process with the pinned Node version.
  *
- * The child has a separate process group. When it ends, all processes that it started are killed.
+ * The child process has its own process group. When it ends, this script kills all processes that it started.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -54,7 +54,7 @@ function isAlive(pid) {
 
 const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Takes a lock, so that concurrent starts install only once. */
+/** Runs `act` under a lock file, so that concurrent starts do not install at the same time. */
 function withInstallLock(act) {
   const name = createHash("sha256").update(root).digest("hex").slice(0, 16);
   const lock = join(tmpdir(), `composable-platform-install-${name}`);
@@ -68,8 +68,7 @@ function withInstallLock(act) {
     }
     const pid = Number(existsSync(owner) ? readFileSync(owner, "utf8") : 0);
     const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    // Remove the lock if its process has ended. A process that has not yet written its id into the lock gets ten
-    // seconds.
+    // Remove the lock if its process has ended. A process gets ten seconds to write its id into the lock.
     if (pid > 0 ? !isAlive(pid) : age > 10_000) rmSync(lock, { recursive: true, force: true });
     else sleep(200);
   }
@@ -130,11 +129,11 @@ function endGroup(signal) {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // The process group is empty.
+    // No process is left in the group.
   }
 }
 
-/** Ids of the parent processes: npm, and the shell that npm may use. */
+/** Returns the ids of the parent processes: npm, and the shell that npm may use. */
 function ancestors() {
   const parent = process.ppid;
   if (process.env.npm_lifecycle_event === undefined) return String(parent);
@@ -169,7 +168,7 @@ function stop(signal) {
   }, STOP_LIMIT_MS).unref();
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(signal));
-// A killed npm cannot forward signals. A changed parent process shows that npm has ended.
+// A killed npm cannot forward signals to this script. If the parent process changes, npm has ended.
 setInterval(() => {
   if (stoppingSince === undefined && ancestors() !== born) stop("SIGTERM");
 }, 500).unref();

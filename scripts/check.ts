@@ -4,7 +4,7 @@ import { runTool } from "./tools/tool.ts";
 const lock = runTool("../scripts/complete-lock.mjs", ["--check"]);
 const lint = runTool("@biomejs/biome/bin/biome", ["check", ...process.argv.slice(2)]);
 const types = runTool("typescript/bin/tsc", ["--noEmit", "-p", "."]);
-// Browser code uses a different type library.
+// Browser code uses another type library, so it has its own type checks.
 const browser = ["functions/pages/browser", "functions/console"].map((folder) =>
   runTool("typescript/bin/tsc", ["--noEmit", "-p", folder]),
 );

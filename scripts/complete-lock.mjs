@@ -2,8 +2,8 @@
  * `npm run lock` completes package-lock.json after `npm install <package>`. With `--check`, it exits with 1 if an entry
  * is missing.
  *
- * A partial mirror of the registry makes npm leave out the optional packages of other systems. `npm ci` then fails on
- * those systems. The versions of these packages are known, so the script can add the entries without the registry.
+ * If npm uses a partial mirror of the registry, it leaves out the optional packages of other operating systems, and
+ * `npm ci` fails there. Their versions are known, so this script adds the entries without the registry.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

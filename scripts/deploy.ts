@@ -16,8 +16,8 @@ function deploy(args: readonly string[]): void {
 }
 
 /**
- * Returns the arguments for the deployment of the image worker, which has its own configuration and its own folder
- * for the bundle.
+ * Returns wrangler's arguments for the image worker: those of the user, but with the image worker's own configuration
+ * and folder.
  */
 function forImages(args: readonly string[]): string[] {
   const others = args.filter((arg, at) => !isConfig(arg) && !/^(-c|--config)$/.test(args[at - 1] ?? ""));

@@ -43,7 +43,7 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
     host,
     port,
     bindings: {
-      // Tokens contain the public URL, so by default this process uses the same URL as the running platform.
+      // Tokens are valid for one public URL only. So by default, use the same URL as the running platform.
       ...commonBindings({ ...beside.settings, publicUrl }, beside.secrets),
       ...brokerVariables(beside.access),
       ...ownVariables(),

@@ -28,7 +28,8 @@ import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
 /**
- * Streams that contain data even before the first sign-in. A restore may replace them without the flag `--replace`.
+ * Streams into which the platform itself writes, even before the first sign-in. A restore may replace them without the
+ * flag `--replace`.
  */
 const FILLED_BY_ITSELF: readonly string[] = [
   streams.platform,

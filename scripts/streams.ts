@@ -57,8 +57,8 @@ const hub = new Hub(store, {
   times: { longPollMs: config.longPollMs, rotateMs: own.STREAMS_ROTATE_MS },
   onFailure: (error) => log.warn("the broker did not answer", { error: String(error) }),
 });
-// Keep trying to connect to the broker. Once connected, the client reconnects by itself. If it gives up, connect
-// again.
+// Tries to connect to the broker until it succeeds. The client then reconnects by itself after a failure. If it gives
+// up, this function connects again.
 let stopped = false;
 async function stayConnected(): Promise<void> {
   while (!stopped) {

@@ -7,12 +7,15 @@ export const MANIFEST = "manifest.json";
 
 /** Name prefix of temporary streams that test a backup before a restore. */
 export const TRIAL = "restore-trial-";
-/** Name prefix of the temporary stream that marks the broker at which an interrupted restore may be finished. */
+/**
+ * Name prefix of a temporary stream. It marks the broker that is being restored, so that an interrupted restore is
+ * never finished at another broker.
+ */
 export const MARK = "restore-mark-";
 
 export const isOfRestore = (name: string) => name.startsWith(TRIAL) || name.startsWith(MARK);
 
-/** Stream names that the broker allows. After percent-encoding, such a name is a safe file name. */
+/** Matches the stream names that the broker allows. After percent-encoding, such a name is a safe file name. */
 const STREAM_NAME = /^[^\s.*>/\\\p{C}]{1,255}$/u;
 
 /**

@@ -9,7 +9,7 @@ import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format
 /** Maximum bytes of one piece of a snapshot that is sent to the broker. This is the limit of the broker. */
 const PIECE = 128 * 1024;
 
-/** Maximum milliseconds until a server of the cluster accepts pieces of the snapshot. */
+/** Maximum milliseconds until the cluster accepts pieces of the snapshot. */
 const LISTENING_MS = 5_000;
 
 /**
@@ -59,8 +59,8 @@ async function put(
   const answer = await api(store, `STREAM.RESTORE.${config.name}`, { config, state });
   await send(store, join(folder, file), String(answer.deliver_subject));
   const info = await store.streamInfo(config.name);
-  // Compare the restored stream with the snapshot only by the last sequence number. The number of messages can differ:
-  // some may have expired since, and the broker's scheduler may already have added new ones.
+  // The restored stream is complete if its last sequence number is not lower than the snapshot's. The number of
+  // messages proves nothing: some may have expired, and the broker's scheduler may have added new ones.
   if (info === null || info.state.last_seq < state.last_seq) throw new Failure("it came back incomplete");
   return info.state.messages;
 }
@@ -69,8 +69,8 @@ const ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
 /**
- * Restores a stream. Retries after a failure: 2% of the attempts fail while the broker still deletes the old files,
- * and a concurrent write may create the stream again.
+ * Restores a stream. Retries after a failure: about 2% of the attempts fail, because the broker is still deleting the
+ * old files, or because a concurrent write has created the stream again.
  */
 export async function restoreStream(
   store: Store,

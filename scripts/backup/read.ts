@@ -19,7 +19,7 @@ const PIECE = 1024 * 1024;
 /** Maximum bytes of a manifest. A manifest needs about a kilobyte per stream. */
 const MANIFEST_LIMIT = 256 * 1024 * 1024;
 
-/** Opens a file of the backup. Rejects symbolic links, because they could point to files outside the folder. */
+/** Opens a file of the backup. Rejects symbolic links, because a link could point to a file outside the folder. */
 function openOwn(folder: string, file: string): number {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const opened = openSync(join(folder, file), flags);
@@ -79,8 +79,8 @@ export function readManifest(folder: string): Read {
 
 /**
  * Checks the signature of a backup.
- * @param unsigned whether to accept a backup whose signature is missing or cannot be verified. A wrong signature is
- * always an error.
+ * @param unsigned whether to accept a backup whose signature is missing, or was made with an unknown key. A wrong
+ *   signature is always an error.
  */
 export function requireAuthentic(
   folder: string,

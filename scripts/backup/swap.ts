@@ -38,7 +38,7 @@ const journalSchema = z.object({
   /** Name of a stream that exists only on the broker that is being restored. */
   mark: z.string(),
   /**
-   * Whether a process delivered after-write hooks when the restore began. Missing in journals of earlier versions.
+   * Whether a process was calling after-write hooks when the restore began. Missing in journals of earlier versions.
    */
   delivering: z.boolean().optional(),
 });
@@ -92,8 +92,8 @@ export const recoverySteps = ({ from, before }: Journal) =>
   `Finish it with: npm run restore -- ${from} --replace. Or undo it with: npm run restore -- ${before} --replace`;
 
 /**
- * Streams that a restore must not change. With old sign-in challenges, sign-ins could be replayed; with old counts of
- * attempts, more guesses would be possible.
+ * Streams that a restore must not change. Old sign-in challenges would allow an attacker to replay a sign-in. Old
+ * counts of attempts would allow more guesses.
  */
 const UNTOUCHED: readonly string[] = [
   streams.kv(buckets.challenges),
@@ -150,12 +150,13 @@ export async function swap(
 }
 
 /**
- * Deletes the progress of hook deliveries. A process that still delivers then loses its leadership and forgets what
- * it has read. Otherwise it would continue after the last write that the restore undoes, and would skip later writes.
+ * Deletes the progress of hook deliveries. A process that calls hooks then loses its leadership, and forgets how far it
+ * has read. Otherwise it would skip new writes, until their sequence numbers exceed those of the writes that the
+ * restore undoes.
  * @returns the time by `performance.now()` after which the progress can be restored
  */
 async function stopDeliveries(deps: Deps, { delivering }: Journal): Promise<number> {
-  // An interrupted restore may have deleted the stream already. Its journal then records whether a process delivered
+  // An interrupted restore may have deleted the stream already. The journal then tells whether a process was calling
   // hooks.
   const isUsed = delivering !== false || (await workerState(deps)) === "running";
   await deps.store.deleteStream(HOOKS);

@@ -21,7 +21,10 @@ function words(error: unknown): string {
 /** A failure that only the operator can fix, so waiting for the broker does not help. */
 export class LastingFailure extends Failure {}
 
-/** Returns why a connection to the broker failed. The WebSocket error does not say that a certificate was refused. */
+/**
+ * Returns why a connection to the broker failed. Examines the certificate too, because a WebSocket error does not say
+ * that it was refused.
+ */
 async function unreachable(url: string, cause: unknown): Promise<Failure> {
   const encrypted = url.split(",").filter((one) => one.trim().startsWith("wss:"));
   const reports = await Promise.all(encrypted.map((one) => inspectCertificate(one.trim())));
@@ -29,8 +32,8 @@ async function unreachable(url: string, cause: unknown): Promise<Failure> {
   const fault = faults.find(({ presented }) => presented) ?? faults[0];
   const certificate = fault === undefined ? "" : ` ${fault.says} ${fault.remedy}`;
   const message = `The broker at ${hostsOf(url)} cannot be reached.${certificate || " Check NATS_URL and that its WebSocket listener runs."}`;
-  // Waiting does not help if every server presented a certificate and none can be used. Any other server may still be
-  // starting.
+  // If every server presented a certificate and none of them can be used, waiting does not help. A server without a
+  // certificate may still be starting.
   const servers = url.split(",").length;
   const lasting = faults.filter(({ presented }) => presented).length === servers;
   return lasting ? new LastingFailure(message, { cause }) : new Failure(message, { cause });

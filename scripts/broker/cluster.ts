@@ -24,8 +24,8 @@ async function routePorts(file: string, count: number, reserved: readonly number
 }
 
 /**
- * Starts a broker cluster on one machine, to try out the production setup. On one machine, a cluster does not make
- * data safer.
+ * Starts a broker cluster on one machine, to try out the production setup. This does not make data safer, because all
+ * brokers use the same disk.
  */
 export async function launchCluster(
   options: Omit<LaunchOptions, "port" | "wsPort" | "cluster">,

@@ -25,7 +25,7 @@ export interface BrokerConfig {
   cluster?: ClusterNode | undefined;
   /** Maximum size of the broker's stored data, such as "8MB". If missing, the broker may use all free disk space. */
   maxFileStore?: string | undefined;
-  /** False starts a broker without JetStream, for tests of the error message. */
+  /** Set to false to start a broker without JetStream, for tests of the error message. */
   jetstream?: boolean;
 }
 
@@ -47,8 +47,8 @@ function user(name: BrokerUser, password: string): string {
 }
 
 /**
- * Returns the broker's configuration. Its passwords are not hashed, because bcrypt would add tens of milliseconds to
- * each connection.
+ * Returns the broker's configuration. Passwords are in plain text, because bcrypt hashes would add tens of milliseconds
+ * to each connection.
  */
 export function renderConfig(config: BrokerConfig): string {
   const users = Object.entries(config.passwords).map(([name, password]) =>
@@ -67,8 +67,8 @@ export function renderConfig(config: BrokerConfig): string {
 }
 `;
   const { cluster } = config;
-  // Short ping intervals detect a hung server within seconds. Until then, a third of the reads time out, because a
-  // cluster has three servers.
+  // Short ping intervals detect a hung server within seconds. Until it is detected, a third of all reads time out,
+  // because one of three servers does not answer.
   const routes =
     cluster === undefined
       ? ""

@@ -50,7 +50,7 @@ export function isSupported(): boolean {
   return distribution() !== undefined && spawnSync("apt-get", ["--version"]).status === 0;
 }
 
-/** Returns the package mirrors from this machine's apt configuration. */
+/** Returns the URLs of the package mirrors in this machine's apt configuration. */
 function mirrors(name: string): string[] {
   const label = name === "ubuntu" ? "Ubuntu" : "Debian";
   const format = "$(ORIGIN)|$(CODENAME)|$(REPO_URI)";
@@ -61,7 +61,7 @@ function mirrors(name: string): string[] {
     .split("\n")
     .map((line) => line.split("|"))
     .filter(([origin, , uri]) => (origin === label || origin === "$(ORIGIN)") && uri !== undefined)
-    // Skip the security archive, because it has no newer releases.
+    // The security archive has no newer releases, so skip it.
     .filter(([, codename = "", uri = ""]) => !/security/.test(`${codename} ${uri}`))
     .map(([, , uri = ""]) => uri);
   return [...new Set(found)];
@@ -115,7 +115,7 @@ function tryOne({ address, suite, source, target }: Attempt): string | undefined
       "Dir::Etc::SourceParts=/dev/null",
       "Dir::Etc::Preferences=/dev/null",
       "Dir::Etc::PreferencesParts=/dev/null",
-      // The temporary folder is private, so apt's download user could not read it.
+      // By default, apt downloads as another user, who cannot read this private folder. So let it use this user.
       `APT::Sandbox::User=${userInfo().username}`,
       "Acquire::Languages=none",
       "Acquire::Retries=2",
@@ -128,7 +128,7 @@ function tryOne({ address, suite, source, target }: Attempt): string | undefined
         env: { ...process.env, LC_ALL: "C" },
       });
 
-    // With this private source list, apt may exit with 0 after a failed update, so treat a warning as a failure.
+    // apt may exit with 0 although the update failed. This option makes it report every warning as a failure.
     const update = apt("update", "-q", "-o", "APT::Update::Error-Mode=any");
     if (update.status !== 0) return lastLine(update.stderr) ?? "the package list could not be read";
     const download = apt("download", "-q", "nats-server");

@@ -46,8 +46,8 @@ export interface Broker extends AsyncDisposable {
 }
 
 /**
- * Command prefix that makes the Linux kernel stop the broker when this process dies, even after SIGKILL. On other
- * systems, `scripts/bootstrap.mjs` stops the broker.
+ * Command before the broker's command line. It makes the Linux kernel stop the broker when this process dies, even by
+ * SIGKILL. On other systems, `scripts/bootstrap.mjs` stops the broker.
  */
 let guard: string[] | undefined;
 function withParent(binary: string, args: string[]): [string, string[]] {
@@ -91,7 +91,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   let port = await choose(options.port, last.port);
   let wsPort = await choose(options.wsPort, last.wsPort);
 
-  /** Writes the broker's configuration. Done before each start, because passwords and limits may have changed. */
+  /** Writes the broker's configuration. Called before each start, because passwords and limits may have changed. */
   function configured(): string {
     rmSync(portsDir, { recursive: true, force: true });
     mkdirSync(portsDir, { mode: 0o700 });

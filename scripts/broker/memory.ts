@@ -7,8 +7,8 @@ import { totalmem } from "node:os";
 const GOGC = 50;
 
 /**
- * If the brokers use more than this share of the machine's memory, they collect garbage more often. Other processes
- * need memory too.
+ * Maximum share of the machine's memory for the brokers. Near this limit, they collect garbage more often, because
+ * other processes need memory too.
  */
 const SHARE = 0.5;
 

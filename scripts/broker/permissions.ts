@@ -56,8 +56,8 @@ const ERASABLE = [
 ];
 
 /**
- * Subjects of messages that announce changes of definitions, sessions, API tokens and accounts. Only hosts may
- * subscribe to them.
+ * Subjects of messages that announce changes of definitions, sessions, API tokens and accounts. Only long-lived hosts,
+ * which cache this data, may subscribe.
  */
 const TOLD = "_feed.$KV.>";
 
@@ -77,8 +77,9 @@ const FEEDS_DENIED = [
 ];
 
 export const PERMISSIONS: Record<BrokerUser, Permissions> = {
-  // The API calls services whose names are unknown here, so its user `fn` needs a deny list. The list denies most of
-  // the JetStream API: with a push consumer, for example, the user could send a stream's messages to any subject.
+  // The functions call services whose names are unknown here, so their user `fn` has a list of denied subjects instead
+  // of allowed ones. The list denies most of the JetStream API: with a push consumer, for example, the user could send
+  // a stream's messages to any subject.
   fn: {
     publish: {
       allow: [">"],

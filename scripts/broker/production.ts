@@ -31,9 +31,9 @@ function user(name: keyof typeof PERMISSIONS): string {
 const accountOf = (service: string) => `SERVICE_${service}`;
 const answers = (service: string) => `svc.${service}.>`;
 /**
- * Key-value clients request information about a bucket before they use it. A service's account has no JetStream, so the
- * broker would answer this request itself instead of passing it to the platform's account. A mapping to another subject
- * avoids this.
+ * Key-value clients request information about a bucket before they use it. In a service's account, which has no
+ * JetStream, the broker would answer this request with an error. The mapping to another subject makes the broker pass
+ * the request to the platform's account.
  */
 const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
 const MAPPED = "_handlers.info";
@@ -86,7 +86,7 @@ const importsFrom = (name: string) =>
  */
 export function renderProduction(services: readonly string[] = []): string {
   const named = services.length === 0 ? ["shipping"] : services;
-  /** Turns the lines into comments if there are no services. They then only serve as an example. */
+  /** Turns lines into comments if there are no services, so that they are only an example. */
   const shown = (indent: string, lines: string) =>
     services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
   return `# Configuration of one of three brokers. Use this file on each. Write a file variables.conf beside it, with mode 0600:

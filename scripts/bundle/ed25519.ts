@@ -25,7 +25,7 @@ const detached = (data: Uint8Array, secretKey: Uint8Array): Uint8Array =>
   new Uint8Array(signData(null, data, keyOf(secretKey)));
 
 export const sign = { detached, keyPair: { fromSeed } };
-// nkeys.js reads properties of these objects when it loads. The platform only signs with nkeys, so it never uses these
-// objects.
+// nkeys.js reads properties of these objects when it loads. It uses the objects only to encrypt, which the platform
+// never does.
 export const scalarMult = {};
 export const box = {};

@@ -6,7 +6,7 @@ interface Node {
   end: number;
 }
 
-/** Returns the name of a property, a method or a member expression. Computed names have none. */
+/** Returns the name of a property, a method or a member expression. Undefined if the name is computed. */
 function nameOf(key: Node & { name?: unknown }, computed: boolean): string | undefined {
   return !computed && key.type === "Identifier" ? String(key.name) : undefined;
 }
@@ -40,7 +40,7 @@ export function withoutMembers(
   let text = "";
   let at = 0;
   for (const { type, start, end } of cuts.sort((a, b) => a.start - b.start)) {
-    // Skip members of members that are removed already.
+    // This member is inside a member that is already removed.
     if (start < at) continue;
     text += source.slice(at, start);
     at = end;

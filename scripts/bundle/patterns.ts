@@ -1,4 +1,7 @@
-/** Reduces re2js to what `shared/definition/fields/pattern.ts` uses, and derives its larger Unicode tables. */
+/**
+ * Reduces the package re2js to what `shared/definition/fields/pattern.ts` uses. Replaces its largest Unicode tables
+ * with code that computes them.
+ */
 import { readFile } from "node:fs/promises";
 import type { Plugin } from "esbuild";
 
@@ -50,7 +53,7 @@ const rest = (tables) => {
 const tablesOf = (map, wanted) => Object.keys(map.initializer).filter(wanted).map((name) => map.get(name));
 `;
 
-/** All that the platform calls. */
+/** Replacement for the package's exports: only what the platform calls. */
 const EXPORTS = `
 export const RE2JS = {
   compile(pattern) {
@@ -110,7 +113,7 @@ export function reducePatterns(source: string): string {
   text = replace(text, "\t\tconst prefilter = PrefilterTree.build(re);", "\n", "");
   text = replace(text, "\t\tre2.prefilter = prefilter.type", "\n", "");
   text = replace(text, "// src/Prefilter.js", "// src/Prog.js", "");
-  // Only debugging needs to know which characters are printable.
+  // The package needs this table of printable characters only for debugging.
   text = replace(text, "\tstatic _Print = null;", "\tstatic CATEGORIES", "");
   text = replace(text, "\t\treturn Unicode.is(UnicodeTables.Print, r);", "\n\t}", "\t\treturn false;");
   for (const [name, parts] of Object.entries(UNIONS)) text = derive(text, name, `union("${parts}")`);

@@ -33,7 +33,7 @@ const namesIn = (text: string, pattern: RegExp) =>
  * harm.
  */
 function membersInUse(sources: string): string[] {
-  // `z.input<…>` and `z.output<…>` are types.
+  // Skip `z.input<…>` and `z.output<…>`, because these are types and not members.
   const names = namesIn(sources, /\bz\s*\.(?!(?:in|out)put<)([A-Za-z]\w*)/g);
   // The package `@hono/zod-openapi` needs this class.
   names.add("ZodType");
@@ -49,7 +49,7 @@ function reduceSchemas(schemas: string, sources: string): string {
   const own = namesIn(schemas, /\b(?:inst|schema|this)\.([A-Za-z_]\w*)/g);
   const isUnused = (name: string, isMethod: boolean) =>
     isMethod ? !called.has(name) && !own.has(name) : name === "jsonSchema" || name === "processJSONSchema";
-  // The bundler cannot remove unused members of a namespace that another module exports.
+  // The bundler keeps all members of a namespace that another module exports. So import the namespace directly.
   const exported = 'import { util } from "../core/index.js";';
   const text = replaced(
     withoutMembers(schemas, isUnused),

@@ -11,7 +11,9 @@ import { push } from "./schemas.ts";
 
 /** With `--watch`, the command looks for changes at this interval, in milliseconds. */
 const LOOK_MS = 1_000;
-/** Editors save a file in several steps. Push a file only after it has not changed for this many milliseconds. */
+/**
+ * Push a file only after it has not changed for this many milliseconds, because editors save a file in several steps.
+ */
 const SETTLED_MS = 150;
 
 /**
@@ -105,7 +107,7 @@ export async function dev(
     timer = setTimeout(() => {
       const ids = [...saved];
       saved.clear();
-      // Push one file at a time. Otherwise an earlier version could overwrite a later one.
+      // Push files one after another. Otherwise an earlier version could overwrite a later one.
       pushing = pushing.then(() => pushAll(ids));
     }, SETTLED_MS);
   });

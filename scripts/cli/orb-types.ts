@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<FieldView["type"], string>> = {
   datetime: "string",
   json: "unknown",
   reference: "string",
-  // A client that writes a file field needs only the id. Responses have all members.
+  // A client that writes a file field needs only the id, so the other members are optional. Responses have all members.
   file: "{ file: string; url?: string; type?: string; size?: number; name?: string; sha256?: string; width?: number; height?: number; color?: string }",
 };
 

@@ -30,8 +30,7 @@ await build({
 });
 chmodSync(join(dist, "orb.js"), 0o755);
 const types = runTool("typescript/bin/tsc", ["-p", "shared/client", "--outDir", join(dist, "types")]);
-// The generated declarations import `./x.ts`, but those files are not part of the package. Change the imports to
-// `.js`.
+// The package contains no `.ts` files, but its type declarations import `./x.ts`. Change these imports to `.js`.
 for (const file of readdirSync(join(dist, "types"))) {
   const path = join(dist, "types", file);
   writeFileSync(path, readFileSync(path, "utf8").replaceAll(/from "(\.\/[\w-]+)\.ts"/g, 'from "$1.js"'));

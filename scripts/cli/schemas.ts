@@ -115,7 +115,7 @@ export async function compare(context: Context, id: string): Promise<Difference>
     query: { dryRun: "true" },
     body: local,
   });
-  // If the platform adds defaults to a document, the text differs although the meaning is the same.
+  // The texts may differ only in defaults that the platform has added. Then the documents mean the same.
   if (effects.summary.length === 0) return { orb: id, state: "same" };
   return { orb: id, state: "different", ...effects };
 }

@@ -62,7 +62,8 @@ function processMark(pid: number): string | undefined {
   if (process.platform === "linux") {
     try {
       const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-      // The command name may contain spaces; the start time is the 20th field after it.
+      // The command name may contain spaces, so count from its closing parenthesis: the start time is the 20th field
+      // after it.
       const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
       return fields[0] === "Z" ? undefined : `${boot}/${fields[19]}`;
     } catch {
@@ -124,7 +125,7 @@ function create(path: string, text: string): boolean {
 const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /**
- * A process writes its lock file right after creating it. If the file stays empty for this many milliseconds, that
+ * A process writes its lock file right after creating it. If the file is still empty after this many milliseconds, the
  * process has died.
  */
 const WRITTEN_MS = 1_000;

@@ -5,8 +5,8 @@ import { systemCode } from "../process/failure.ts";
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /**
- * Creates a folder and its parents. Only the owner can open them. Node's recursive `mkdir` would loop forever below
- * /proc.
+ * Creates a folder and its parents. Only the owner can open them. Does not use Node's recursive `mkdir`, which would
+ * loop forever below /proc.
  */
 export function makeFolder(path: string): void {
   if (isFolder(path)) return;

@@ -38,7 +38,7 @@ function readSecrets(path: string): Secrets {
   try {
     secrets = JSON.parse(readFileSync(path, "utf8")) as Partial<Secrets>;
   } catch {
-    // Ignore this error: the code below reports damaged secrets.
+    // Not JSON: the code below reports damaged secrets.
   }
   const { broker, JWT_SIGNING_KEYS, ENCRYPTION_KEYS, CLAIM_KEY } = secrets;
   if (!broker || !JWT_SIGNING_KEYS || !ENCRYPTION_KEYS || !CLAIM_KEY) {

@@ -45,8 +45,7 @@ try {
   await check("settings", () => checkSettings({ ...settings, publicUrl }));
   await check("keys", () => checkKeys(dataDir));
   await check("disk", () => checkDisk(dataDir));
-  // Another check reports damaged keys. Without the keys, this script cannot connect to a broker that the platform
-  // started.
+  // If the keys are damaged, another check reports it. This script then cannot connect to the platform's broker.
   const platform = await runningPlatformOf(settings, running, "fn").catch(() => undefined);
   if (platform === undefined) {
     await check("broker", () =>

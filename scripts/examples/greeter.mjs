@@ -27,7 +27,7 @@ const refuse = (to, code, words) => {
   send(`HPUB ${to} ${size} ${size}`, `${headers}\r\n`);
 };
 
-// Report only the first error. It also closes the connection, which is not worth a second message.
+// Only the first error is reported. The connection that it closes would cause another one.
 let complained = false;
 function complain(words) {
   if (!complained)
@@ -61,7 +61,7 @@ function take() {
     const headers = operation === "HMSG" ? Number(words.at(-2)) : 0;
     if (received.length < next + size + 2) return false;
     const text = received.subarray(next + headers, next + size).toString();
-    // Subject, subscription, reply (if any), sizes.
+    // The line consists of the subject, the subscription, the reply subject (if any) and the sizes.
     const replyTo = words.length > (headers > 0 ? 4 : 3) ? words[2] : "";
     next += size + 2;
     onMessage(words[1], replyTo, text);
@@ -87,7 +87,7 @@ socket.on("connect", () => {
     version: "1",
   };
   send(`CONNECT ${JSON.stringify({ ...options, user, pass, name: "greeter" })}`);
-  // The broker's PONG confirms the credentials. Without waiting for it, an error could be lost.
+  // The broker's PONG confirms that the credentials are valid, so wait for it before going on.
   send("PING");
 });
 

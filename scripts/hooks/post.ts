@@ -1,6 +1,6 @@
 /**
- * Sends webhooks, but only to public IP addresses. Resolves each host name once, checks all its addresses, and
- * connects to an address that was checked. A second lookup could return a different address.
+ * Sends webhooks, but only to public IP addresses. Resolves each host name once, checks all its addresses, and connects
+ * to one of them. A second lookup could return an address that was not checked.
  */
 import { type LookupAddress, lookup as lookupName } from "node:dns";
 import { request } from "node:https";
@@ -49,7 +49,7 @@ export function poster({ allowed, ca, limitMs = LIMIT_MS, resolve }: PostOptions
         headers: { ...headers, "user-agent": "platform-webhooks", "content-length": Buffer.byteLength(body) },
         lookup,
         ...(ca === undefined ? {} : { ca }),
-        // Use a new connection for each webhook, because a reused connection would skip the check of the IP address.
+        // A reused connection would skip the check of the IP address. So use a new one for each webhook.
         agent: false,
       });
       const timer = setTimeout(() => sent.destroy(new Error("The server did not answer in time.")), limitMs);

@@ -1,8 +1,8 @@
 import { hashOf } from "./hash.ts";
 
 /**
- * Tells a cache to store a key only when the key is requested a second time. So keys that are requested once take no
- * space.
+ * Tells a cache which keys to store: those that are requested a second time. Keys that are requested only once then
+ * take no space.
  */
 export class AdmissionFilter {
   readonly #places: Int32Array;

@@ -8,7 +8,7 @@ import { ByteCollector } from "../../shared/kernel/ids.ts";
 /** Rejects a body that has `limit` or more bytes, as soon as that is known. */
 export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   if (Number(incoming.headers["content-length"] ?? 0) >= limit) return Promise.reject(tooLarge(limit));
-  // If the client disconnected before this call, no event reports it.
+  // The client has already disconnected. No event will report this, so report it here.
   if (incoming.destroyed) return Promise.reject(bodyAborted(undefined));
   return new Promise((resolve, reject) => {
     const collected = new ByteCollector();
@@ -21,7 +21,7 @@ export function readBody(incoming: IncomingMessage, limit: number): Promise<Uint
     const wait = waitForBody();
     void wait.late.then(() => refuse(tooSlow()));
     incoming.on("data", (part: Buffer) => {
-      // After an error, read and discard the remaining data.
+      // The body was rejected. Read and discard the rest.
       if (settled) return;
       wait.came();
       if (collected.size + part.length < limit) collected.add(part);

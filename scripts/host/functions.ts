@@ -79,8 +79,8 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
   let reviving: Promise<void> | undefined;
   let running: Miniflare | undefined;
   /**
-   * Hold back the first lines of output. If they report that a port is in use, the error is reported without its
-   * stack.
+   * The first lines of output, held back until it is clear whether the start succeeds. If they say that a port is in
+   * use, only a short error is shown.
    */
   let held: string[] | undefined = [];
 

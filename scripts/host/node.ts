@@ -100,7 +100,7 @@ async function listen(server: Server, port: number, host: string): Promise<void>
  * depends on.
  */
 function lender(store: CachedStore, answers: ResponseCache): Host["lend"] {
-  // Closing does nothing, because all requests share the connection.
+  // All requests share this connection, so a request must not close it.
   const shared = { ...store, close: async () => undefined };
   const release = async () => undefined;
   return (c) => {
@@ -166,7 +166,8 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
     images: images.make,
     body: (c, limit) => readBody(incomingOf(c.env), limit),
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
-    // If a body cannot be read, the server adapter would print the error's stack. Close the connection instead.
+    // Without this, the server adapter would print the error's stack if a body cannot be read. Close the connection
+    // instead.
     cut: (c) => outgoingOf(c.env).destroy(),
     sendContent: (c, sent) => {
       outgoingOf(c.env).content = sent;

@@ -58,7 +58,8 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
     spawn: () =>
       spawn(process.execPath, [...FLAGS, file], {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
-        // With only one memory arena in the C library, all threads can use memory that another thread has freed.
+        // With several memory arenas in the C library, memory that one thread has freed cannot be used by others. So
+        // use only one.
         env: { ...systemVariables(), MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
       }),
     readyLimitMs: 20_000,
@@ -77,7 +78,7 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
 
   try {
     await bundleHost(file);
-    // Stop the bundler, because it needs as much memory as the host itself.
+    // The bundler needs as much memory as the host itself, so stop it first.
     await stopBundler();
     await child.start();
   } catch (error) {

@@ -30,8 +30,8 @@ interface CachedAnswer extends Answer, Evictable {
 }
 
 /**
- * A set of cached responses that have the same headers and were made with the same definition. A new definition
- * invalidates all of them at once.
+ * What several cached responses have in common: their headers and the definition that they were made with. A new
+ * definition invalidates all of them together.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
@@ -56,8 +56,8 @@ export class ResponseCache {
   readonly #cached: SieveCache<CachedAnswer>;
   readonly #heads = new BoundedMap<string, Head>(MOST_HEADS);
   /**
-   * Generations by number, oldest first. A generation is the headers and the data versions that several responses
-   * share. The file stores the number of its generation with each response.
+   * Generations by number, oldest first. A generation is what several responses share: headers and versions of data.
+   * The file stores only the number of a response's generation.
    */
   readonly #generations = new Map<number, Generation>();
   /** For each set of response headers, the number of the newest generation. */
@@ -208,7 +208,7 @@ export class ResponseCache {
     headers: OutgoingHttpHeaders,
     body: string | Buffer,
   ): void {
-    // Do not cache the response if the data that it depends on changed during the request.
+    // Do not cache the response if data that it depends on has changed during the request.
     if (context === undefined || tracker.size === 0 || !tracker.valid(Date.now())) return;
     const key = /accept-language/i.test(String(headers.vary)) ? spoken : plain;
     const etag = headers.etag === undefined ? undefined : String(headers.etag);

@@ -11,7 +11,7 @@ import { openUnnamed } from "./content/unnamed-file.ts";
 import { hashOf } from "./hash.ts";
 
 export interface StoredResponse {
-  /** Number with which the caller recognises outdated responses, up to 2³² - 1. */
+  /** Number that the caller chooses, up to 2³² - 1, to recognise outdated responses later. */
   generation: number;
   etag: string | undefined;
   body: Buffer;
@@ -237,7 +237,7 @@ export class ResponseFile {
     try {
       this.close();
     } catch {
-      // Ignore an error while closing the file. Report only the error that made the file unusable.
+      // Ignore this error. Only the error that made the file unusable is reported.
     }
     this.#onFailure(error);
   }

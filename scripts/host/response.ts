@@ -4,7 +4,7 @@ import type { AppEnv } from "../../functions/request/context.ts";
 import type { SentContent } from "../../shared/deps.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 
-/** Receives a complete response with status 200, or learns that there is none. */
+/** Receives a complete response with status 200, or is told that there is none. */
 export interface Recorder {
   /** The data that the response depends on. `context` is undefined until the application handles the request. */
   tracker: DependencyTracker;
@@ -19,7 +19,10 @@ export interface Recorder {
  * response.
  */
 export class RecordedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
-  /** Set to undefined after the last byte. Otherwise finished responses would keep each other in memory. */
+  /**
+   * Set to undefined after the last byte, because through their recorders, finished responses would keep each other in
+   * memory.
+   */
   recorder: Recorder | undefined;
   /** The body, if it is the content of an uploaded file. It is sent after the headers. */
   content: SentContent | undefined;
@@ -28,7 +31,7 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
 
   override writeHead(status: number, reason?: unknown, headers?: unknown): this {
     super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
-    // Other requests may wait for this response. If it will not be cached, let those requests continue immediately.
+    // Other requests may be waiting for this response. If it will not be cached, let them go on immediately.
     if (status === 200 && isRecord(reason) && this.recorder?.wants(reason) === true) this.#head = reason;
     else this.#nothing();
     return this;

@@ -24,7 +24,7 @@ try {
   process.on("disconnect", stop);
   process.send?.({ ready: true } satisfies Word);
 } catch (error) {
-  // Exit even if some work is unfinished, because this process no longer answers requests.
+  // This process no longer answers requests. So exit, even if some work is unfinished.
   const end = () => process.exit(1);
   if (process.send === undefined) end();
   else process.send({ failure: error instanceof Error ? error.message : String(error) } satisfies Word, end);

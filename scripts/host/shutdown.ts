@@ -64,10 +64,10 @@ export class Shutdown {
     const server = this.#server;
     if (this.#drainMs > 0) await delay(this.#drainMs);
     const closed = new Promise<void>((resolve) => server.once("close", resolve));
-    // Use the method of the TCP server. The method of the HTTP server would also close connections on which a request
-    // is about to arrive.
+    // The HTTP server's own `close` would also close connections on which a request is about to arrive. So call the
+    // `close` of the TCP server.
     NetServer.prototype.close.call(server);
-    // Close each connection when its request is complete, because clients would keep it open.
+    // Clients would keep their connections open. So close each one when its request is complete.
     const idle = setInterval(() => server.closeIdleConnections(), 20);
     const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
     await closed;

@@ -27,7 +27,7 @@ parentPort?.on("message", async ({ job, bytes }: Task) => {
   try {
     outcome = { made: await makeImage(codecs, bytes, job) };
   } catch (error) {
-    // Another error ends the thread.
+    // Any other error is a bug, and ends the thread.
     if (!(error instanceof ImageFault)) throw error;
     outcome = { code: error.code, detail: error.message };
   }

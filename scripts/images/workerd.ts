@@ -58,7 +58,7 @@ export function openImageWorker(log: Log, create: (start: () => Miniflare) => Mi
         const { status, headers, body } = await Promise.race([(await running).dispatchFetch(request), late]);
         return new Response(body, { status, headers });
       } catch {
-        // Stop this workerd. The next image starts a new one.
+        // The image failed or took too long, so stop this workerd. The next image starts a new one.
         await stop();
         return new Response(null, { status: 503 });
       } finally {

@@ -30,7 +30,7 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const READY_LIMIT_MS = 20_000;
 
 export interface StartOptions {
-  /** NATS_SERVER_BIN, if set. */
+  /** Path of the program nats-server: the setting NATS_SERVER_BIN, if it is set. */
   natsServer?: string | undefined;
   /** If false, no streams process starts, and the functions serve the streams. */
   streams?: boolean;
@@ -209,7 +209,7 @@ export async function startPlatform(settings: Settings, options: StartOptions): 
     await checkPorts(settings, withStreams);
     const secrets = await loadSecrets(dataDir);
     const common = commonBindings(settings, secrets);
-    // Report invalid settings before anything starts.
+    // Check all settings first, so that nothing starts with invalid ones.
     readFunctionsSettings({ ...common, NATS_URL: "ws://localhost" });
     if (withStreams) readStreamsSettings(common);
     if (withHooks) readHooksSettings(common);

@@ -18,7 +18,7 @@ export async function withStore<T>(
   replicas: number,
   act: (store: Store) => Promise<T>,
 ): Promise<T> {
-  // Only with `reconnect` does the store report the reason why the broker rejects a connection.
+  // The option `reconnect` is needed here: without it, the store does not report why the broker rejects a connection.
   const store = openStore({ ...access, replicas, reconnect: true, connectTimeoutMs: 5_000 });
   try {
     return await act(store);

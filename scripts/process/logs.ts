@@ -55,7 +55,8 @@ const FOR_THE_LOG: readonly unknown[] = ["bootstrap access"];
 /** Returns whether the terminal should show a log line. */
 export function isNotable(line: string): boolean {
   if (line.trim() === "") return false;
-  // A fast check for most lines. JSON escapes quotes inside strings, so this text cannot be part of a value.
+  // Skip most lines quickly, without parsing them. JSON escapes quotes inside strings, so this text cannot be part of a
+  // value.
   if (line.startsWith("{") && /,"level":"(info|debug)"/.test(line)) return false;
   try {
     const entry: unknown = JSON.parse(line);

@@ -17,7 +17,7 @@ function probe(port: number, host: string): Promise<number> {
   });
 }
 
-/** First port to try. The system may use the ports above this range for outgoing connections at any moment. */
+/** First port to try. The last one is below the range from which the system takes ports for outgoing connections. */
 const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 

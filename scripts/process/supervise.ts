@@ -114,7 +114,7 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
   }
   child.on("message", (word: Word) => ("ready" in word ? resolve() : fail(word.failure)));
   child.on("error", (error) => fail(error.message, child.pid === undefined));
-  // Wait for the end of the output, because it says why the process ended.
+  // The output says why the process ended, so wait for the end of the output (`close`), not of the process (`exit`).
   child.once("close", (code, signal) => fail(reason(lines) ?? endedBy(code, signal), true));
   const timer = setTimeout(fail, readyLimitMs, `it was not ready within ${readyLimitMs / 1000} s`);
   try {

@@ -22,7 +22,8 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
     { keepAliveTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 15_000 },
     (request, response) => requests.handle(request, response),
   );
-  // Allow more connections than readers, because some connections only get an error response or read stored messages.
+  // Readers are limited separately. Allow more connections than readers, because some connections only get an error or
+  // read stored messages.
   server.maxConnections = options.hub.limits.total * 2 + 1000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

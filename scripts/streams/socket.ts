@@ -67,8 +67,8 @@ export async function beginStream(
   headers: Record<string, string>,
 ): Promise<Socket> {
   const { socket } = request;
-  // A client may send a second request before the first response is complete. Wait until the first response is
-  // complete.
+  // A client may send a second request before the first response is complete. The first response must be complete
+  // before this one begins.
   if (response.socket === null && !response.destroyed) {
     await new Promise((resolve) => {
       response.once("socket", resolve);

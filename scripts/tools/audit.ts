@@ -37,7 +37,7 @@ export function searchTrackedFiles(tree = root): string[] {
       if (statSync(path).size > 2_000_000) return [];
       return secretsIn(readFileSync(path, "utf8")).map((kind) => `${file}: ${kind}`);
     } catch {
-      // The file is tracked but was just deleted.
+      // git still tracks this file, but it was just deleted.
       return [];
     }
   });

@@ -6,7 +6,7 @@ import { Failure } from "../process/failure.ts";
 
 export const hasApt = () => spawnSync("apt-get", ["--version"]).status === 0;
 
-/** Runs apt-get as root. Returns undefined if that needs a password. */
+/** Runs apt-get as root. Returns undefined if this process cannot become root without a password. */
 function asRoot(...args: string[]): ReturnType<typeof spawnSync> | undefined {
   const isRoot = process.getuid?.() === 0;
   // Do not prompt for a password, because a test run must not wait for one.

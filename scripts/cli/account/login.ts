@@ -43,7 +43,7 @@ function hostName(): string {
 
 /**
  * Returns the rights that a login requests. `orb push` needs the right `manage`. A login to a user's own account does
- * not request it, because a thief of the token could use it to add a passkey to the account.
+ * not request it, because with it, a thief of the token could add a passkey to the account.
  */
 function scopesFor(base: string, text: string | undefined): Scope[] {
   const orb = base === PLATFORM_BASE || base === "/api/auth" ? "*" : base.slice("/api/".length);
@@ -53,7 +53,7 @@ function scopesFor(base: string, text: string | undefined): Scope[] {
   );
 }
 
-/** Print to standard error even with `--json`, because the user must act on the message. */
+/** Prints a message for the user to standard error, even with `--json`, because the user must act on it. */
 const tell = (line: string) => process.stderr.write(`${line}\n`);
 
 /** Rejects when the user stops the command, or after {@link WAIT_MS}. */
@@ -169,7 +169,7 @@ export async function login(context: Context, options: LoginOptions): Promise<nu
   const { url, env } = context;
   const { days, signal } = options;
   requireDays(days);
-  // Send no token: a stored one may have expired.
+  // Send no token, because a stored one may have expired.
   const open = createTransport({ url });
   const base = await baseFor({ ...context, transport: open }, options.orb);
   const scopes = scopesFor(base, options.scopes);

@@ -70,12 +70,12 @@ export async function listen(expected: { state: string; url: string }): Promise<
     resolve = resolves;
     reject = rejects;
   });
-  // Prevents an unhandled rejection if the command ends before it awaits the response.
+  // If the command ends before it awaits the response, this prevents an unhandled rejection.
   answer.catch(() => undefined);
   let host = "";
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    // If the host name is different, a web page sent the request through DNS rebinding.
+    // A different host name means that a web page sent the request, by DNS rebinding.
     if (request.headers.host !== host || request.method !== "GET") {
       reply(response, 400, "This address is only for the sign-in of orb.");
       return;

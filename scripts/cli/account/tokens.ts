@@ -101,7 +101,7 @@ async function endFor(context: Context, days: number | undefined): Promise<strin
   context.note(
     `The new token ends with yours. For a later end, sign in with: ${context.loginCommand} --days 365`,
   );
-  // The platform compares whole seconds.
+  // The platform compares expiry times in whole seconds, so round down.
   return new Date(Math.floor(Date.parse(own.expiresAt) / 1_000) * 1_000).toISOString();
 }
 

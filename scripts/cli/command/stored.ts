@@ -33,7 +33,7 @@ export function platformKey(url: string): string {
  */
 function folderOf(env: NodeJS.ProcessEnv): string {
   const { XDG_CONFIG_HOME: xdg = "", APPDATA: windows = "" } = env;
-  // The XDG specification says to ignore relative paths.
+  // Ignore a relative path, as the XDG specification requires.
   if (isAbsolute(xdg)) return join(xdg, "orb");
   if (process.platform === "win32" && windows !== "") return join(windows, "orb");
   return join(env.HOME || homedir(), ".config", "orb");
@@ -65,7 +65,7 @@ function readAt(path: string): StoredToken | null {
     const value: unknown = JSON.parse(text);
     if (isStored(value)) return value;
   } catch {
-    // The file is not JSON. The error below says so.
+    // Not JSON: the error below says that the file is damaged.
   }
   throw new CommandError(`${path} is damaged. Delete it, and run: orb login`);
 }
@@ -122,7 +122,7 @@ export function lastPlatform(env: NodeJS.ProcessEnv): string | undefined {
     try {
       return readAt(join(folder, name)) ?? [];
     } catch {
-      // Skip damaged files. They matter only to commands that use their platforms.
+      // Skip a damaged file. It matters only to commands for its platform, which report it.
       return [];
     }
   });
