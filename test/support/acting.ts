@@ -1,4 +1,4 @@
-/** An orb, and a service whose handlers act on behalf of their callers. */
+/** Test data: an orb, and a service whose handlers act on behalf of their callers. */
 import type { NatsConnection } from "nats";
 import { ACTS, type Act } from "../../shared/definition/document/acts.ts";
 import { type KitCall, type Service, serve } from "../../shared/handlers/contract/kit.ts";

@@ -1,4 +1,4 @@
-/** An orb with one collection of pictures, for the tests of stored files. All tests of a file share one broker. */
+/** An orb with one collection of pictures, for tests of uploaded files. All tests of a test file share one broker. */
 import { createHash } from "node:crypto";
 import type { OrbDocumentInput } from "../../shared/definition/document/document.ts";
 import { sweepFiles } from "../../shared/files/sweep.ts";
@@ -27,7 +27,10 @@ export async function fileAlbum(fields: Fields) {
     orb: live.orb,
     ann: user("ann"),
     bob: user("bob"),
-    /** Runs the sweep with a clock that is three days ahead, when all content that no entry uses has expired. */
+    /**
+     * Runs the sweep (the job that deletes unused content) with a clock that is three days ahead, when all such content
+     * has expired.
+     */
     sweepLater: () => sweepFiles({ ...deps, clock: { now: () => Date.now() + 3 * 86_400_000 } }),
     /** Returns the subjects of a stream that hold a message with a body. */
     subjects: async (stream: string, filter: string): Promise<string[]> => {

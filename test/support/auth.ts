@@ -7,11 +7,11 @@ export interface SignedIn {
   authenticator: Authenticator;
   /** The account's id. */
   id: string;
-  /** `{ authorization: "Bearer …" }`. */
+  /** Request headers for the account: `{ authorization: "Bearer …" }`. */
   headers: { authorization: string };
 }
 
-/** Where requests go. */
+/** The platform to which requests go. */
 type Host = Pick<TestPlatform, "origin">;
 
 interface Answer {
@@ -67,7 +67,7 @@ export async function call(
   };
 }
 
-/** The account of a token. */
+/** Returns the account id in a token. */
 export function subjectOf(token: string): string {
   const payload = token.split(".")[1] ?? "";
   return (JSON.parse(Buffer.from(payload, "base64url").toString()) as { sub: string }).sub;
@@ -77,10 +77,12 @@ function signedIn(token: string, authenticator: Authenticator): SignedIn {
   return { token, authenticator, id: subjectOf(token), headers: { authorization: `Bearer ${token}` } };
 }
 
-/** `/api/_auth` uses another request format than user realms. */
+/**
+ * Returns whether accounts are those of platform admins. Their routes use another request format than those of users.
+ */
 const isPlatform = (base: string) => base === "/api/_auth";
 
-/** Starts a ceremony in either format. */
+/** Begins a passkey ceremony (registration or sign-in) in the request format of the accounts. */
 export async function begin(
   platform: Host,
   base: string,
@@ -99,7 +101,7 @@ export async function begin(
   };
 }
 
-/** Completes a ceremony in either format. */
+/** Completes a passkey ceremony (registration or sign-in) in the request format of the accounts. */
 export function complete(
   platform: Host,
   base: string,
@@ -120,7 +122,9 @@ export function complete(
   });
 }
 
-/** Registers with an invitation at a realm (`/api/_auth`, `/api/auth`, `/api/<orb>`). */
+/**
+ * Registers an account with an invitation. The accounts are those at a path: `/api/_auth`, `/api/auth` or `/api/<orb>`.
+ */
 export async function register(
   platform: Host,
   base: string,
@@ -150,7 +154,7 @@ export async function signIn(
 
 const admins = new WeakMap<TestPlatform, Promise<SignedIn>>();
 
-/** The platform's first admin. The first call registers the account with the bootstrap invitation. */
+/** Returns the platform's first admin. The first call registers the account with the bootstrap invitation. */
 export function admin(platform: TestPlatform): Promise<SignedIn> {
   let known = admins.get(platform);
   if (known === undefined) {
@@ -163,13 +167,16 @@ export function admin(platform: TestPlatform): Promise<SignedIn> {
   return known;
 }
 
-/** For tests that register the first admin themselves: {@link admin} uses this invitation instead. */
+/**
+ * For tests that register the first admin themselves. After this call, {@link admin} uses this invitation instead of
+ * the bootstrap invitation.
+ */
 export async function forgetAdmin(platform: TestPlatform, invite: string): Promise<void> {
   admins.set(platform, register(platform, "/api/_auth", invite));
   await admins.get(platform);
 }
 
-/** A platform admin's token: `await adminToken(platform)`. */
+/** Returns a platform admin's token: `await adminToken(platform)`. */
 export async function adminToken(platform: TestPlatform): Promise<string> {
   return (await admin(platform)).token;
 }

@@ -11,7 +11,7 @@ export interface HeldPasskey {
   counter: number;
 }
 
-/** Ways in which an authenticator or a browser can misbehave. */
+/** Ways in which the authenticator or the browser misbehaves, to test that the server notices. */
 export interface Deviations {
   origin?: string;
   rpId?: string;
@@ -25,9 +25,9 @@ export interface Deviations {
   /** Corrupts the signature. */
   tamper?: boolean;
   userHandle?: string | undefined;
-  /** Adds a certificate as attestation, in the format `packed` if no other one is given. */
+  /** Adds this certificate to the attestation. The default format is then `packed`. */
   certificate?: Buffer;
-  /** Format of the attestation. `packed` without a certificate is signed with the passkey itself. */
+  /** Format of the attestation. With `packed` and no certificate, the passkey signs its own attestation. */
   format?: string;
 }
 
@@ -126,7 +126,7 @@ function newKey(algorithm: Algorithm): { cose: Buffer; privateKey: KeyObject } {
 export class Authenticator {
   readonly origin: string;
   readonly passkeys: HeldPasskey[] = [];
-  /** Authenticators with synchronised passkeys always send 0. */
+  /** Whether the signature counter grows. Authenticators with synchronised passkeys always send 0. */
   readonly counts: boolean;
   readonly algorithm: Algorithm;
 
@@ -137,7 +137,7 @@ export class Authenticator {
   }
 
   /**
-   * `navigator.credentials.create`.
+   * Creates a passkey, like `navigator.credentials.create` in a browser.
    * @param id reuses another passkey's id, which no real authenticator does
    */
   create(options: unknown, deviate: Deviations = {}, id: Buffer = randomBytes(32)): RegistrationResponseJSON {
@@ -158,7 +158,7 @@ export class Authenticator {
     const authData = this.#authData(passkey, deviate, attested);
     const clientData = this.#clientData("webauthn.create", challenge, deviate);
     const { certificate, format = certificate === undefined ? "none" : "packed" } = deviate;
-    // Ed25519 has a digest of its own.
+    // Ed25519 has a built-in digest, so name none.
     const digest = this.algorithm === "EdDSA" ? null : "sha256";
     const signature = sign(digest, Buffer.concat([authData, hash(clientData)]), privateKey);
     const attestationObject = cbor(
@@ -182,7 +182,7 @@ export class Authenticator {
     };
   }
 
-  /** `navigator.credentials.get` with the newest or the given passkey. */
+  /** Signs in with the newest or the given passkey, like `navigator.credentials.get` in a browser. */
   get(
     options: unknown,
     deviate: Deviations = {},

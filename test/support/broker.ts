@@ -9,7 +9,7 @@ import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { type LookingStore, looking } from "./looking.ts";
 
-/** A temporary folder of this test run. */
+/** Creates a temporary folder, which is removed after the test run. */
 export function tempDir(name = "dir"): string {
   return mkdtempSync(join(inject("runDir"), "data", `${name}-`));
 }
@@ -22,15 +22,15 @@ export type TestUser = "fn" | "streams" | "deploy" | "operator";
 /** A real broker with the platform's configuration in its own folder. */
 export interface TestBroker extends Broker {
   readonly dir: string;
-  /** Connection settings of a user. */
+  /** Returns the connection settings of a user. */
   access(user?: TestUser): ConnectOptions;
-  /** Changes the storage limit from the next start on. */
+  /** Changes the storage limit of the broker. Applies at its next start. */
   allow(maxFileStore: string): void;
-  /** Changes the functions' password from the next start on. */
+  /** Changes the password of the user `fn`. Applies at the broker's next start. */
   rename(password: string): void;
-  /** `nats://` URL with credentials, for TCP clients. */
+  /** Returns the `nats://` URL with a user's credentials, for TCP clients. */
   tcpUrl(user?: TestUser): string;
-  /** A store for a user, closed together with the broker. */
+  /** Opens a store for a user. The store closes together with the broker. */
   store(user?: TestUser, more?: Partial<StoreOptions>): LookingStore;
 }
 

@@ -20,11 +20,11 @@ export interface TestPage {
   readonly cdp: CDPSession;
   /** Id of the virtual authenticator; undefined without one. */
   readonly authenticatorId: string | undefined;
-  /** Passkeys on the authenticator. */
+  /** Returns the passkeys that the authenticator stores. */
   credentials(): Promise<{ credentialId: string; isResidentCredential: boolean; signCount: number }[]>;
-  /** Whether the simulated user confirms (default true). False simulates a user who does not react. */
+  /** Sets whether the simulated user confirms requests (default true). With false, the user does not react. */
   setPresence(present: boolean): Promise<void>;
-  /** Whether the authenticator verifies the user (default true). */
+  /** Sets whether the authenticator verifies the user, as with a fingerprint (default true). */
   setVerified(verified: boolean): Promise<void>;
 }
 

@@ -9,7 +9,7 @@ import { tempDir } from "./broker.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Returns the path of Caddy: the program in the PATH, or the distribution's program, kept in the checkout. */
+/** Returns the path of Caddy: the program in the PATH, or one that is extracted from the distribution's package. */
 function caddyProgram(): string {
   for (const folder of (process.env.PATH ?? "").split(":")) {
     if (existsSync(join(folder, "caddy"))) return join(folder, "caddy");
@@ -28,7 +28,7 @@ export interface Caddy extends AsyncDisposable {
 export async function startCaddy(port: number, hosts: string[], streams: string[]): Promise<Caddy> {
   const dir = tempDir("caddy");
   const file = join(dir, "Caddyfile");
-  // The admin endpoint has a fixed port otherwise.
+  // Caddy's admin endpoint has a fixed port by default. Choose a free one, so that tests can run in parallel.
   const admin = `{\n\tadmin localhost:${await freePort()}\n}\n`;
   writeFileSync(file, admin + readFileSync(join(root, "scripts/server/Caddyfile"), "utf8"));
   const child = spawn(caddyProgram(), ["run", "--config", file, "--adapter", "caddyfile"], {

@@ -16,7 +16,8 @@ type Host = "workerd" | "node";
 type Width = keyof typeof SIZES;
 
 /**
- * For each test file, the host and the width of the browser. Together, all files cover both hosts and both widths.
+ * For each test file, the host and the browser width on which it runs by default. All files together cover both hosts
+ * and both widths.
  */
 const CHOSEN: Readonly<Record<string, readonly [Host, Width]>> = {
   "console.test.ts": ["workerd", "desktop"],
@@ -89,7 +90,7 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   async function newPage(size: { width: number; height: number }, dark: boolean): Promise<Page> {
     const { page } = await chromium.page({ viewport: size, colorScheme: dark ? "dark" : "light" });
     page.setDefaultTimeout(10_000);
-    // A violation of the Content-Security-Policy is an error on the console too.
+    // The browser also reports violations of the Content-Security-Policy on the console.
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning")
         problems.push(`${message.text()} ${message.location().url}`);

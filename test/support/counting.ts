@@ -15,11 +15,11 @@ export interface Counted {
   reset(): void;
 }
 
-/** Calls that run at the same time. */
+/** A group of calls that run at the same time. */
 interface Round {
   /** Calls without a response yet. */
   running: number;
-  /** All calls of the round so far. */
+  /** Number of calls that have joined the group so far. */
   joined: number;
   over: PromiseWithResolvers<void>;
 }
@@ -27,11 +27,11 @@ interface Round {
 /**
  * Wraps a store and counts its calls.
  * @param before runs before each call, which waits for the returned promise. If it throws, the call fails with that
- * error, and the broker receives nothing.
+ *   error, and the broker receives nothing.
  * @param gather milliseconds for which the responses to parallel calls are held back, so that all of them arrive
- * together. Parallel chains of calls then proceed in step, and `trips` is the length of the longest chain. Must be
- * longer than the code needs between two calls, for example to sign or hash. With 0, each response arrives at once, and
- * `trips` counts the periods in which at least one call runs.
+ *   together. Parallel chains of calls then proceed in step, and `trips` is the length of the longest chain. Must be
+ *   longer than the code needs between two calls, for example to sign or hash. With 0, no response is held back, and
+ *   `trips` counts the periods in which at least one call is running.
  */
 export function countingStore(
   inner: Store,
@@ -61,7 +61,7 @@ export function countingStore(
     const { joined } = mine;
     if (gather > 0) {
       await setTimeout(gather);
-      // Let pending computations run first.
+      // Let pending computations run first, because they may start further calls.
       await setImmediate();
       if (mine.joined > joined) return;
     }
@@ -89,7 +89,7 @@ export function countingStore(
   return counted;
 }
 
-/** The error of a store made by {@link stoppingStore}. */
+/** Thrown by a store that {@link stoppingStore} has stopped. */
 export class Stopped extends Error {}
 
 /** Wraps a store that fails from its n-th call on, before the broker receives it, as if the process had crashed. */

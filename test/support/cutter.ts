@@ -46,7 +46,8 @@ export async function startCutter(target: number): Promise<Cutter> {
         upstream.write(data);
         return;
       }
-      // Deliver the bytes before the cut: the server then has half a batch, or a message without its acknowledgement.
+      // Deliver the bytes before the cut. The server then has half of a batch, or a message whose acknowledgement is
+      // lost.
       cuts++;
       upstream.write(data.subarray(0, left), () => upstream.end());
       client.destroy();

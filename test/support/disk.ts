@@ -1,7 +1,9 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 
-/** Mounts a small disk of this many megabytes. Returns undefined if the user may not mount disks. */
+/**
+ * Mounts a disk of this many megabytes, for tests of a full disk. Returns undefined if the user may not mount disks.
+ */
 export function smallDisk(
   dir: string,
   megabytes: number,

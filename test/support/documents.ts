@@ -1,4 +1,4 @@
-/** Documents of orbs for tests, and their faults. */
+/** Documents of orbs for tests, and functions that return their validation errors. */
 import { expect } from "vitest";
 import { checkDocument } from "../../shared/definition/check/check.ts";
 import { AppError, type Fault } from "../../shared/kernel/errors.ts";
@@ -11,7 +11,7 @@ export function faults(document: unknown): string[] {
   return faultsOf(document).map((fault) => `${fault.path} ${fault.code}`);
 }
 
-/** Returns the faults of a document. */
+/** Returns the validation errors of a document. */
 export function faultsOf(document: unknown): Fault[] {
   try {
     checkDocument(document);

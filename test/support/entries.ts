@@ -28,17 +28,17 @@ export function user(sub: string, role: "owner" | "admin" | "user" = "user", rea
   return { kind: "orb", realm, sub, role, name: sub, sid: "s", exp: 4e9 };
 }
 
-/** Dependencies of verbs in a test: a real store and a clock that the test sets. */
+/** The dependencies of the platform's operations in a test: a real store, and a clock that the test sets. */
 export interface TestDeps extends HandlerDeps {
   store: LookingStore;
   clock: { now(): number };
-  /** Resolves when the work after the response is done. */
+  /** Resolves when all work that continues after a response is done. */
   settled(): Promise<void>;
 }
 
 export const key = (): string => randomBytes(32).toString("base64url");
 
-/** No quotas. */
+/** Quotas of 0, which mean unlimited use. */
 export const NO_QUOTAS: HandlerDeps["config"]["quotas"] = {
   windowSeconds: 60,
   longWindowSeconds: 86_400,
@@ -57,7 +57,7 @@ export const NO_QUOTAS: HandlerDeps["config"]["quotas"] = {
   readersPerOrb: 5_000,
 };
 
-/** Dependencies around a store. */
+/** Returns dependencies for the platform's operations that use this store. */
 export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}): TestDeps {
   const work: Promise<unknown>[] = [];
   const silent = () => undefined;
@@ -96,13 +96,13 @@ export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}
   };
 }
 
-/** A compiled live definition, without publishing an orb. */
+/** Compiles a document to a definition that operations can use. Publishes nothing. */
 export function definition(document: OrbDocumentInput, revision = 1): LiveOrb {
   const parsed = orbDocumentSchema.parse(document);
   return { orb: parsed.id, revision, document: parsed, compiled: compileOrb(parsed) };
 }
 
-/** Stores a live definition and creates the orb's stream. */
+/** Stores a document as the published definition of an orb, and creates the orb's stream. */
 export async function installOrb(
   store: Store,
   document: OrbDocumentInput,
@@ -119,7 +119,10 @@ export async function installOrb(
   return live;
 }
 
-/** Starts a broker for all tests of a file, with the dependencies of verbs. @param more options of the store */
+/**
+ * Starts a broker for all tests of a file. Returns it with dependencies for the platform's operations. @param more
+ * options of the store
+ */
 export async function fileDeps(more: Parameters<TestBroker["store"]>[1] = {}) {
   const broker = await fileBroker();
   const store: Store = broker.store("fn", more);
@@ -132,7 +135,7 @@ export async function fileOrb(document = SHOP, more: Parameters<TestBroker["stor
   return { ...started, orb: await installOrb(started.broker.store("operator"), document) };
 }
 
-/** The error of a promise that must reject. */
+/** Returns the error of a promise that must reject. */
 export async function failureOf(work: Promise<unknown>): Promise<AppError> {
   try {
     await work;

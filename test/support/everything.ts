@@ -1,4 +1,4 @@
-/** An orb that uses every feature of the definition that appears in the description of its API. */
+/** An orb that uses every feature of a definition that the API description shows. */
 const title = { name: "title", type: "string", required: true, translatable: true, max: 80 };
 const ref = "everything/library/author";
 

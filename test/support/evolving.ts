@@ -8,7 +8,7 @@ export const title: Field = { name: "title", type: "string" };
 
 /**
  * Orbs whose definitions change while they have entries.
- * @param prefix of their ids
+ * @param prefix beginning of the orbs' ids
  * @param document creates the document with these fields in `news/article`
  * @param access the platform and an admin's token
  */
@@ -24,7 +24,7 @@ export function evolving(
   };
   return {
     call,
-    /** Creates a published orb with live entries. */
+    /** Creates a published orb with published entries. */
     async withEntries(fields: Field[], entries: object[]) {
       const id = `${prefix}-${++number}`;
       expect((await call("POST", "/api/admin/orbs?publish=true", document(id, fields))).status).toBe(201);

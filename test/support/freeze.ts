@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Returns whether all threads of a process are stopped. Returns true if the system does not report this. */
+/** Returns whether all threads of a process have stopped. Also returns true if the system does not tell. */
 function stands(pid: number): boolean {
   try {
     return readdirSync(`/proc/${pid}/task`).every((thread) => {

@@ -18,7 +18,7 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => void> {
   const runDir = mkdtempSync(join(tmpdir(), "platform-test-"));
   mkdirSync(join(runDir, "data"));
-  // Scripts and test files share compiled code.
+  // Cache compiled JavaScript, so that scripts and test files compile each module only once.
   process.env.NODE_COMPILE_CACHE = join(runDir, "compiled");
   project.provide("runDir", runDir);
   const path = join(runDir, "worker.js");
@@ -26,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
     writeFileSync(path, await bundleFunctions());
     project.provide("bundle", { path });
   } catch (error) {
-    // Tests that do not need the functions still run. The others report this error.
+    // The bundling failed. Tests without the functions still run, and all others report this error.
     project.provide("bundle", { error: error instanceof Error ? error.message : String(error) });
   }
   return () => {

@@ -14,14 +14,14 @@ import { ANY, type Block, blocksOf, matches, member } from "./page.ts";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The environment of a page's commands, and the instructions that it may use. */
+/** The environment in which a page's commands run, and what the page's instructions to the test may use. */
 export interface Stage {
   /** Replacements in each block, longest first: addresses and folders that the page names. */
   replace?: Record<string, string>;
   env?: Record<string, string>;
   /** Values of `NAME=…` lines by name. */
   values?: Record<string, string>;
-  /** Functions for instructions that stand alone, by their first word. */
+  /** For instructions without a code block: the function that each one calls, by the first word of the instruction. */
   actions?: Record<string, (argument: string, runner: Runner) => Promise<unknown>>;
   /** Runs a script in a browser, on a page of the platform. */
   browser?: (script: string, path: string) => Promise<void>;
@@ -56,7 +56,10 @@ const FILES: Record<string, (path: string) => string> = {
 };
 const EXTENSIONS: Record<string, string> = { js: "mjs", ts: "ts", python: "py", go: "go" };
 
-/** Child processes of a process. Without `/proc`, the whole process group as a negative id. */
+/**
+ * Returns the ids of a process's child processes. Without `/proc`, returns the negative id of the process group, which
+ * stands for all of them.
+ */
 function childrenOf(pid: number): number[] {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
@@ -72,7 +75,7 @@ export class Runner implements AsyncDisposable {
   readonly #page: string;
   readonly #stage: Stage;
   readonly #running: ChildProcess[] = [];
-  /** Blocks that did not run here, with the reason. */
+  /** Code blocks that were skipped on this machine, with the reason. */
   readonly notRun: string[] = [];
   /** The output of the last block. */
   printed = "";
@@ -82,13 +85,14 @@ export class Runner implements AsyncDisposable {
   constructor(page: string, stage: Stage) {
     this.#page = page;
     this.#stage = stage;
-    // Links to the project let npm and Node find it here. Files that a page writes stay in this folder.
+    // Link the project's files into this folder, so that npm and Node find them. Files that the page writes stay in
+    // this folder.
     for (const name of readdirSync(root)) {
       if (!/^(\.|docs$|test$)/.test(name)) symlinkSync(join(root, name), join(this.dir, name));
     }
     if (stage.env?.DATA_DIR !== undefined) symlinkSync(stage.env.DATA_DIR, join(this.dir, ".data"));
     writeFileSync(join(this.dir, "variables"), "");
-    // Each body ends with a line break. The status goes to standard error, where the runner reads it.
+    // Configure curl: a line break ends each body, and the status goes to standard error, where the runner reads it.
     writeFileSync(
       join(this.dir, ".curlrc"),
       'silent\nshow-error\nmax-time = 30\nwrite-out = "\\n%{stderr}HTTP-STATUS %{http_code}\\n"\n',
@@ -257,8 +261,8 @@ export class Runner implements AsyncDisposable {
   }
 
   /**
-   * Stops a command and its orphans. Only the shell's own child gets the signal, because npm passes it on, and
-   * `npm start` stops at once on a second signal.
+   * Stops a command and its orphans. Sends the signal only to the shell's own child, because npm passes it on: a second
+   * signal would make `npm start` stop without waiting.
    */
   async #stop(child: ChildProcess): Promise<void> {
     const { pid } = child;

@@ -79,12 +79,12 @@ export async function hookService(broker: Pick<TestBroker, "tcpUrl">, name: stri
   return service;
 }
 
-/** Workers of the processes that a test starts. @param deps dependencies of a worker unless a test names others */
+/** Starts workers, which call hooks, as several processes would. @param deps default dependencies of a worker */
 export function hookWorkers(deps: ConstructorParameters<typeof HookWorker>[0]) {
   const running: HookWorker[] = [];
   let started = 0;
   return {
-    /** Starts a process's worker. @param by dependencies, for example with a store that dies */
+    /** Starts another worker. @param by dependencies, for example with a store that fails */
     work(more: Partial<WorkerOptions> = {}, by = deps): HookWorker {
       const worker = new HookWorker(by, {
         name: `w${++started}`,
@@ -101,7 +101,7 @@ export function hookWorkers(deps: ConstructorParameters<typeof HookWorker>[0]) {
   };
 }
 
-/** Reads until the value fits. Throws after 20 seconds. */
+/** Reads a value repeatedly until it meets a condition. Throws after 20 seconds. */
 export async function until<T>(read: () => T | Promise<T>, fits: (value: T) => boolean): Promise<T> {
   for (const deadline = Date.now() + 20_000; ; await delay(20)) {
     const value = await read();

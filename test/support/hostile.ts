@@ -49,7 +49,7 @@ export const TEXTS = [
   " ".repeat(3_000),
 ] as const;
 
-/** Path segments as they are sent. */
+/** Path segments, exactly as they are sent. */
 const SEGMENTS = [
   "%",
   "%zz",
@@ -93,7 +93,7 @@ export const text: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 40 }) },
 );
 
-/** A path segment. Segments of real routes reach deeper routes. */
+/** Generates path segments. Those of real routes are included, so that requests reach deeper routes. */
 export function segment(known: readonly string[]): fc.Arbitrary<string> {
   const hostile = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...SEGMENTS) },
@@ -103,7 +103,7 @@ export function segment(known: readonly string[]): fc.Arbitrary<string> {
   return fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known) }, { weight: 2, arbitrary: hostile });
 }
 
-/** Percent-encoding that accepts lone surrogates. */
+/** Percent-encodes a string, even one with lone surrogates, which `encodeURIComponent` rejects. */
 export function safeEncode(value: string): string {
   return [...Buffer.from(value)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
 }
@@ -117,7 +117,10 @@ const scalar: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true }) },
 );
 
-/** Becomes `__proto__` only in the JSON text, because a property of this name would be lost. */
+/**
+ * Placeholder for the name `__proto__`, inserted only into the JSON text: in a JavaScript object, this name would set
+ * the prototype.
+ */
 const PROTO = "@proto@";
 
 /** JSON text of objects with known and dangerous keys. */
@@ -147,7 +150,7 @@ export function asText(value: unknown): string {
   return (JSON.stringify(value) ?? "null").replaceAll(PROTO, "__proto__");
 }
 
-/** A valid document with one to four replaced, removed or added parts. */
+/** Generates variations of a valid document, with one to four parts replaced, removed or added. */
 export function mutated(document: unknown): fc.Arbitrary<string> {
   const mutation = fc.record({
     at: fc.array(fc.nat(), { minLength: 1, maxLength: 8 }),
@@ -182,7 +185,7 @@ export function mutated(document: unknown): fc.Arbitrary<string> {
   });
 }
 
-/** Header values: any text in one line. */
+/** Generates header values: any text on one line. */
 export const headerValue: fc.Arbitrary<string> = text.map((value) =>
   value.replace(/[\r\n\0]/g, "?").slice(0, 8_000),
 );

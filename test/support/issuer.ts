@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
-/** Ways in which the provider deviates from a correct one. */
+/** Ways in which the provider deviates from a correct one, to test that the platform notices. */
 export interface Misbehaviour {
   /** Claims that replace or extend those of the ID token. Undefined removes a claim. */
   claims?: Record<string, unknown>;

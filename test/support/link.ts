@@ -11,7 +11,7 @@ import type { Asked, Outcome } from "./outcome.ts";
 export interface LinkWorker extends AsyncDisposable {
   /** Sends parallel calls of one store, as one request does. */
   ask(...asked: Asked[]): Promise<Outcome[]>;
-  /** Aborts the object, as a runtime does when it moves or redeploys it. */
+  /** Aborts the Durable Object, as a runtime does when it moves or redeploys it. */
   reset(): Promise<void>;
   /** Errors in the runtime's output. */
   complaints: string[];

@@ -68,7 +68,7 @@ export class Follow {
       return;
     }
     for await (const event of sentEvents(response)) {
-      // Data that arrives after the cut is lost, as if the connection had broken earlier.
+      // The test has cut the connection. Ignore data that still arrives, as if the connection had broken earlier.
       if (this.#cut.signal.aborted) return;
       this.#take(event);
       this.#check();

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { secretsIn } from "../../scripts/tools/audit.ts";
 
-/** Names of the secrets in a text, without the secrets themselves. */
+/** Returns the names of the secrets in a text, without the secrets themselves. */
 export function leaksIn(text: string, secrets: Record<string, string | undefined> = {}): string[] {
   const known = Object.entries(secrets).flatMap(([name, value]) =>
     value !== undefined && value.length > 15 && text.includes(value) ? [name] : [],
@@ -11,7 +11,7 @@ export function leaksIn(text: string, secrets: Record<string, string | undefined
   return [...known, ...secretsIn(text)];
 }
 
-/** Secrets of a platform by name: key lists, each key, and passwords. */
+/** Returns the secrets of a platform by name: key lists, each key, and passwords. */
 export function secretsOf(bindings: Record<string, string>): Record<string, string | undefined> {
   const secrets: Record<string, string | undefined> = {
     NATS_PASS: bindings.NATS_PASS,

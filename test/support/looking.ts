@@ -1,6 +1,6 @@
 import type { ReadOptions, Store } from "../../shared/store/types.ts";
 
-/** More than any test stores. */
+/** A byte limit that no test reaches. */
 const EVERYTHING = { maxBytes: 1024 * 1024 * 1024 };
 
 type Reads = Pick<Store, "getMany" | "scan" | "kvList">;

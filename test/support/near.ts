@@ -6,7 +6,7 @@ import type { TestPlatform } from "./platform.ts";
 
 type Answer = Awaited<ReturnType<typeof Call>>;
 
-/** An orb with one public schema, `catalog/product`, with these fields. */
+/** Returns the document of an orb with one public schema, `catalog/product`, and these fields. */
 export const catalogOf = (id: string, fields: readonly object[]) => ({
   id,
   languages: ["en"],
@@ -20,21 +20,21 @@ export const catalogOf = (id: string, fields: readonly object[]) => ({
   ],
 });
 
-/** A platform with the functions in workerd and a host in this process on the same broker. */
+/** A platform whose functions run in workerd, and a second host in the test process on the same broker. */
 export interface Near extends AsyncDisposable {
   host: NodeFunctions;
   port: number;
-  /** Sends a request to the host. */
+  /** The platform, but with requests going to the second host. */
   platform: TestPlatform;
   /** An admin's token. */
   token: string;
-  /** Creates and publishes an orb through the functions. */
+  /** Creates and publishes an orb through workerd. */
   orb(document: { id: string }): Promise<string>;
-  /** Creates and publishes an entry through the host. @returns its id */
+  /** Creates and publishes an entry through the second host. @returns its id */
   published(path: string, values: object, more?: object): Promise<string>;
-  /** Repeats a request to the host until the response comes from its cache. */
+  /** Repeats a request to the second host until its cache answers. */
   warm(address: string, headers?: Record<string, string>): Promise<Answer>;
-  /** Repeats a request to the host until it sees another process's write. */
+  /** Repeats a request to the second host until its response shows a write of another process. */
   soon(address: string, fits: (answer: Answer) => boolean): Promise<void>;
 }
 

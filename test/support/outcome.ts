@@ -1,4 +1,4 @@
-/** Outcomes of store calls in a form that tests can compare across stores and isolates. */
+/** Results and errors of store calls, in a form that tests can compare between stores and between isolates. */
 import { AppError } from "../../shared/kernel/errors.ts";
 import { NoResponders } from "../../shared/store/broker/read.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -22,7 +22,7 @@ export function revive(_: string, value: unknown): unknown {
   return given === undefined ? value : Uint8Array.from(given);
 }
 
-/** Headers of each kind: the publisher's own, expectations, those of the broker, and a missing one. */
+/** One header of each kind: set by the publisher, an expectation, set by the broker, and a missing one. */
 const HEADERS = [
   "Own",
   "KV-Operation",
@@ -34,7 +34,7 @@ const HEADERS = [
 ];
 const SHOWN = 30;
 
-/** Everything that a message, an entry or a reply returns from its methods. */
+/** Returns all data of a value, including what the methods of messages, entries and replies return. */
 function shown(value: unknown): unknown {
   if (value instanceof Map) return [...value].map(([key, of]) => [key, shown(of)]);
   if (Array.isArray(value)) return value.map(shown);
@@ -66,7 +66,7 @@ function parsed(read: () => unknown): unknown {
   }
 }
 
-/** Errors of stores by name. Bundles have other names for the classes. */
+/** The store's error classes by name, because a bundle may rename classes. */
 const ERRORS = { AppError, Conflict, NoResponders, StreamMissing, SubjectFull, SubjectsTaken, TooMuch };
 
 function classOf(error: Error): string {

@@ -49,7 +49,7 @@ export function blocksOf(markdown: string): Block[] {
 
 /** Matches any value in an answer of a page. */
 export const ANY = "…";
-/** Compares an answer with one in a page: members that the page leaves out, and those that are "…", may be anything. */
+/** Compares a response with the one on a page. Members that the page omits, or shows as "…", may have any value. */
 export function matches(actual: unknown, shown: unknown): boolean {
   if (shown === ANY) return true;
   if (typeof shown === "string" && shown.includes(ANY)) {
@@ -72,7 +72,7 @@ export function matches(actual: unknown, shown: unknown): boolean {
   return Object.is(actual, shown);
 }
 
-/** The member of a value at a path such as `items.0.id`. */
+/** Returns the member of a value at a path such as `items.0.id`. */
 export function member(value: unknown, path: string): string {
   let found = value;
   for (const key of path.split(".")) {

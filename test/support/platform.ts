@@ -36,7 +36,7 @@ export interface TestPlatformOptions {
   streams?: boolean;
   /** Also starts the hooks process (default false). */
   hooks?: boolean;
-  /** Serves the functions instead of workerd. */
+  /** Starts a host that serves the functions instead of workerd. */
   serve?: StartOptions["serve"];
 }
 
@@ -114,8 +114,8 @@ export async function leaderOf(platform: TestPlatform, stream: string, timeout: 
 let shared: Promise<TestPlatform> | undefined;
 
 /**
- * One platform for all tests of a file that do not affect each other, for example because their orbs have different
- * names. It stops at the end of the file.
+ * Returns a platform for all tests of a file. Tests that share it must not affect each other, so their orbs need
+ * different ids. It stops after the last test of the file.
  * @param options used by the first call of a file
  */
 export function sharedPlatform(options?: TestPlatformOptions): Promise<TestPlatform> {

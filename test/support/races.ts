@@ -22,7 +22,7 @@ export async function until(holds: () => Promise<boolean> | boolean): Promise<vo
 /** Minimum number of writes per round, on machines of any speed. */
 export const ENOUGH = 20;
 
-/** Writes in every way until the given time, and records when each write was acknowledged. */
+/** Writes entries in every possible way until the given time. Records when each write was acknowledged. */
 export async function write(
   store: Store,
   until: number,
@@ -59,7 +59,7 @@ export async function write(
       }
       count++;
     } catch (error) {
-      // While brokers die, a write may end without an outcome or find no leader.
+      // While brokers die, writes may fail in these ways.
       const expected = [Conflict, AppError, StreamMissing].some((kind) => error instanceof kind);
       if (!expected) throw error;
     }
@@ -104,7 +104,7 @@ export async function read(
       seen.set(subject, seq);
     }
     count++;
-    // Cache hits do no I/O, so yield to the writers.
+    // Reads from the cache do no I/O, so yield now and then to let the writers run.
     if (count % 20 === 0) await pause(0);
     if (random.next() < 0.05) await pause(random.next() * 3);
   }

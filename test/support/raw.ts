@@ -3,9 +3,9 @@ import { connect } from "node:net";
 
 /** The response. */
 export interface RawAnswer {
-  /** 0 if the connection was closed without a response. */
+  /** HTTP status; 0 if the connection was closed without a response. */
   status: number;
-  /** Names in lower case. The last value of a repeated header counts. */
+  /** Headers, with names in lower case. Of a repeated header, only the last value. */
   headers: Map<string, string>;
   body: string;
 }

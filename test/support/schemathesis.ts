@@ -17,7 +17,7 @@ async function schemathesisProgram(): Promise<string> {
   const versions = createHash("sha256").update(readFileSync(requirements)).digest("hex").slice(0, 12);
   const target = join(root, ".data", `schemathesis-${versions}`);
   const program = join(target, "bin", "schemathesis");
-  // Written last, so that an interrupted installation is repeated.
+  // This file is written last. If it is missing, an installation was interrupted and is repeated.
   const installed = join(target, "installed");
   if (existsSync(installed)) return program;
   if (spawnSync("python3", ["-c", "import ensurepip"]).status !== 0) {

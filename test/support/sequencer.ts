@@ -18,7 +18,7 @@ const LONGEST: readonly string[] = [
   "test/faults/cluster-authority.test.ts",
 ];
 
-/** Orders test files so that all workers end at about the same time, also on a machine without earlier results. */
+/** Orders test files so that all workers end at about the same time, even without the results of an earlier run. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { root } = this.ctx.config;

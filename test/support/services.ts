@@ -6,13 +6,13 @@ import { sharedPlatform, type TestPlatform } from "./platform.ts";
 
 export { headers };
 
-/** `nats://` URL with the operator's credentials, as `npm run nats:url` prints it. */
+/** Returns the `nats://` URL with the operator's credentials, as `npm run nats:url` prints it. */
 export function natsUrl(platform: TestPlatform): string {
   const { user = "", pass = "" } = platform.operatorAccess;
   return `nats://${user}:${pass}@127.0.0.1:${platform.broker?.port}`;
 }
 
-/** A plain NATS client with the operator's rights. */
+/** Connects a plain NATS client with the operator's rights. */
 export async function brokerClient(platform: TestPlatform): Promise<NatsConnection> {
   const { user = "", pass = "" } = platform.operatorAccess;
   return connect({ servers: `127.0.0.1:${platform.broker?.port}`, user, pass });
@@ -49,7 +49,7 @@ export async function startExample(
   };
 }
 
-/** A valid registry entry. */
+/** Returns a valid registration of a handler. */
 export const entryOf = (name: string, more: object = {}) => ({
   name,
   description: "A handler of a test.",
@@ -59,16 +59,16 @@ export const entryOf = (name: string, more: object = {}) => ({
   ...more,
 });
 
-/** The environment of handler tests: a platform, a NATS client, an admin's token and a user. */
+/** Starts what handler tests need: a platform, a NATS client, an admin's token and a user. */
 export async function stage() {
   const platform = await sharedPlatform();
   const client = await brokerClient(platform);
   return { platform, client, admin: await adminToken(platform), ann: await user(platform) };
 }
 
-/** Shared steps of handler tests. @param on returns the environment at run time */
+/** Returns steps that handler tests share. @param on returns the environment when a step runs */
 export function registrar(on: () => { platform: TestPlatform; client: NatsConnection; admin: string }) {
-  /** Stores a registry entry the way that any NATS client can. */
+  /** Stores a registration, as any NATS client can. */
   async function put(key: string, entry: unknown): Promise<void> {
     const body = typeof entry === "string" ? entry : JSON.stringify(entry);
     const reply = await on().client.request(`$KV.handlers.${key}`, body, { timeout: 10_000 });

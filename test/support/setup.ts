@@ -1,2 +1,3 @@
-// This import must come before any schema is created, because it adds `.openapi()` to them. Hosts import it first too.
+// Import this before any zod schema is created, because it adds the method `.openapi()` to schemas. Hosts import it
+// first too.
 import "@hono/zod-openapi";

@@ -8,14 +8,14 @@ import { startPlatform, type TestPlatform } from "./platform.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const RULES = { light: {}, dark: { runOnly: ["color-contrast", "link-in-text-block"] } } as const;
-/** Folder for screenshots, if set. */
+/** Folder for screenshots; undefined to take none. */
 const screenshots = process.env.SCREENSHOTS;
 
-/** The environment of a test file. */
+/** The platform that the tests of a file use. */
 export let platform: TestPlatform;
 let chromium: TestBrowser;
 
-/** One platform and one browser for all tests of a file. */
+/** Starts one platform and one browser for all tests of a file. */
 export function useSignin(): void {
   beforeAll(async () => {
     [platform, chromium] = await Promise.all([startPlatform(), launchChromium()]);
@@ -37,7 +37,7 @@ export interface Watched extends TestPage, AsyncDisposable {
 /** Opens a page in a separate context. */
 export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
   const opened = await chromium.page(options);
-  // Shorter than a test's time limit, so that the error names the missing element.
+  // This limit is shorter than a test's time limit, so that the error names the missing element.
   opened.page.setDefaultTimeout(10_000);
   const errors: string[] = [];
   const hosts = new Set<string>();
@@ -51,7 +51,7 @@ export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Pr
   return { ...opened, errors, hosts, [Symbol.asyncDispose]: () => opened.page.context().close() };
 }
 
-/** Takes a screenshot if a folder is set. */
+/** Takes a screenshot if SCREENSHOTS names a folder. */
 export async function look(page: Page, name: string): Promise<void> {
   if (screenshots !== undefined)
     await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
@@ -67,7 +67,7 @@ export async function faults(page: Page): Promise<string[]> {
   const found: string[] = [];
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
-    // Colours change gradually.
+    // Colours change gradually after a change of the scheme. Wait until the animations have ended.
     await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
       .then(() => Promise.allSettled(document.getAnimations().map((each) => each.finished)))`);
     const violations = await page.evaluate(async (rules) => {
@@ -94,7 +94,7 @@ export async function faults(page: Page): Promise<string[]> {
   return found;
 }
 
-/** An invitation from the platform's admin. */
+/** Creates an invitation as the platform's admin. */
 export async function invite(realm = "auth", role = "user"): Promise<{ url: string; token: string }> {
   const { body } = await call(platform, "POST", `/api/${realm}/invitations`, {
     token: await adminToken(platform),
@@ -111,7 +111,7 @@ export const signInButton = (page: Page) =>
   page.getByRole("button", { name: /Sign in with a passkey|Confirm with your passkey/ });
 export const signinUrl = () => `${platform.origin}/api/auth/signin`;
 
-/** A page whose authenticator has the passkey of a new user of the shared realm. */
+/** Opens a page whose authenticator has the passkey of a new user of the shared accounts. */
 export async function withPasskey(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
   const opened = await open(options);
   await opened.page.goto((await invite()).url);

@@ -7,8 +7,8 @@ import { isWhole } from "./raw.ts";
 
 /**
  * Waits until the functions have received the first parts of all started requests, and have done everything that they
- * do before the bodies. The functions never say so. A few requests that need such work themselves take longer on a busy
- * machine, too.
+ * do before the bodies. There is no signal for this moment. So also sends a few requests that need the same work: on a
+ * busy machine, they take longer, too.
  */
 export async function whenReached(origin: string, token: string): Promise<void> {
   await wait(250);
@@ -24,7 +24,7 @@ export interface SplitRequest {
   method: string;
   path: string;
   body: string;
-  /** The caller's token. */
+  /** Token of the caller. */
   by?: string | undefined;
   type?: string;
   headers?: Record<string, string>;
@@ -41,7 +41,7 @@ export interface SlowRequest {
   finish(): Promise<SplitAnswer>;
 }
 
-/** The head of a request in HTTP/1.1. */
+/** Returns the head of a request in HTTP/1.1: request line and headers. */
 export function headOf(origin: string, request: SplitRequest, transfer: Transfer, close = true): string {
   const { method, path, body, by, type = "application/json", headers = {} } = request;
   const lines = [

@@ -9,14 +9,14 @@ import { tempDir } from "./broker.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** `npm start` in a separate process, without npm. */
+/** The command `npm start` in a separate process, without npm. */
 export interface Started extends AsyncDisposable {
   readonly child: ChildProcess;
-  /** Its output so far. */
+  /** Returns the output so far. */
   output(): string;
-  /** Resolves when a line of its output matches; rejects with the output if it exits before. */
+  /** Resolves when a line of the output matches. Rejects with the output if the process exits before that. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves to its exit code. */
+  /** Resolves to the exit code. */
   exited(): Promise<number | null>;
 }
 
@@ -25,7 +25,7 @@ export function runStart(env: Record<string, string>, ...args: string[]): Starte
   return runScript("start", env, ...args);
 }
 
-/** Runs one of the project's scripts in the same way. */
+/** Runs a script of the project with only these variables, PATH and Node's compile cache. */
 export function runScript(name: string, env: Record<string, string>, ...args: string[]): Started {
   return runScriptOf(root, name, env, ...args);
 }
@@ -78,7 +78,7 @@ export function runScriptOf(
   };
 }
 
-/** Variables for a start on free ports in a separate folder. */
+/** Returns settings for a platform on free ports with a data folder of its own. */
 export async function settings(more: Record<string, string> = {}): Promise<Record<string, string>> {
   return {
     PORT: String(await freePort()),
@@ -88,7 +88,7 @@ export async function settings(more: Record<string, string> = {}): Promise<Recor
   };
 }
 
-/** Starts with settings that must fail and returns the output. */
+/** Starts the platform with settings that must make it fail, and returns the output. */
 export async function failure(env: Record<string, string>, ...args: string[]): Promise<string> {
   await using started = runStart(env, ...args);
   const up = started.printed(/ready at/).then(

@@ -1,4 +1,4 @@
-/** Orbs on which an operation is interrupted before each of its store calls in turn. */
+/** Tests interruptions: runs an operation on several orbs, and stops it before each of its store calls in turn. */
 
 import { orbHead } from "../../shared/definition/stored/history.ts";
 import { createOrb } from "../../shared/orb/create.ts";

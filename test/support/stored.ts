@@ -1,21 +1,24 @@
-/** Stored data of a platform as a file: written once by one version, and read by all later ones. */
+/**
+ * The stored data of a platform as a file. One version of the platform writes it, and all later versions must be able
+ * to read it.
+ */
 import { createHash } from "node:crypto";
 import { orbStreamConfig } from "../../shared/store/broker/provision.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 
-/** Messages by stream, in order. */
+/** The messages of each stream, in order. */
 export type Stored = Record<string, { seq: number; subject: string; data: string }[]>;
 
 const key = (name: string) => createHash("sha256").update(name).digest("base64url");
 
-/** Keys that encrypted the fixtures. Nothing else uses them. */
+/** Keys that encrypted the stored data. They are used for nothing else. */
 export const FIXTURE_KEYS = {
   ENCRYPTION_KEYS: JSON.stringify([{ kid: "fixture", k: key("encryption") }]),
   CLAIM_KEY: key("claims"),
 };
 
-/** Streams with lasting data: without sessions, challenges and messages of the broker's scheduler. */
+/** Streams whose data lasts. Sessions, challenges and messages of the broker's scheduler are left out. */
 const LASTING = [
   streams.platform,
   ...Object.values(buckets)
@@ -38,14 +41,15 @@ export async function readStored(store: Store, orbs: readonly string[]): Promise
 }
 
 /**
- * Writes the data into a new, provisioned broker with the same sequences, because messages refer to each other by them.
+ * Writes the data into a new, provisioned broker. Each message keeps its sequence number, because messages refer to
+ * each other by number.
  */
 export async function writeStored(store: Store, stored: Stored): Promise<void> {
   for (const [stream, messages] of Object.entries(stored)) {
     if (stream.startsWith("ø")) await store.createStream(orbStreamConfig(stream.slice(1), 1));
     let next = ((await store.streamInfo(stream))?.state.last_seq ?? 0) + 1;
     for (const { seq, subject, data } of messages) {
-      // A replaced message leaves a gap.
+      // The missing numbers belong to messages that were replaced. Fill each gap with an empty message.
       for (; next < seq && stream.startsWith("ø"); next++) {
         await store.append(stream, { subject: `${stream.slice(1)}._guard.gap.0`, data: "", rollup: true });
       }

@@ -19,7 +19,7 @@ const silent = {
   error: () => undefined,
 };
 
-/** Dependencies of verbs in a test. */
+/** Returns dependencies for the platform's operations that use this store. */
 export function testDeps(store: Store, bindings: Record<string, string>): Deps {
   return {
     store,
@@ -47,7 +47,7 @@ export function testDeps(store: Store, bindings: Record<string, string>): Deps {
   };
 }
 
-/** Stores a session as a completed sign-in does. */
+/** Stores a session, as a completed sign-in does. */
 export async function signIn(
   host: SessionHost,
   who: { realm?: string; sub?: string; ttl?: number } = {},

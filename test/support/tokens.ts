@@ -57,7 +57,7 @@ export async function createService(
 /** The PKCE code verifier of {@link programRequest}. */
 export const VERIFIER = "a-verifier-of-the-tests-with-more-than-43-characters";
 
-/** The request of a program such as `orb login`. */
+/** Returns the request of a program such as `orb login` for an API token. */
 export const programRequest = (scopes: string, more: object = {}) => ({
   program: "orb",
   host: "laptop",

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 /** The commit of version 0.1.0. */
 const VERSION_0_1_0 = "f85299ca00740869279de65766f16e637404ecb7";
 
-/** Checks out version 0.1.0 next to this one's dependencies. Needs the history of the repository. */
+/** Checks out version 0.1.0 into a folder that uses this version's dependencies. Needs the git history. */
 export function checkOutEarlierVersion(): string {
   const folder = tempDir("version-0.1.0");
   const archive = execFileSync(

@@ -4,13 +4,13 @@ import { expect } from "vitest";
 import { adminToken, call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 
-/** One response as a client saw it. */
+/** One response, as a client received it. */
 export interface Seen {
   status: number;
   what: string;
 }
 
-/** The acknowledged state of one entry. */
+/** The state of one entry that the server has acknowledged. */
 interface Kept {
   sku: string;
   id: string;
@@ -69,7 +69,7 @@ export class Writers {
     this.#running = Array.from({ length: count }, (_, n) => this.#write(n));
   }
 
-  /** Stops after the requests in progress. */
+  /** Stops after the requests in progress have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#running);
@@ -94,7 +94,9 @@ export class Writers {
     return answer;
   }
 
-  /** @returns the response, or null if the writers were stopped before a final one */
+  /**
+   * Repeats a request until it gets a final response. @returns the response, or null if the writers were stopped before
+   */
   async #insist(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
     const began = Date.now();
     for (;;) {
@@ -124,7 +126,7 @@ export class Writers {
         { "if-match": '"1"' },
       );
       if (changed.status === 412) {
-        // The response to an earlier attempt was lost but its write was stored, as this response says.
+        // This response shows that an earlier attempt was stored, although its response was lost.
         const now = await this.#insist("GET", `/api/admin/orbs/kept/entries/${kept.id}`);
         expect(now.body).toMatchObject({ revision: 2, values: { title } });
       } else if (changed.status !== 200) {
@@ -151,7 +153,7 @@ export class Writers {
     expect(this.seen.filter(({ status }) => !fair.has(status))).toEqual([]);
   }
 
-  /** Asserts that everything acknowledged is stored completely and once, and nothing else is. */
+  /** Asserts that all acknowledged writes are stored completely and only once, and that nothing else is stored. */
   async expectKept(): Promise<void> {
     const listed = new Map<string, { id: string; title: string; status: string }[]>();
     let cursor: string | null = "";

@@ -1,7 +1,10 @@
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 
-/** Buckets that requests with a body write to. Challenges are not among them: an attempt uses one up, even if refused. */
+/**
+ * Buckets that requests with a body write to. The bucket of challenges is left out, because even a refused attempt uses
+ * up a challenge.
+ */
 const BUCKETS = [
   buckets.platformAdmins,
   buckets.platformCredentials,
@@ -14,7 +17,7 @@ const BUCKETS = [
   buckets.streamMappings,
 ];
 
-/** Returns the state that a refused request must not change: accounts, definitions, and the stream of an orb. */
+/** Returns the stored state that a refused request must not change: accounts, definitions, and the stream of an orb. */
 export async function writtenState(store: Store, orb: string): Promise<unknown> {
   const last = async (stream: string) => (await store.streamInfo(stream))?.state.last_seq;
   const limits = { fromSeq: 1, limit: 1, maxBytes: 64 * 1024 * 1024 };
