@@ -19,8 +19,8 @@ import { disposition, RangeMissing, rangeOf } from "./headers.ts";
 import { parametersOf, VARIANT_PARAMETERS, variantIn } from "./parameters.ts";
 
 /**
- * Content security policy. If a browser displays a file, its scripts do not run and it cannot access data of this
- * origin.
+ * Content security policy of files. If a browser displays a file, its scripts do not run, and it cannot access data of
+ * the platform's origin.
  */
 const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
@@ -51,7 +51,7 @@ function headersFor({ record, reading }: FoundFile, signed: boolean, saves: bool
     "content-disposition": disposition(kind, record.name),
     "content-security-policy": SANDBOX,
     "cache-control": reading === "public" ? "public, max-age=300" : "private, no-cache",
-    // Pages of other origins may embed a file that can be read without a session.
+    // If a file can be read without a session, pages of other origins may embed it.
     "cross-origin-resource-policy": reading === "public" || signed ? "cross-origin" : "same-origin",
     ...(reading === "public" || signed ? {} : { vary: "Authorization, Cookie" }),
   };
@@ -87,7 +87,7 @@ export async function download(
   caller: (usesAccess: boolean) => Promise<Actor>,
 ): Promise<Response> {
   const { deps, host } = c.var;
-  // Do not cache the content, because the response cache of a process is only for small responses.
+  // The response cache of a process is only for small responses, so keep file content out of it.
   deps.expires?.(0);
   const query = parametersOf(c, ["download", "expires", "signature", ...VARIANT_PARAMETERS]);
   if (query.download !== undefined && query.download !== "true" && query.download !== "false") {

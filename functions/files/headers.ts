@@ -56,7 +56,7 @@ export function nameIn(header: string | undefined): string | undefined {
     try {
       return decodeURIComponent(encoded);
     } catch {
-      // The encoded name is invalid, so use the plain one.
+      // Invalid encoding: use the plain name.
     }
   }
   const quoted = /;\s*filename\s*=\s*"((?:[^"\\]|\\.)*)"/i.exec(header)?.[1];

@@ -25,7 +25,7 @@ export function metadataIn(header: string | undefined): Partial<Record<string, s
   try {
     if (header.length <= MAX_METADATA) return Object.fromEntries(header.split(",").map(pairIn));
   } catch {
-    // The error below says what is wrong.
+    // Invalid base64: the error below says what is wrong.
   }
   const most = `at most ${MAX_METADATA} characters`;
   throw badHeader(

@@ -1,6 +1,6 @@
 /**
- * Decides who may upload, use and read files. A file has no access rules of its own. The access rules of its entries
- * decide.
+ * Decides who may upload, use and read files. A file has no access rules of its own: a caller may read a file if they
+ * may read an entry that refers to it.
  */
 import { type Actor, accountBehind, accountOf } from "../access/actor.ts";
 import { isOwn, may, mayField, type Principal, principalIn, requireScope } from "../access/authorize.ts";
@@ -55,8 +55,8 @@ async function liveValues(
 }
 
 /**
- * `public`: anyone who knows the URL of the file may read it. `private`: this caller may read it, but perhaps not
- * everyone.
+ * `public`: anyone who knows the URL of the file may read it. `private`: only some callers may read it, among them this
+ * one.
  */
 export type Reading = "public" | "private";
 
@@ -83,8 +83,8 @@ async function readingThrough(
   if ([...shown, ...drafted].some(({ definition }) => definition.public === true)) return "public";
   if (shown.some(readable) && may(caller, "read", on)) return "private";
   if (drafted.some(readable) && may(caller, "readDraft", on)) return "private";
-  // Only older revisions contain the file, and the record does not say in which field. So the caller must be able to
-  // read all file fields.
+  // Only older revisions of the entry contain the file, and the file's record does not say in which field. So the
+  // caller must be allowed to read all file fields.
   const older = shown.length === 0 && drafted.length === 0 && may(caller, "readRevisions", on);
   return older && schema.files.every(readable) ? "private" : undefined;
 }
@@ -122,7 +122,7 @@ export async function mayUse(
   context: OrbContext,
   record: FileRecord,
 ): Promise<boolean> {
-  // For an anonymous uploader, the file's id is the only proof, because no one else knows it.
+  // All anonymous callers are the same account here. Only the uploader knows the file's id, so the id is the proof.
   if (record.entries.length === 0) return record.by === accountOf(actor);
   return (await readingOf(deps, actor, context, record)) !== undefined;
 }

@@ -1,4 +1,4 @@
-/** Completes the values of file fields in a write, and attaches new files to the entry. */
+/** Completes the values of file fields before a write, and marks new files as used by the entry. */
 import type { Actor } from "../access/actor.ts";
 import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
 import type { Json } from "../definition/fields/index.ts";
@@ -98,8 +98,8 @@ export function completed(value: Json, files: ReadonlyMap<string, FileValue>): J
 /**
  * Checks the files in validated values. Sends no request to the broker if the write adds no file.
  * @param entry.stored earlier values of the entry, whose files already belong to the entry
- * @returns the values to store, and a guard for each new file. The guard rewrites the file's record, so the write
- * fails if the record changes or expires first.
+ * @returns the values to store, and a condition of the write (guard) for each new file. The guard rewrites the file's
+ *   record, so the write fails if the record has changed or expired.
  */
 export async function attachFiles(
   deps: Deps,

@@ -1,6 +1,6 @@
 /**
- * A cache of the file chunks that a long-lived process read last. A stored chunk never changes, so the cache is never
- * outdated. Each download checks the caller's rights before it reads chunks.
+ * A cache of the parts of files (chunks) that a long-lived process has read last. A stored chunk never changes, so the
+ * cache is never outdated. Each download checks the caller's rights before it reads chunks.
  */
 import type { Deps } from "../deps.ts";
 import { PerHost } from "../quotas/per-host.ts";

@@ -3,7 +3,7 @@
 /** Number of bytes that {@link typeOf} examines. */
 export const SNIFFED_BYTES = 4096;
 
-/** The bytes with which files of a type begin, written as one character per byte. `.` stands for any byte. */
+/** The first bytes of files of each type, written as one character per byte. `.` stands for any byte. */
 const SIGNATURES: readonly [type: string, offset: number, bytes: string][] = [
   ["image/png", 0, "\x89PNG\r\n\x1a\n"],
   ["image/jpeg", 0, "\xff\xd8\xff"],
@@ -76,7 +76,7 @@ function typeOfText(text: string): string {
 /** Returns the bytes as text, or undefined unless they are UTF-8 without control characters. */
 function textIn(head: Uint8Array): string | undefined {
   try {
-    // With `stream`, the decoder accepts a character that is cut off at the end of the sample.
+    // The sample may end in the middle of a character. The option `stream` makes the decoder accept this.
     const text = new TextDecoder("utf-8", { fatal: true }).decode(head, { stream: true });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they tell binary content from text
     return /[\x00-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? undefined : text;

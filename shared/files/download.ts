@@ -32,8 +32,8 @@ export async function findFile(
   id: string,
   signed = false,
 ): Promise<FoundFile> {
-  // A cached record may be older than the upload, or older than the write that added the file to an entry. So read
-  // the record again from the leader.
+  // A cached record may be outdated: the file may be newer, or an entry may have begun to use it since. So read the
+  // record again from the leader.
   const found =
     (await readAs(deps, actor, context, id, { signed, consistency: "cached" })) ??
     (await readAs(deps, actor, context, id, { signed, consistency: "leader" }));
@@ -86,7 +86,7 @@ async function readPage(
     sequences.map(async (seq, at) => {
       const message = messages[at];
       if (message?.seq === seq && message.subject === subject) return message.data;
-      // The replica may not have the chunk yet, or the read ended early. Ask the leader.
+      // The replica does not have the chunk yet, or its response was cut short. So ask the leader.
       const found = await deps.store.getSeq(stream, seq);
       if (found?.subject === subject) return found.data;
       throw unavailable("a chunk of the file is missing");
@@ -94,9 +94,12 @@ async function readPage(
   );
 }
 
-/** Maximum bytes that one read from the host's file returns. */
+/** Maximum bytes that one read from the host's file of cached content returns. */
 const CACHED_BYTES = 4 * CHUNK_BYTES;
-/** Maximum chunks that one read from the host's memory returns. They are not copied, and the system takes them at once. */
+/**
+ * Maximum chunks that one read from memory returns. More are possible than from the broker, because they are not
+ * copied.
+ */
 const CACHED_CHUNKS = 8;
 
 /** Reads the chunks of one download. */

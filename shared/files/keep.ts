@@ -11,8 +11,8 @@ import { CHUNK_BYTES, type ObjectInfo, runsOf } from "./object.ts";
 import type { FileRecord } from "./record.ts";
 
 /**
- * Maximum runs (groups of consecutive chunks) that a record lists. The metadata of the stored object always lists all
- * runs.
+ * Maximum runs (groups of consecutive chunks) that the record of a file lists. If there are more, readers find them in
+ * the metadata of the stored object.
  */
 export const RECORD_RUNS = 8;
 
@@ -87,8 +87,8 @@ export function newRecord(
 }
 
 /**
- * Waits for a write to the stream of the application. If the application was deleted during the upload, removes its
- * object store, because the upload may have created it after the deletion.
+ * Waits for a write to the application's stream. If the application was deleted during the upload, the upload may have
+ * created the object store again. Then removes the object store.
  */
 export async function withoutOrb<T>(deps: Deps, orb: string, write: Promise<T>): Promise<T> {
   try {

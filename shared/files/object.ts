@@ -85,7 +85,7 @@ function infoMessage(orb: string, info: ObjectInfo, seq: number): Append {
 
 /**
  * Stores chunks. Returns the sequence numbers of their messages, as runs of consecutive numbers.
- * @throws AppError unavailable if the broker did not store the chunks in order
+ * @throws AppError unavailable if the broker stored the chunks in another order
  */
 export async function sendChunks(
   deps: Deps,
@@ -105,10 +105,11 @@ export async function sendChunks(
     }
     while (waiting.length > 0) await settle();
   } finally {
-    // After a failure, the caller removes the stored chunks. Wait first, so that no chunk arrives afterwards.
+    // After a failure, the caller removes the stored chunks. Wait here, so that no chunk is stored after that.
     await Promise.allSettled(waiting);
   }
-  // A lower sequence means that the broker reordered chunks, or that the stream was deleted and created again.
+  // If a number is not higher than the one before, the broker reordered the chunks, or the stream was deleted and
+  // created again.
   if (sequences.some((seq, at) => seq <= (sequences[at - 1] ?? 0))) throw unavailable("chunks out of order");
   return runsIn(sequences);
 }
@@ -155,8 +156,7 @@ export async function keepContent(
     const there = stored?.info.deleted === true ? undefined : stored?.info;
     const info = there ?? mine;
     if (info === undefined) return undefined;
-    // The message that this write replaces is the only record of the deleted object's chunks, so remove the chunks
-    // first.
+    // Only the message that this write replaces lists the chunks of the deleted object. So remove those chunks first.
     if (stored?.info.deleted === true) await removeChunks(deps, orb, stored.info.nuid);
     const message = infoMessage(
       orb,

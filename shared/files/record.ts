@@ -26,8 +26,8 @@ export interface FileRecord {
   /** ISO 8601. */
   at: string;
   /**
-   * Location of the content. `runs` are the sequence numbers of its chunks. If missing, the object's metadata lists
-   * them.
+   * Where the content is stored. `runs` are the sequence numbers of its chunks. If `runs` is missing, the metadata of
+   * the object lists them.
    */
   object: { nuid: string; runs?: readonly Run[] };
   image?: ImageFacts;
@@ -98,8 +98,8 @@ export function recordIn(
 }
 
 /**
- * Returns the messages that store the record of a file. The message that links the content to the record comes first:
- * content without such a link may be removed.
+ * Returns the messages that store the record of a file. The first message links the content to the record. It must be
+ * stored first, because content without such a link may be removed.
  * @param ttl seconds until both messages expire; by default they do not expire
  */
 export function recordMessages(orb: string, record: FileRecord, ttl?: number): [Append, Append] {

@@ -14,9 +14,9 @@ const FILES_PER_BATCH = 200;
 const GONE_SECONDS = 1;
 
 /**
- * Removes an entry from the records of its files. A file that belongs to no other entry becomes unreadable at once,
- * also for its uploader and for holders of signed links. Its content is removed too, if nothing else uses it and it was
- * stored more than a day ago. Otherwise the sweep removes it later.
+ * Removes an entry from the records of its files. A file that no other entry uses can no longer be read, not even by
+ * its uploader or with a signed link. Its content is removed too, if nothing else uses it and it was stored more than a
+ * day ago. Otherwise the sweep removes it later.
  * @throws Conflict if another entry starts to refer to one of the files at the same time
  */
 export async function releaseFiles(deps: Deps, orb: string, entry: string): Promise<void> {
@@ -34,7 +34,7 @@ export async function releaseFiles(deps: Deps, orb: string, entry: string): Prom
     const messages = released.flatMap((one) => one.messages);
     if (messages.length > 0) await deps.store.batch(stream, messages);
     const unused = released.flatMap((one) => one.unused ?? []);
-    // If this removal fails, the sweep of unused content (`sweep.ts`) removes the contents later.
+    // If this removal fails, the sweep (the job that removes unused content) does it later.
     if (unused.length > 0) deps.afterwards(removeContents(deps, orb, unused));
   }
 }

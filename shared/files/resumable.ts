@@ -31,13 +31,16 @@ import {
 } from "./upload-state.ts";
 
 /**
- * Number of chunks per batch. While the broker stores one batch, the upload already receives the next. So it needs
- * memory for two batches: 2 MiB for a file of up to 2 GiB, and at most 16 MiB for a larger one.
+ * Number of chunks per batch. While the broker stores one batch, the next one is already being received. So an upload
+ * needs memory for two batches: 2 MiB for a file of up to 2 GiB, and at most 16 MiB for a larger one.
  */
 const BATCH = { min: 8, max: 64, perFile: 2_048 } as const;
-/** Maximum runs of consecutive chunks in the state. Only a large file in very small parts has more. */
+/**
+ * Maximum runs (groups of consecutive chunks) that the state lists. Only a large file that is sent in very small parts
+ * has more.
+ */
 const MAX_RUNS = 20_000;
-/** Maximum attempts to store the record while other batches conflict with it. */
+/** Maximum attempts to store the file's record while other writes conflict. */
 const ATTEMPTS = 24;
 
 export interface Resumable {
@@ -85,8 +88,8 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
       ...(size === 0 ? { sha256: new Sha256().digest(new Uint8Array(0), 0) } : {}),
     };
     await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
-    // First store a message that makes the sweep examine the upload later. Otherwise the sweep could not find the
-    // chunks of an upload that is never completed.
+    // First store a check, which makes the background job examine the upload later. Without it, the job could not find
+    // the chunks of an upload that is never completed.
     await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256: undefined }));
     const seq = await deps.store.append(fileStream(orb), stateMessage(deps, orb, state, { seq: 0 }));
     return completed(deps, live, { state, seq, tail: new Uint8Array(0) });
@@ -108,7 +111,7 @@ export async function endUpload(deps: Deps, upload: Resumable, id: string): Prom
   const { actor } = await allowed(upload);
   const found = await readUpload(deps, orb, id, actor);
   await orBusy(deps.store.append(fileStream(orb), endMessage(orb, found)));
-  // Keep the chunks if all bytes are stored, because a file may already use them as its content.
+  // If all bytes are stored, a file may already use the chunks as its content. So keep them.
   if (found.state.sha256 === undefined) await removeChunks(deps, orb, id);
 }
 
@@ -236,8 +239,8 @@ class Writer {
     const isLast = offset === state.size;
     const sent = isLast && tail.length > 0 ? [...chunks, tail] : chunks;
     const kept = isLast ? new Uint8Array(0) : tail;
-    // Also charge for the bytes of an incomplete chunk, which each batch stores again. Otherwise a client could send
-    // single bytes and make the broker write 128 KiB for each.
+    // Each batch stores the bytes of an incomplete chunk again, so count them against the quota again. Otherwise a
+    // client could send single bytes and make the broker write 128 KiB for each.
     await this.#charge(sent.reduce((sum, { length }) => sum + length, kept.length));
     const next: UploadState = {
       ...state,

@@ -1,6 +1,6 @@
 /**
- * Computes SHA-256 hashes. The state of a hash can be stored, so that another process can continue it. The hash
- * functions of the runtimes cannot do that.
+ * Computes SHA-256 hashes. Unlike with the hash functions of the runtimes, the intermediate state can be stored, and
+ * another process can continue the computation.
  */
 
 const BLOCK = 64;

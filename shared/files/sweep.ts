@@ -14,8 +14,8 @@ import { UNUSED_SECONDS } from "./record.ts";
 import { removeVariants } from "./variants.ts";
 
 /**
- * Milliseconds from the start of an upload until the platform removes its content if no file uses it. Must exceed the
- * time limit of an upload and the lifetime of an unused record.
+ * Milliseconds from the start of an upload until the platform removes its content if no file uses it. Must be longer
+ * than an upload may take, and longer than an unused record lives.
  */
 const CHECK_MS = UNUSED_SECONDS * 1000 + 3_600_000;
 const CHECKS_PER_READ = 200;
@@ -65,7 +65,7 @@ export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
     )) ?? { messages: [], pending: 0 };
   for await (const checks of scanPages(read)) {
     for (const message of checks) {
-      // The checks are in order of time, so no later check is due yet either.
+      // The checks are in order of time. If this one is not due yet, no later one is.
       if (!isDue(deps, message.time)) return;
       await nullIfMissing(checkContent(deps, orb, message.json<Check>()));
       await deps.store.purge(stream, message.subject, { beforeSeq: message.seq + 1 });
@@ -104,10 +104,11 @@ export async function checkContent(
   const stored = sha256 === undefined ? null : await readInfo(deps, orb, sha256);
   if (stored?.info.nuid !== nuid) await removeChunks(deps, orb, nuid);
   if (sha256 === undefined) return;
-  // A newer upload of the same content has its own scheduled check.
+  // The content was uploaded again later. That upload has its own check.
   if (stored !== null && !isDue(deps, stored.time)) return;
   if (await isUsed(deps, orb, sha256)) return;
-  // A request may have stored a variant after the image was removed.
+  // The variants of an image are removed with it. Search for them even without the image, because a request may have
+  // stored one since.
   if (depth < MAX_DEPTH)
     await removeVariants(deps, orb, sha256, (variant) => checkContent(deps, orb, variant, depth + 1));
   if (stored !== null) await removeObject(deps, orb, stored);

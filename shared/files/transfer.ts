@@ -45,8 +45,8 @@ export interface ContentLine {
 }
 
 /**
- * Maximum ids of exported files to remember. Beyond this limit, a file to which several entries refer may be exported
- * several times.
+ * Maximum ids of exported files to remember. Beyond this limit, a file that several entries use may be exported several
+ * times.
  */
 const REMEMBERED = 100_000;
 

@@ -28,7 +28,10 @@ export interface UploadState {
   offset: number;
   /** Sequences of the stored chunks, without the chunks that {@link chunks} counts. */
   runs: readonly Run[];
-  /** Number of chunks directly before this message, in the same batch. */
+  /**
+   * Number of chunks stored in the same batch as this message, directly before it. Their sequence numbers follow from
+   * that of the message.
+   */
   chunks: number;
   /** Intermediate state of the SHA-256 computation: it covers all complete chunks. */
   hash: string;
@@ -45,7 +48,7 @@ export interface UploadState {
 export interface StoredUpload {
   state: UploadState;
   seq: number;
-  /** The bytes after the last complete chunk. */
+  /** The bytes after the last complete chunk, which are stored in the message itself. */
   tail: Uint8Array;
 }
 
@@ -91,7 +94,7 @@ export function stateMessage(
   };
 }
 
-/** Returns the message that ends an upload. Afterwards, other requests cannot write to this upload. */
+/** Returns the message that ends an upload. After that, writes of other requests to the upload fail. */
 export function endMessage(orb: string, { state, seq }: StoredUpload): Append {
   return { subject: fileSubjects.upload(orb, state.id), data: "", rollup: true, expect: { seq }, ttl: 1 };
 }

@@ -186,8 +186,8 @@ async function store(deps: Deps, upload: Upload, content: Content): Promise<Uplo
   let sha256 = short;
   let { actor } = content;
   try {
-    // Send the chunks even if the application already has the content. Otherwise the upload would take less time and
-    // quota, and the caller would learn that another account has the same file.
+    // Send the chunks even if the application already has the content. Without this, such an upload would take less
+    // time and quota, which would tell the caller that another account has the same file.
     const runs = await sendChunks(deps, orb, nuid, charged(deps, orb, content));
     if (sha256 === undefined) {
       sha256 = content.arriving.end();
@@ -235,7 +235,7 @@ async function openStore(
       return await readInfo(deps, orb, sha256);
     } catch (error) {
       if (error instanceof StreamMissing) break;
-      // The object store exists, but does not respond yet because another upload is creating it.
+      // Another upload is creating the object store, which does not respond yet.
       const isStarting = error instanceof AppError && error.kind === "unavailable" && waitMs <= LAST_WAIT_MS;
       if (!isStarting) throw error;
       await pause(waitMs);

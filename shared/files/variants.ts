@@ -2,8 +2,8 @@
  * Makes variants of images on the first request, and stores them like the content of files.
  *
  * Each variant has one message. It names the content of the variant, says that a request is making the variant, or
- * contains the reason why the variant cannot be made. If there is no such message, a request first claims the
- * variant: it writes such a message by compare-and-set. So only one request on all hosts makes the variant. If the
+ * contains the reason why the variant cannot be made. If there is no message, a request first claims the variant: it
+ * writes the message, expecting that there is still none. So only one request on all hosts makes the variant. If its
  * host crashes, the claim expires, and the next request makes the variant.
  */
 import type { Deps } from "../deps.ts";
@@ -53,7 +53,7 @@ interface StoredVariant {
   refused?: { code: string; detail: string };
 }
 
-/** Returns the id under which a variant marks its content as used. A file uses its own id for the same purpose. */
+/** Returns the id under which a variant marks its content as used. A file marks its content with the file's id. */
 function useOf(sha256: string, key: string): string {
   return `${sha256}-${key}`;
 }
@@ -128,8 +128,8 @@ async function make(deps: Deps, orb: string, file: FileRecord, variant: Variant,
     const runs = runsOf(object);
     const { name: sha256, size, nuid } = object;
     const made = { sha256, size, object: { nuid, ...(runs.length <= RECORD_RUNS ? { runs } : {}) } };
-    // A conflict means that this request's claim on the variant has expired. Another request may then make the variant
-    // again, so ignore the conflict.
+    // A conflict means that this request's claim has expired. Ignore the conflict: another request may then make the
+    // variant again.
     await nullOnConflict(
       deps.store.batch(stream, [
         { subject: fileSubjects.content(orb, sha256, place.use), data: "1", rollup: true },
@@ -141,7 +141,8 @@ async function make(deps: Deps, orb: string, file: FileRecord, variant: Variant,
     if (!(error instanceof AppError)) throw error;
     const { code, detail } = error;
     // A damaged image stays damaged, so store the refusal. If the image worker crashed, this image may be the cause, so
-    // reserve the variant until the claim expires. After any other failure, the next request may try again immediately.
+    // keep the claim until it expires, and let no request try before that. After any other failure, the next request
+    // may try again immediately.
     if (code !== "images_failed") {
       const next = BAD_IMAGE.includes(code) ? { v: 1 as const, refused: { code, detail } } : undefined;
       const message =

@@ -50,8 +50,8 @@ export class ContentFile implements ContentCache {
   constructor(bytes: number, chunk: number, onFailure: (error: unknown) => void, dir = tmpdir()) {
     this.#chunk = chunk;
     this.#most = Math.max(2, Math.floor(bytes / (chunk * BLOCK_CHUNKS)));
-    // Do not store larger objects. A larger one would evict most others, and even its own first blocks before they
-    // are read again.
+    // Do not store objects of more than half the file. Such an object would replace most others, and even its own first
+    // blocks before they are read again.
     this.largest = (this.#most * chunk * BLOCK_CHUNKS) / 2;
     this.#onFailure = onFailure;
     try {

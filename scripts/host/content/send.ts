@@ -18,8 +18,9 @@ function written(response: ServerResponse, page: readonly Uint8Array[]): Promise
 }
 
 /**
- * Sends the content. Reads a page only after the client has received the one before the previous, so memory use stays
- * constant. If a page cannot be read, closes the connection, so that the client knows that the content is incomplete.
+ * Sends the content. At most two pages are in memory: a page is read only after the client has received the one before
+ * the previous page. If a page cannot be read, closes the connection, so that the client knows that the content is
+ * incomplete.
  */
 export async function sendContent(
   response: ServerResponse,
@@ -30,12 +31,12 @@ export async function sendContent(
     stopped(error);
     response.destroy();
   };
-  // Node restarts the timer each time the operating system has sent some bytes of a part.
+  // Node restarts this timer each time the operating system has sent some bytes.
   response.setTimeout(stalledMs, () => stop(new Error("the client receives nothing")));
   let left = bytes;
   try {
     for await (const page of pages) {
-      // Do not write to a closed response, because that would raise an error which ends the process.
+      // A write to a closed response would raise an error that ends the process. So stop here.
       if (response.destroyed) return;
       for (const { length } of page) left -= length;
       const whole = written(response, page);

@@ -13,13 +13,13 @@ function sent(name: string, data: unknown, id: string | undefined): Uint8Array {
 
 /**
  * Returns the server-sent event for a change of a list.
- * @param id undefined in a snapshot, because a client cannot resume in the middle of one
+ * @param id undefined in a snapshot, because a client cannot resume in the middle of a snapshot
  */
 export function listEvent(event: ListEvent, id: string | undefined): Uint8Array {
   return event.type === "upsert" ? sent("upsert", event.entry, id) : sent("leave", { id: event.id }, id);
 }
 
-/** Begins a snapshot. The empty id makes an EventSource forget its position. */
+/** The event that begins a snapshot (the complete list). Its empty id makes an EventSource forget its position. */
 export const RESET = sent("reset", {}, "");
 
 /** Tells the client that the snapshot is complete. */
@@ -30,7 +30,7 @@ export const endEvent = (reason: EndReason) => sent("end", { reason }, "");
 /** A comment that keeps the connection open while the platform is still searching for entries of a snapshot. */
 export const STILL_READING = encoder.encode(": reading\n\n");
 
-/** Updates the client's position without an event, and keeps an idle connection open. */
+/** Returns a comment that updates the client's position without an event, and keeps an idle connection open. */
 export const positionLine = (id: string) => encoder.encode(`: heartbeat\nid:${id}\n\n`);
 
 /**

@@ -1,4 +1,4 @@
-/** Reads the changes of one schema's entries, for all live lists of the schema. */
+/** Reads the changes of one schema's entries, once for all live lists (lists that send changes) of the schema. */
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import { type Change, changesFilter, changesIn } from "../../entry/live/changes.ts";
@@ -41,9 +41,7 @@ export class ChangeFeed {
     this.#filter = changesFilter(orb, home);
   }
 
-  /**
-   * Returns an object that delivers new changes to the listener. The caller must release this object when it is done.
-   */
+  /** Returns a tail: an object that delivers new changes to the listener. The caller must release it in the end. */
   tail(listener: Listener<ChangeStep>): Promise<Tail<ChangeStep>> {
     return this.#hub.tailOf("changes", this.stream, this.#filter, listener, (messages, between) =>
       this.#step(messages, between),
@@ -83,7 +81,8 @@ export class ChangeFeed {
     const { store } = this.#hub.source;
     const [orb, home, replicated] = [this.#orb, this.#home, this.#replicated];
     const options = { orb, home, from: between.from, replicated };
-    // Read the definition after the messages. An older definition could allow something that the current one forbids.
+    // Read the definition after the messages, because an older definition could allow something that the current one
+    // forbids.
     const [changes, live] = await Promise.all([
       changesIn(store, messages, options),
       liveOrb({ store }, orb, "cached"),

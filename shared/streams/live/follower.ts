@@ -1,6 +1,6 @@
 /**
- * One client that receives a list and its changes: first a snapshot, or the changes since its last event, then new
- * changes.
+ * One client that follows a list. It first receives a snapshot (all entries), or the changes since its last event. Then
+ * it receives each new change.
  */
 import { AppError } from "../../kernel/errors.ts";
 import type { Hub, TimerListener } from "../read/hub.ts";
@@ -45,19 +45,16 @@ export class Follower implements ListFollower, TimerListener {
   readonly #o: FollowerOptions;
   readonly #rotateAt: number;
   #position: number;
-  /** The snapshot may already contain changes up to this sequence. */
+  /** The snapshot may already contain changes up to this sequence number. */
   #snapshotLast: number;
   /**
    * The revision of each entry that the client got from the shared snapshot. Used to skip changes that the snapshot
-   * already contains. Undefined once no such change can follow.
+   * already contains. Undefined when no such change can follow any more.
    */
   #told: Map<string, number> | undefined;
   /** Whether the client also got entries that `#told` omits to save memory. */
   readonly #toldMore: boolean;
-  /**
-   * Whether the client has not received a position yet. Without a position, it would get the whole list again after a
-   * reconnection.
-   */
+  /** Whether the client has no position in the stream yet. If it reconnected now, it would get the whole list again. */
   #isBeginning: boolean;
   #ended = false;
   #attached = false;
@@ -109,7 +106,8 @@ export class Follower implements ListFollower, TimerListener {
         return;
       }
     } catch (error) {
-      // End the response without an error. The client reconnects with its last position, and then gets the error.
+      // End the response without an error. The client then reconnects with its last position, and gets the error as a
+      // response.
       this.end(error instanceof AppError && error.kind === "not_found" ? "stream_gone" : "failed");
     }
   }
@@ -214,8 +212,8 @@ export class Follower implements ListFollower, TimerListener {
   }
 
   /**
-   * Sends the client its current position in the stream. Otherwise the last position that it received could expire, if
-   * the list rarely changes.
+   * Sends the client its current position in the stream. If the list rarely changes, the position in the client's last
+   * event could otherwise expire.
    */
   async #tellPosition(): Promise<void> {
     const { list, hub, sink } = this.#o;

@@ -14,7 +14,7 @@ import type { ChangeFeed, ChangeStep } from "./feed.ts";
 import type { PositionSigner } from "./position.ts";
 import { definitionKey } from "./rights.ts";
 
-/** An encoded event. */
+/** An event of a list, encoded for the response. */
 export interface Piece {
   seq: number;
   id: string;
@@ -35,13 +35,16 @@ export interface ListStep {
   end: EndReason | undefined;
 }
 
-/** The start of a list. Followers that begin at about the same time share it. */
+/** The entries of a list at one time. Clients that connect at about the same time share them. */
 export interface ListSnapshot {
-  /** Clients continue with the changes after this sequence. The snapshot may already contain some of them. */
+  /**
+   * Clients continue with the changes after this sequence number. The snapshot may already contain some of these
+   * changes.
+   */
   from: number;
-  /** Last sequence of the stream when the read of the snapshot began. */
+  /** Last sequence number of the stream when the read of the snapshot began. */
   last: number;
-  /** The revision of each entry in `pieces`. */
+  /** The revision number of each entry in `pieces`. */
   revisions: ReadonlyMap<string, number>;
   pieces: readonly Uint8Array[];
   /** Cursor after the entries in `pieces`. Each client reads the remaining entries separately. */
@@ -87,7 +90,7 @@ export class LiveList implements Listener<ChangeStep> {
   readonly #steps = new WeakMap<ChangeStep, Promise<ListStep>>();
   #snapshot: { at: number; read: Promise<ListSnapshot> } | undefined;
   #tail: Promise<Tail<ChangeStep>> | undefined;
-  /** The attached clients have received everything up to this sequence. */
+  /** All attached clients have received every change up to this sequence number. */
   #position = 0;
   #delivering = Promise.resolve();
 
@@ -98,7 +101,10 @@ export class LiveList implements Listener<ChangeStep> {
     this.signer = options.signer;
   }
 
-  /** Adds a client. The caller must release the client later. After this resolves, the client receives every change. */
+  /**
+   * Adds a client. When the promise resolves, the client receives every change. The caller must release the client in
+   * the end.
+   */
   async hold(follower: ListFollower): Promise<void> {
     this.#followers.add(follower);
     this.#tail ??= this.#listen();
@@ -148,7 +154,8 @@ export class LiveList implements Listener<ChangeStep> {
         this.#position = made.to;
         for (const follower of this.#attached) follower.deliver(made);
       } catch {
-        // End all responses. The clients resume from their positions, and get the error if it persists.
+        // End all responses. Each client then reconnects with its position. If the error persists, the client gets it
+        // as a response.
         this.end("broker_lost");
       }
     });
@@ -245,7 +252,7 @@ export class LiveList implements Listener<ChangeStep> {
       yield concatBytes(entries.map(snapshotEvent));
   }
 
-  /** Returns a position in the stream that is older than the given time, as a sequence number. 0 is the start. */
+  /** Returns the sequence number of a position in the stream that is older than the given time. 0 is the start. */
   async #before(last: number, time: number): Promise<number> {
     for (let back = 16; back < last; back *= 4) {
       const message = await this.#o.deps.store.nextMessage(this.feed.stream, ">", last - back);

@@ -6,8 +6,8 @@
 import { base64url } from "jose";
 
 /**
- * A client can resume from an event that is at most this many milliseconds old. Tombstones, which mark deletions, are
- * kept an hour longer, so that the client gets them all.
+ * A client can resume from an event that is at most this many milliseconds old. Messages that mark deletions
+ * (tombstones) are kept an hour longer, so that such a client gets all of them.
  */
 const RESUMABLE_MS = 23 * 3_600_000;
 const MAC_CHARACTERS = 22;

@@ -1,4 +1,4 @@
-/** Keys of live lists. Clients with the same definition key and the same rights key can share a list. */
+/** Keys that tell which clients can share a live list: those with the same definition key and the same rights key. */
 import { accountOf } from "../../access/actor.ts";
 import { may, principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -9,7 +9,7 @@ import { sha256 } from "../../kernel/ids.ts";
 
 const keys = new WeakMap<CompiledSchema, Promise<string>>();
 
-/** Returns a string that changes whenever a part of the definition changes that may affect a list of the schema. */
+/** Returns a key that changes with every part of the definition that may affect a list of the schema. */
 export function definitionKey({ compiled }: OrbContext, { home }: CompiledSchema): Promise<string> {
   const schema = compiled.byHome.get(homeKey(home));
   if (schema === undefined) return Promise.resolve("");
@@ -21,7 +21,7 @@ export function definitionKey({ compiled }: OrbContext, { home }: CompiledSchema
   return made;
 }
 
-/** Returns a cache key. It is the same for all callers who see the same entries and values in a list. */
+/** Returns a key that is the same for all callers who see the same entries and values in a list. */
 export function rightsKey({ orb, schema, actor, latest }: ListView): string {
   const caller = principalIn(actor, orb.orb, orb.compiled);
   const everybody = may(caller, "read", { access: schema.access, own: false });

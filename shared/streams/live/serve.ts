@@ -1,4 +1,7 @@
-/** Responds to requests for live lists. The caller must already be authenticated. */
+/**
+ * Responds to requests for live lists: lists whose changes a client receives while it stays connected. The caller must
+ * already be authenticated.
+ */
 import { type Actor, type ActorToken, credentialOf } from "../../access/actor.ts";
 import { accountWith } from "../../access/authenticate.ts";
 import { PLATFORM_REALM } from "../../access/authorize.ts";
@@ -150,8 +153,9 @@ async function beginningOf(
 }
 
 /**
- * Sends the events of a list.
- * @throws AppError malformed if lists with these parameters cannot send changes; too_many or unavailable at a limit
+ * Sends a list, and then each change of it.
+ * @throws AppError malformed if a list with these parameters cannot be followed; too_many or unavailable if a limit is
+ *   reached
  */
 export async function serveLiveList(
   lists: LiveLists,
