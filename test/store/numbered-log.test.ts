@@ -5,6 +5,7 @@ import { streams } from "../../shared/store/subjects.ts";
 import type { Place } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { installOrb, SHOP } from "../support/entries.ts";
+import type { LookingStore } from "../support/looking.ts";
 
 const STREAM = streams.orb("shop");
 
@@ -31,12 +32,13 @@ function upTo(count: number): number[] {
 
 describe.each(Object.entries(LOGS))("a log that is %s", (_, { numbers, others, size = 0 }) => {
   let broker: TestBroker;
+  let store: LookingStore;
   const subject = "shop.content.owner.note.0log";
   let last: Place;
 
   beforeAll(async () => {
     broker = await startBroker();
-    const store = broker.store("operator");
+    store = broker.store("operator");
     await installOrb(store, SHOP);
     // With a negative size, every eighth message is large.
     const padding = (index: number) => "x".repeat(size < 0 ? (index % 8 === 0 ? -size : 10) : size);
@@ -57,7 +59,6 @@ describe.each(Object.entries(LOGS))("a log that is %s", (_, { numbers, others, s
 
   /** Each call reads with a new budget, as each request does. */
   function log(count = { reads: 0, bytes: 0 }) {
-    const store = broker.store("operator");
     const scan: typeof store.scan = async (...args) => {
       const page = await store.scan(...args);
       count.reads++;
