@@ -12,10 +12,11 @@ import { streams } from "../../shared/store/subjects.ts";
 import { call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { hostBindings, serveBeside, startNear } from "../support/near.ts";
-import { startPlatform } from "../support/platform.ts";
+import { sharedPlatform } from "../support/platform.ts";
+
+const platform = await sharedPlatform();
 
 test("the Node host responds like workerd, recovers with the broker, and finishes pending requests before it stops", async () => {
-  await using platform = await startPlatform();
   const log: string[] = [];
   const host = await serveBeside(platform, {}, (line) => log.push(line));
   const both = async (path: string, init?: RequestInit) => {
@@ -80,7 +81,6 @@ test("the Node host responds like workerd, recovers with the broker, and finishe
 });
 
 test("restarts the host process after a crash and ends it on stop", async () => {
-  await using platform = await startPlatform();
   const log: string[] = [];
   const port = await freePort();
   const bindings = hostBindings(platform);
@@ -94,7 +94,7 @@ test("restarts the host process after a crash and ends it on stop", async () => 
   const [pid] = childrenOf(process.pid, /platform-host\.mjs/);
   if (pid === undefined) throw new Error("no process");
   process.kill(pid, "SIGKILL");
-  for (const deadline = Date.now() + 10_000; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+  for (const deadline = Date.now() + 30_000; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
     const [next] = childrenOf(process.pid, /platform-host\.mjs/);
     if (next !== undefined && next !== pid && (await health()) === 200) break;
     expect(Date.now()).toBeLessThan(deadline);
@@ -119,7 +119,6 @@ async function take(port: number): Promise<Server> {
 }
 
 test("exits or retries if the port is in use, and leaves no process behind", async () => {
-  await using platform = await startPlatform();
   const bindings = hostBindings(platform);
   const port = await freePort();
 
@@ -175,7 +174,6 @@ test("reports a host process that cannot be started", async () => {
 });
 
 test("causes no unhandled rejection when a request is refused early", async () => {
-  await using platform = await startPlatform();
   await using near = await startNear(platform);
   const left: unknown[] = [];
   const note = (reason: unknown) => left.push(reason);
@@ -204,9 +202,9 @@ test("causes no unhandled rejection when a request is refused early", async () =
 });
 
 test("identifies clients behind a proxy by the last forwarded address, with or without a port", async () => {
-  await using platform = await startPlatform();
   await using host = await serveBeside(platform, { TRUST_PROXY: "true" });
   const store = platform.operatorStore();
+  await store.purge(streams.limits, "_limit.>");
   const counted = async () => {
     const page = await store.scan(streams.limits, "_limit.>", {
       fromSeq: 1,
@@ -238,7 +236,6 @@ function leavesPromises(): string {
 
 test("the host and the streams process log an unhandled rejection and continue", async () => {
   const log: string[] = [];
-  await using platform = await startPlatform();
   const bindings = hostBindings(platform);
   const env = { ...bindings, NODE_OPTIONS: leavesPromises() };
   const line = (text: string) => log.push(text);
