@@ -129,6 +129,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await linked?.stop();
   await platform?.stop();
+  // The next test file may run in this process.
+  delete process.env.MINIFLARE_WORKERD_V8_FLAGS;
 });
 
 /** Requests a list page by page. Returns all ids and the number of requests. */

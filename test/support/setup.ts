@@ -1,3 +1,8 @@
 // Import this before any zod schema is created, because it adds the method `.openapi()` to schemas. Hosts import it
 // first too.
 import "@hono/zod-openapi";
+import { afterAll } from "vitest";
+import { endFile } from "./file-end.ts";
+
+// This file runs again for each test file. Hooks that are registered first run last.
+afterAll(endFile);
