@@ -3,6 +3,10 @@ import { LongestFirst } from "./test/support/sequencer.ts";
 
 /** Tests of functions, verbs and routes. */
 const API = ["test/unit/**/*.test.ts", "test/store/**/*.test.ts", "test/http/**/*.test.ts"];
+/** Tests that wait most of the time: for time limits, clock times, or elections of a cluster. */
+const WAITING = ["cluster", "cluster-authority", "leader-contact", "schedules", "slow"].map(
+  (name) => `test/faults/${name}.test.ts`,
+);
 
 export default defineConfig({
   test: {
@@ -24,10 +28,14 @@ export default defineConfig({
       },
       {
         extends: true,
+        test: { name: "waiting", include: WAITING, maxWorkers: 3, sequence: { groupOrder: 0 } },
+      },
+      {
+        extends: true,
         test: {
           name: "other",
           include: ["test/**/*.test.ts"],
-          exclude: [...configDefaults.exclude, ...API],
+          exclude: [...configDefaults.exclude, ...API, ...WAITING],
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
