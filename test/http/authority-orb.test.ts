@@ -464,18 +464,21 @@ interface Begun {
   request: SlowRequest;
 }
 
-/** Starts the requests to every route. */
+/**
+ * Starts the requests to every route, all at once: the functions end a request whose body stalls for five seconds, and
+ * some requests need others before them.
+ */
 async function beginAll(at: Place, change: ChangeName, transfer: Transfer): Promise<Begun[]> {
-  const begun: Begun[] = [];
+  const ready: { route: string; refusal: number | undefined; request: SplitRequest }[] = [];
   for (const { method, path } of bodyRoutes()) {
     const rows = (await ROUTES[`${method} ${described(path)}`]?.(at, path)) ?? [];
     for (const { refused, ...row } of rows) {
       const own = (row.path ?? path).replace("{orbId}", at.orb).replace("{entryId}", at.entry);
-      const request = beginSplit(platform.origin, { ...row, method, path: own }, transfer);
-      begun.push({ route: `${method} ${row.path ?? path}`, refusal: refused[change], request });
+      const request = { ...row, method, path: own };
+      ready.push({ route: `${method} ${row.path ?? path}`, refusal: refused[change], request });
     }
   }
-  return begun;
+  return ready.map((one) => ({ ...one, request: beginSplit(platform.origin, one.request, transfer) }));
 }
 
 /** The status of a response. That of an upload is in its last line. */

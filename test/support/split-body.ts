@@ -87,7 +87,7 @@ export function beginSplit(
   return {
     async finish() {
       socket.write(last);
-      await Promise.race([answered, wait(20_000)]);
+      await Promise.race([answered, wait(30_000)]);
       socket.destroy();
       return { status: Number(got.split(" ")[1] ?? 0), body: got.slice(got.indexOf("\r\n\r\n") + 4) };
     },
