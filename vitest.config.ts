@@ -41,10 +41,10 @@ export default defineConfig({
         },
       },
     ],
-    // A busy machine needs longer than the second that is the default.
-    expect: { poll: { timeout: 10_000 } },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // A busy machine takes many times as long as an idle one. These limits only end a test that hangs.
+    expect: { poll: { timeout: 30_000 } },
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
     teardownTimeout: 20_000,
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/setup.ts"],

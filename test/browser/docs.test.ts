@@ -90,7 +90,7 @@ test("the documentation page loads from its own origin with a strict content sec
   await page.goto(`${platform.origin}/api/docs`);
   await page.getByRole("heading", { name: "Platform: sign-in" }).waitFor();
   expect(problems).toEqual([]);
-}, 90_000);
+});
 
 test("shows who is signed in, and signs out", async () => {
   const platform = await sharedPlatform();
@@ -115,7 +115,7 @@ test("shows who is signed in, and signs out", async () => {
   await link.waitFor();
   expect(await page.context().cookies()).toEqual([]);
   await page.context().close();
-}, 60_000);
+});
 
 test("fits a phone's width and follows the device's dark mode", async () => {
   const platform = await sharedPlatform();
@@ -132,7 +132,7 @@ test("fits a phone's width and follows the device's dark mode", async () => {
   await page.emulateMedia({ colorScheme: "light" });
   await page.locator("html:not(.dark-mode)").waitFor();
   expect(await ground()).toBe("rgba(0, 0, 0, 0)");
-}, 60_000);
+});
 
 test("names an orb that is not published, with a link to all others", async () => {
   const platform = await sharedPlatform();
@@ -141,7 +141,7 @@ test("names an orb that is not published, with a link to all others", async () =
   await page.getByText("No orb “<b>nope” is published.").waitFor();
   await page.getByRole("link", { name: "The whole platform" }).click();
   await page.getByRole("heading", { name: "Platform: sign-in" }).waitFor();
-}, 60_000);
+});
 
 test("does not show a loading message without JavaScript", async () => {
   const platform = await sharedPlatform();
@@ -151,4 +151,4 @@ test("does not show a loading message without JavaScript", async () => {
   await page.goto(`${platform.origin}/api/docs`);
   expect(await page.locator("noscript").isVisible()).toBe(true);
   expect(await page.getByText("is being loaded").isVisible()).toBe(false);
-}, 60_000);
+});

@@ -193,7 +193,7 @@ test("a platform admin signs in, works with the token, and signs out", async () 
   expect(readdirSync(home.folder)).toEqual([]);
   expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(401);
   expect(errors).toEqual([]);
-}, 60_000);
+});
 
 test("a user of an orb signs in on a phone with few scopes, and can refuse", async () => {
   const body = {

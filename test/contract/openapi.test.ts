@@ -235,7 +235,7 @@ beforeAll(async () => {
     name: ["heartbeat", "wallet"],
     revision: ["1"],
   };
-}, 60_000);
+});
 
 test("the examples of new entries can be sent unchanged", async () => {
   const token = callers.get("operator");

@@ -149,5 +149,5 @@ test.concurrent.each(pages)(
     for (const line of notRun) console.log(`not run: ${line}`);
     expect(notRun.every((line) => line.length > 0)).toBe(true);
   },
-  60_000,
+  180_000,
 );

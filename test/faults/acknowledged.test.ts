@@ -32,7 +32,7 @@ test("keeps acknowledged writes when the broker is killed four times", async () 
   expect(writers.statuses[503]).toBeGreaterThan(0);
   expect(writers.acknowledged.length).toBeGreaterThan(10);
   await writers.expectKept();
-}, 60_000);
+});
 
 test("keeps acknowledged writes when the broker is down for three seconds", async () => {
   await using platform = await startPlatform();
@@ -47,7 +47,7 @@ test("keeps acknowledged writes when the broker is down for three seconds", asyn
   writers.expectFairAnswers();
   expect(writers.statuses[503]).toBeGreaterThan(0);
   await writers.expectKept();
-}, 60_000);
+});
 
 /** Returns the workerd processes of this test, which serve the functions. */
 function runtimes(): number[] {
@@ -82,7 +82,7 @@ test("keeps acknowledged writes when workerd is killed twice and restarted", asy
   writers.expectFairAnswers({ broken: true });
   expect(writers.statuses[0]).toBeGreaterThan(0);
   await writers.expectKept();
-}, 60_000);
+});
 
 test("keeps acknowledged writes when connections are cut during requests, batches and replies", async () => {
   const random = testRandom();
@@ -101,36 +101,32 @@ test("keeps acknowledged writes when connections are cut during requests, batche
   expect(cutter.cuts).toBeGreaterThan(20);
   writers.expectFairAnswers();
   await writers.expectKept();
-}, 60_000);
+});
 
-test.each(["disk", "limit"])(
-  "keeps acknowledged writes when storage is full (%s)",
-  async (kind) => {
-    const dir = join(tempDir("full"), "broker");
-    const disk = kind === "disk" ? smallDisk(dir, 16) : undefined;
-    try {
-      await using broker = await startBroker({
-        dir,
-        ...(disk === undefined ? { maxFileStore: "12MB" } : {}),
-      });
-      await using platform = await startPlatform({ env: onBroker(broker) });
-      const writers = new Writers(platform, "x".repeat(60_000));
-      await writers.start(6);
-      const refused = () => (writers.statuses[503] ?? 0) + (writers.statuses[504] ?? 0);
-      for (let waited = 0; refused() < 30 && waited < 10_000; waited += 50) await delay(50);
-      expect(refused()).toBeGreaterThan(0);
-      if (disk !== undefined) disk.grow();
-      else broker.allow("100MB");
-      // A broker that found its disk full accepts nothing until it is restarted.
-      await broker.kill("SIGTERM");
-      await broker.ready();
-      await delay(300);
-      await writers.stop();
-      writers.expectFairAnswers();
-      await writers.expectKept();
-    } finally {
-      disk?.release();
-    }
-  },
-  60_000,
-);
+test.each(["disk", "limit"])("keeps acknowledged writes when storage is full (%s)", async (kind) => {
+  const dir = join(tempDir("full"), "broker");
+  const disk = kind === "disk" ? smallDisk(dir, 16) : undefined;
+  try {
+    await using broker = await startBroker({
+      dir,
+      ...(disk === undefined ? { maxFileStore: "12MB" } : {}),
+    });
+    await using platform = await startPlatform({ env: onBroker(broker) });
+    const writers = new Writers(platform, "x".repeat(60_000));
+    await writers.start(6);
+    const refused = () => (writers.statuses[503] ?? 0) + (writers.statuses[504] ?? 0);
+    for (let waited = 0; refused() < 30 && waited < 10_000; waited += 50) await delay(50);
+    expect(refused()).toBeGreaterThan(0);
+    if (disk !== undefined) disk.grow();
+    else broker.allow("100MB");
+    // A broker that found its disk full accepts nothing until it is restarted.
+    await broker.kill("SIGTERM");
+    await broker.ready();
+    await delay(300);
+    await writers.stop();
+    writers.expectFairAnswers();
+    await writers.expectKept();
+  } finally {
+    disk?.release();
+  }
+});

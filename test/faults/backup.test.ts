@@ -68,7 +68,7 @@ test("restores a backup on another broker, and refuses to overwrite data or to r
     });
     await going;
     // Messages that expire are not part of the comparison.
-    await expect.poll(() => store.get("platform", passing), { timeout: 10_000 }).toBeNull();
+    await expect.poll(() => store.get("platform", passing)).toBeNull();
     const names = manifest.streams.map((stream) => stream.name);
     expect(names).toContain("KV_platform_admins");
     // An orb that is deleted during the backup is not part of it.

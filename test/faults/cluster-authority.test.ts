@@ -27,7 +27,7 @@ beforeAll(async () => {
   near = await Promise.all(urls.map((url) => serveBeside(platform, { NATS_URL: [url, ...urls].join(",") })));
   hosts = [platform, ...near.map(({ url }) => ({ ...platform, origin: url }))];
   token = await adminToken(platform);
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all(near.map((host) => host.stop()));
   await platform?.stop();
@@ -149,7 +149,7 @@ test("an account spends its quota once, however many hosts and brokers it uses",
   const windows = 1 + Math.floor(Date.now() / 60_000) - window;
   expect(written).toBeGreaterThan(0);
   expect(written).toBeLessThanOrEqual(windows * (QUOTA + hosts.length * ABOVE));
-}, 60_000);
+});
 
 test("writers on several hosts that lose the leader and repeat store no value and no key twice", async () => {
   const path = await newOrb("elected", OPEN, { unique: true });
@@ -183,7 +183,7 @@ test("writers on several hosts that lose the leader and repeat store no value an
   const stored = await entriesOf("elected");
   expect(new Set(stored.values()).size).toBe(stored.size);
   for (const [title, id] of acknowledged) expect(stored.get(id)).toBe(title);
-}, 60_000);
+});
 
 test("no write for a deleted orb lands in the next one of its id while its leader is away", async () => {
   const path = await newOrb("again");
@@ -203,7 +203,7 @@ test("no write for a deleted orb lands in the next one of its id while its leade
   expect(await stop()).toBeGreaterThan(0);
   expect([...(await entriesOf("again"))]).toEqual([]);
   expect((await insist("GET", path)).body.items).toEqual([]);
-}, 60_000);
+});
 
 test("a schema that is closed while its leader is away leaves no live copy of racing writes to the public", async () => {
   const path = await newOrb("gated");
@@ -236,4 +236,4 @@ test("a schema that is closed while its leader is away leaves no live copy of ra
   };
   // Moves that the election interrupted continue after the response.
   await expect.poll(open, { timeout: 2 * RECOVERY_MS }).toEqual([]);
-}, 60_000);
+});

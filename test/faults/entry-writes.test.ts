@@ -83,4 +83,4 @@ it("keeps every acknowledged write, and each value once, through three kills", a
     const found = await deps.store.getMany(streams.orb("shop"), [log, live]);
     expect(liveCopyOf(found.get(live))?.revision).toBe(parseEntry(found.get(log))?.head.publishedRevision);
   }
-}, 60_000);
+});

@@ -292,7 +292,7 @@ test("answers hostile requests to any route, with a client error at most", async
   for (const status of [200, 400, 401, 404, 422]) expect(seen.get(status) ?? 0).toBeGreaterThan(0);
   expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
   expect((await call(platform, "GET", "/api/shop/catalog/product")).status).toBe(200);
-}, 60_000);
+});
 
 test("answers names of 5,000 characters in any path with a client error", async () => {
   const name = "x".repeat(5_000);
@@ -318,7 +318,7 @@ test("hostile requests grow the memory of the runtime by less than 200 MiB", asy
   const seen = await fuzz(FUZZ_MS);
   const requests = [...seen.values()].reduce((a, b) => a + b, 0);
   expect(memoryMiB(runtime) - before, `after ${requests} requests`).toBeLessThan(GROWTH_MIB);
-}, 60_000);
+});
 
 describe("mutated documents", () => {
   const headers = () => [
@@ -352,7 +352,7 @@ describe("mutated documents", () => {
       }),
       { seed: testSeed(), numRuns: 400, interruptAfterTimeLimit: 8_000, endOnFailure: true },
     );
-  }, 30_000);
+  });
 
   test("an entry's values are stored or refused, and sensitive ones never returned", async () => {
     let n = 1;
@@ -381,7 +381,7 @@ describe("mutated documents", () => {
       }),
       { seed: testSeed(), numRuns: 600, interruptAfterTimeLimit: 8_000, endOnFailure: true },
     );
-  }, 30_000);
+  });
 
   test("__proto__ and constructor members do not pollute other objects", async () => {
     const poison = '{"polluted":"yes","status":"PUBLISHED","role":"owner"}';

@@ -99,7 +99,6 @@ test("answers 503 while the broker is frozen, and 200 right after", async () => 
 // At the same time, because both mostly wait for elections.
 test.concurrent.for(["SIGSTOP", "SIGKILL"] as const)(
   "reads continue through another broker when the one that serves the link is lost (%s)",
-  { timeout: 60_000 },
   async (signal, { expect }) => {
     await using stand = await linked({ NATS_BROKERS: "3", NATS_REPLICAS: "3" });
     const { platform } = stand;
@@ -136,7 +135,7 @@ test("answers 503 while the broker is down, and keeps acknowledged writes", asyn
   writers.expectFairAnswers();
   expect(writers.statuses[503]).toBeGreaterThan(0);
   await writers.expectKept();
-}, 60_000);
+});
 
 test("frees the places of clients that disconnect", async () => {
   const uses = [{ service: "slow", handlers: ["wait"] }];
@@ -178,7 +177,7 @@ test("frees the places of clients that disconnect", async () => {
   expect(stand.connections()).toBe(connections);
   expect((await call(platform, "GET", "/api/many/m", { token })).status).toBe(200);
   await service.close();
-}, 60_000);
+});
 
 test("opens a separate connection for a live stream, and closes it with the reader", async () => {
   await using stand = await linked();

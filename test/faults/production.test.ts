@@ -75,7 +75,7 @@ beforeAll(async () => {
       });
     }),
   );
-}, 30_000);
+});
 
 afterAll(async () => {
   for (const child of brokers) {

@@ -259,7 +259,7 @@ describe("an untrusted backup", () => {
     await expect(again(platform)).rejects.toThrow(/not signed/);
     await again(platform, { unsigned: true });
     expect(await titles(platform)).toEqual(OF_THE_BACKUP);
-  }, 60_000);
+  });
 });
 
 describe("sessions and invitations that ended after the backup", () => {
@@ -401,7 +401,7 @@ describe("an interrupted restore", () => {
       expect(next.output()).toContain("Accounts have the state of the backup");
       expect(await titles(platform)).toEqual(OF_THE_BACKUP);
     }
-  }, 60_000);
+  });
 
   test("is finished by the command after the broker was killed", async () => {
     await using platform = await startPlatform();
@@ -414,7 +414,7 @@ describe("an interrupted restore", () => {
     await killed;
     await platform.broker?.resume();
     await again(platform);
-    await expect.poll(() => titles(platform), { timeout: 10_000 }).toEqual(OF_THE_BACKUP);
+    await expect.poll(() => titles(platform)).toEqual(OF_THE_BACKUP);
   }, 120_000);
 
   test("is not finished at another broker with the same data folder", async () => {

@@ -35,7 +35,7 @@ test("kills a script that does not stop within 15 s", async () => {
   await once(child, "close");
   expect(said()).toMatch(/The process did not stop within 15 s\. Killing it\.\n$/);
   expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-}, 60_000);
+});
 
 test("lists the commands for an unknown one", async () => {
   const { child, said } = guarded("nope");

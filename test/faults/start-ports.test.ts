@@ -89,7 +89,7 @@ test("the streams process fails to start if another server answers on its port",
     `The streams process does not start: Port ${port} is already in use. Stop the other program, or choose another port with STREAMS_PORT=….`,
   );
   expect(logged.filter((line) => line.includes("EADDRINUSE") || line.includes("    at "))).toEqual([]);
-}, 60_000);
+});
 
 test("a streams process whose port was taken is given up with one line", async () => {
   const port = await freePort();
@@ -97,7 +97,7 @@ test("a streams process whose port was taken is given up with one line", async (
   await using streams = await streamsOn(port, (line) => logged.push(line));
   streams.kill();
   const again = () => logged.some((line) => line.includes("starting it again"));
-  await expect.poll(again, { timeout: 10_000 }).toBe(true);
+  await expect.poll(again).toBe(true);
   await using _other = await somethingElse(port);
   const given = () => logged.filter((line) => line.includes("does not start"));
   await expect.poll(given, { timeout: 90_000 }).toHaveLength(1);

@@ -47,7 +47,7 @@ test("requests to a stopping broker fail as unavailable, and requests for a miss
     await Promise.all(asking);
     expect(wrong).toEqual([]);
   }
-}, 60_000);
+});
 
 test("stops all other parts and releases the data folder if one part fails to stop", async () => {
   const platform = await startPlatform({

@@ -73,7 +73,7 @@ test("version 1: reads orbs, entries, accounts, invitations, mappings and handle
   expect((await call(platform, "GET", `/api/shop/catalog/product/${id}`)).body.values.title).toBe(
     "Desk lamp, new",
   );
-}, 30_000);
+});
 
 test("version 1: reserves the normal form of unique values that were stored as written", async () => {
   await using broker = await startBroker();
@@ -154,4 +154,4 @@ test("version 1: reserves the normal form of unique values that were stored as w
   expect((await make({ slug: "café", label: { en: "café" }, serial: "sérial" })).status).toBe(201);
   expect((await as("POST", `${at("second")}/publish`)).status).toBe(200);
   expect((await make({ slug: "rosé" })).status).toBe(201);
-}, 30_000);
+});

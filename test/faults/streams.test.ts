@@ -158,7 +158,7 @@ test("readers lose no message and get none twice across disconnects and kills", 
     expect([...failures.keys()].filter((status) => ![502, 503, 504].includes(status))).toEqual([]);
   }
   expect(sent).toBeGreaterThan(100);
-}, 60_000);
+});
 
 /** Parses the platform's own form of events first, and the protocol's form afterwards. */
 function readerOfBoth(): Read {
@@ -243,7 +243,7 @@ describe("streams process", () => {
     });
     // A few of the client's requests are served, some wait, and the others are refused. How many depends on the
     // machine's speed.
-    await expect.poll(() => [...new Set(statuses)].sort(), { timeout: 10_000 }).toEqual([200, 429]);
+    await expect.poll(() => [...new Set(statuses)].sort()).toEqual([200, 429]);
     const page = await fetch(`${streams.url}/api/streams/large?offset=${formatOffset(1)}`, {
       headers: headers(),
     });
@@ -265,13 +265,11 @@ describe("streams process", () => {
     await readUntil(open, () => false);
     expect((await waiting).status).toBe(204);
     await expect
-      .poll(
-        () =>
-          fetch(`${streams.url}/api/health`).then(
-            ({ status }) => status,
-            () => 0,
-          ),
-        { timeout: 10_000 },
+      .poll(() =>
+        fetch(`${streams.url}/api/health`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
       )
       .toBe(200);
   });
@@ -303,7 +301,7 @@ describe("streams process", () => {
     const refused = await fetch(`${streams.url}/api/streams/torn?offset=-1`, { headers: headers() });
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
     await platform.broker?.resume();
-    await expect.poll(health, { timeout: 10_000 }).toBe(200);
+    await expect.poll(health).toBe(200);
   });
 });
 

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => receiver[Symbol.asyncDispose]());
 
 async function until<T>(read: () => T | Promise<T>, fits: (value: T) => boolean): Promise<T> {
-  for (const deadline = Date.now() + 20_000; ; await delay(20)) {
+  for (const deadline = Date.now() + 30_000; ; await delay(20)) {
     const value = await read();
     if (fits(value)) return value;
     if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(value)}`);

@@ -155,7 +155,6 @@ describe("a provider", () => {
       issuer.behave = { token };
       expect(await returnFrom(platform, issuer, begun)).toMatchObject(UNAVAILABLE);
     },
-    20_000,
   );
 
   test.each<NonNullable<Misbehaviour["discovery"]>>([
@@ -167,17 +166,13 @@ describe("a provider", () => {
     { token_endpoint: "https://169.254.169.254/token" },
     { jwks_uri: undefined },
     { authorization_endpoint: "javascript:alert(1)" },
-  ])(
-    "whose metadata is %j is unavailable",
-    async (discovery) => {
-      await using strange = await startIssuer();
-      strange.behave = { discovery };
-      const id = `oa-strange-${++number}`;
-      await newOrb(id, [providerOf(strange)]);
-      expect(await call(platform, "GET", `/api/${id}/oauth/main`)).toMatchObject(UNAVAILABLE);
-    },
-    20_000,
-  );
+  ])("whose metadata is %j is unavailable", async (discovery) => {
+    await using strange = await startIssuer();
+    strange.behave = { discovery };
+    const id = `oa-strange-${++number}`;
+    await newOrb(id, [providerOf(strange)]);
+    expect(await call(platform, "GET", `/api/${id}/oauth/main`)).toMatchObject(UNAVAILABLE);
+  });
 
   test("is unknown", async () => {
     expect(await call(platform, "GET", `${base}/oauth/unknown`)).toMatchObject({

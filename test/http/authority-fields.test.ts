@@ -307,7 +307,7 @@ async function pipelined(first: string, then: string): Promise<number[]> {
   });
   socket.once("error", () => undefined);
   const answered = async (count: number) => {
-    for (const end = Date.now() + 5_000; Date.now() < end && statuses().length < count; ) await wait(10);
+    for (const end = Date.now() + 30_000; Date.now() < end && statuses().length < count; ) await wait(10);
   };
   try {
     socket.write(first);

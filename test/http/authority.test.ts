@@ -196,7 +196,7 @@ test("refuses an invalid token before the body arrives", async () => {
     expect(response.status).toBe(401);
     await response.body?.cancel();
   }
-}, 30_000);
+});
 
 test("stops an upload when the caller loses access, and reports what was written", async () => {
   const orb = await newOrb();
@@ -242,7 +242,7 @@ test("stops an upload when the caller loses access, and reports what was written
     code: "access_ended",
   });
   expect(await count()).toBe(150);
-}, 30_000);
+});
 
 test("imports nothing if the caller loses access during the import", async () => {
   const other = await secondAdmin();
@@ -256,4 +256,4 @@ test("imports nothing if the caller loses access during the import", async () =>
   const { status, body } = await slow.finish();
   expect([status, body]).toEqual([401, expect.stringContaining("access_ended")]);
   expect((await as("GET", `/api/admin/orbs/came${number}`)).status).toBe(404);
-}, 30_000);
+});

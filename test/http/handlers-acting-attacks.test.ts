@@ -178,4 +178,4 @@ test("opens no other route, on no method, to a handler that acts for a platform 
     const refused = [401, 403].includes(handler.status);
     expect([method, path, handler.status, refused || same]).toEqual([method, path, handler.status, true]);
   }
-}, 60_000);
+});

@@ -29,7 +29,7 @@ test("on three replicas no read is older than an acknowledged write, even while 
   await provision(deploy, { replicas: 3, patienceMs: 20_000 });
   await deploy.close();
   const others = [openStore(access(far.wsUrl)), openStore(access(other.wsUrl))] as const;
-  for (const deadline = Date.now() + 10_000; ; await pause(100)) {
+  for (const deadline = Date.now() + 30_000; ; await pause(100)) {
     const made = await others[0].createStream(orbStreamConfig("shop", 3)).then(
       () => true,
       () => false,
@@ -53,7 +53,7 @@ test("on three replicas no read is older than an acknowledged write, even while 
   const stats = store.stats();
   expect(stats.hits).toBeGreaterThan(100);
 
-  for (const deadline = Date.now() + 15_000; ; await pause(50)) {
+  for (const deadline = Date.now() + 30_000; ; await pause(50)) {
     const [known, truth] = await Promise.all([
       store.getMany(STREAM, SUBJECTS, { consistency: "stale", maxBytes: 1e8 }),
       others[1].getMany(STREAM, SUBJECTS, { maxBytes: 1e8 }),

@@ -83,4 +83,4 @@ it("allows the same id to be written at once, and lists it once at its new posit
   await new Promise((resolve) => setTimeout(resolve, 6_000));
   expect((await getSettings(deps, ann, target())).revision).toBe(2);
   expect(await listed()).toEqual([other, ...before]);
-}, 30_000);
+});

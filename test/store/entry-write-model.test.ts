@@ -147,4 +147,4 @@ it("reservations, indexes, references and published copies match the newest revi
     ),
   );
   expect(listed).toHaveLength(existing.filter((status) => status !== "DELETED").length);
-}, 60_000);
+});

@@ -303,4 +303,4 @@ test("writers that race with definition changes leave nothing that the last defi
   });
   expect(new Set(values).size).toBe(values.length);
   expect(claims.messages.filter(({ size }) => size > 0).length).toBeGreaterThanOrEqual(values.length);
-}, 30_000);
+});

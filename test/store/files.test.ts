@@ -436,7 +436,7 @@ it("removes all leftovers and keeps every acknowledged file, wherever an upload 
   }
   const checks = await operator.get(streams.orb(live.orb), fileSubjects.checks(live.orb));
   expect(checks).toBeNull();
-}, 30_000);
+});
 
 it("removes the object store of an orb that is gone", async () => {
   const gone = await installOrb(operator, albumWith(fields, "gone"));

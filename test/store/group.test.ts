@@ -206,7 +206,7 @@ test("fails pending writes when the broker is lost, and writes again after its r
   for (const result of results)
     expect(result).toMatchObject({ status: "rejected", reason: expect.any(AppError) });
   await s.broker.resume();
-  for (const deadline = Date.now() + 10_000; ; await pause(50)) {
+  for (const deadline = Date.now() + 30_000; ; await pause(50)) {
     const back = await s.store.batch(STREAM, entry("e")).catch(() => null);
     if (back !== null) break;
     expect(Date.now()).toBeLessThan(deadline);

@@ -54,7 +54,7 @@ describe.each(Object.entries(LOGS))("a log that is %s", (_, { numbers, others, s
     for (let at = 0; at < messages.length; at += 50)
       seq = (await store.pipeline(STREAM, messages.slice(at, at + 50))).at(-1) ?? 0;
     last = { number: numbers.at(-1) ?? 0, seq: seq - 1 };
-  }, 60_000);
+  });
   afterAll(() => broker?.stop());
 
   /** Each call reads with a new budget, as each request does. */

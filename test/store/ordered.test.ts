@@ -398,7 +398,7 @@ describe("lists", () => {
     expect(words?.root.runs.flat().length).toBeGreaterThan(5);
     expect(words?.root.runs.length).toBeLessThan(30);
     await Promise.all([deps.settled(), hostDeps.settled()]);
-  }, 60_000);
+  });
 
   it("neither miss nor repeat an unchanged entry while others change and pages are replaced", async () => {
     const random = testRandom();
@@ -471,7 +471,7 @@ describe("lists", () => {
         );
     }
     await Promise.all([deps.settled(), hostDeps.settled()]);
-  }, 60_000);
+  });
 });
 
 describe("compaction", () => {
@@ -547,7 +547,7 @@ describe("compaction", () => {
     );
     expect(log.messages.length).toBeLessThan(100);
     await deps.settled();
-  }, 60_000);
+  });
 });
 
 describe("an orb that was deleted and created again", () => {
@@ -659,5 +659,5 @@ describe("publication", () => {
     await change("ordered");
     await agree(await now());
     await deps.settled();
-  }, 90_000);
+  });
 });

@@ -442,7 +442,7 @@ describe.each([
       expect(found, why).toEqual(ids);
     }
     expect(indexes).toEqual(new Set(["none", "unique", "equality", "reference", "search"]));
-  }, 60_000);
+  });
 });
 
 describe.each([
@@ -512,7 +512,7 @@ describe.each([
         cursor = got.nextCursor;
       }
     }
-  }, 60_000);
+  });
 });
 
 test("a list without an index for its order has each entry that does not change once, whatever the others do", async () => {
@@ -548,7 +548,7 @@ test("a list without an index for its order has each entry that does not change 
     const still = found.filter((id) => wanted.some((doc) => doc.id === id));
     expect(still.toSorted(), sort).toEqual(wanted.map(({ id }) => id).toSorted());
   }
-}, 60_000);
+});
 
 test("refuses aggregates of fields that the caller may not read, and running totals of another query", async () => {
   const options = { latest: false, budget: () => new ReadBudget(undefined, 5) };

@@ -227,4 +227,4 @@ it("keeps acknowledged bytes and later removes all others, wherever an upload st
     expect((await stored("C")).length - before.length).toBeLessThanOrEqual(11);
     if (isDone) break;
   }
-}, 60_000);
+});

@@ -101,9 +101,9 @@ export function hookWorkers(deps: ConstructorParameters<typeof HookWorker>[0]) {
   };
 }
 
-/** Reads a value repeatedly until it meets a condition. Throws after 20 seconds. */
+/** Reads a value repeatedly until it meets a condition. Throws after 30 seconds. */
 export async function until<T>(read: () => T | Promise<T>, fits: (value: T) => boolean): Promise<T> {
-  for (const deadline = Date.now() + 20_000; ; await delay(20)) {
+  for (const deadline = Date.now() + 30_000; ; await delay(20)) {
     const value = await read();
     if (fits(value)) return value;
     if (Date.now() > deadline) throw new Error(`still ${JSON.stringify(value)}`);

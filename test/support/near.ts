@@ -92,7 +92,7 @@ export async function startNear(
       throw new Error(`${address} never comes from the cache`);
     },
     async soon(address, fits) {
-      for (const deadline = Date.now() + 3000; ; ) {
+      for (const deadline = Date.now() + 30_000; ; ) {
         const answer = await call(near, "GET", address);
         if (fits(answer)) return;
         if (Date.now() > deadline) throw new Error(`${address}: still ${JSON.stringify(answer.body)}`);

@@ -13,10 +13,10 @@ export const SUBJECTS = Array.from({ length: 12 }, (_, i) =>
 );
 export { pause };
 
-/** Waits until a condition holds. Throws after 20 seconds. */
+/** Waits until a condition holds. Throws after 30 seconds. */
 export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = Date.now() + 20_000; Date.now() < deadline; await pause(5)) if (await holds()) return;
-  throw new Error("the condition was not met within 20 s");
+  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await pause(5)) if (await holds()) return;
+  throw new Error("the condition was not met within 30 s");
 }
 
 /** Minimum number of writes per round, on machines of any speed. */

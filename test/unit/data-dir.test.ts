@@ -62,4 +62,4 @@ test("lets one of several processes claim the data folder after a crash", async 
   } finally {
     for (const one of claimants) one.kill("SIGKILL");
   }
-}, 60_000);
+});
