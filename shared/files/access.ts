@@ -111,7 +111,7 @@ export async function readingOf(
  * Returns whether the caller uploaded the file. Always false for anonymous callers, because the platform cannot tell
  * them apart.
  */
-function isUploader(actor: Actor, record: FileRecord): boolean {
+export function isUploader(actor: Actor, record: FileRecord): boolean {
   return accountBehind(actor).kind !== "anonymous" && record.by === accountOf(actor);
 }
 

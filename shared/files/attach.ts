@@ -12,7 +12,7 @@ import { isObject } from "../kernel/json.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { isToken, streams } from "../store/subjects.ts";
-import { mayUse } from "./access.ts";
+import { isUploader, mayUse } from "./access.ts";
 import { accepts } from "./content-type.ts";
 import {
   type FileRecord,
@@ -30,6 +30,11 @@ const MAX_NEW = 200;
  * platform still stores it only once.
  */
 const MAX_ENTRIES = 100;
+/**
+ * A caller who did not upload the file may refer to it only while fewer entries than this refer to it. Otherwise readers
+ * of a file could use up all its references.
+ */
+const MAX_ENTRIES_OF_OTHERS = 50;
 
 interface Place {
   field: CompiledField;
@@ -140,8 +145,9 @@ export async function attachFiles(
     }
     files.set(id, fileValue(orb, stored.record));
     if (mine) continue;
-    if (stored.record.entries.length >= MAX_ENTRIES) {
-      const message = `must not be a file that ${MAX_ENTRIES} entries have already. Upload the content again.`;
+    const most = isUploader(actor, stored.record) ? MAX_ENTRIES : MAX_ENTRIES_OF_OTHERS;
+    if (stored.record.entries.length >= most) {
+      const message = `must not be a file that ${most} entries have already. Upload the content again.`;
       report("too_many", message, some);
       continue;
     }

@@ -322,6 +322,20 @@ it("gives one file to several entries at the same time", async () => {
   expect((await readRecord(deps, live.orb, file.id))?.record.entries).toHaveLength(5);
 });
 
+it("limits the entries that have a file, and leaves half of them to the uploader", async () => {
+  const { id } = await upload(PNG);
+  const use = (actor: Actor) => create({ shared: { file: id } }, actor, deps, true);
+  const refused = async (actor: Actor) => (await failureOf(use(actor))).errors?.map(({ message }) => message);
+  await use(ann);
+  for (let n = 0; n < 49; n++) await use(bob);
+  const full = (entries: number) => [
+    `must not be a file that ${entries} entries have already. Upload the content again.`,
+  ];
+  expect(await refused(bob)).toEqual(full(50));
+  for (let n = 0; n < 50; n++) await use(ann);
+  expect(await refused(ann)).toEqual(full(100));
+});
+
 it("removes content that no file uses, and keeps the files of entries", async () => {
   const kept = await upload(randomBytes(100));
   await create({ papers: [{ file: kept.id }] });
