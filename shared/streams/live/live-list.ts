@@ -156,13 +156,18 @@ export class LiveList implements Listener<ChangeStep> {
       } catch {
         // End all responses. Each client then reconnects with its position. If the error persists, the client gets it
         // as a response.
-        this.end("broker_lost");
+        this.#endAll("broker_lost");
       }
     });
   }
 
+  /** Called when the tail has ended. */
   end(reason: TailEnd): void {
     this.#tail = undefined;
+    this.#endAll(reason);
+  }
+
+  #endAll(reason: TailEnd): void {
     for (const follower of [...this.#followers]) follower.end(reason);
   }
 
