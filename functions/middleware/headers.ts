@@ -46,7 +46,7 @@ export function completeResponse(
 
 export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
-  // A response that already has all default headers needs no more. Skip it, because accessing headers is slow.
+  // Skip a response that already has all default headers, because accessing headers is slow.
   if (c.get("whole") === c.res) return;
   const { headers } = c.res;
   for (const [name, value] of Object.entries(commonHeaders(c)))

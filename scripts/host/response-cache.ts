@@ -30,7 +30,7 @@ interface CachedAnswer extends Answer, Evictable {
 }
 
 /**
- * What several cached responses have in common: their headers and the definition that they were made with. A new
+ * The common parts of several cached responses: their headers and the definition that they were made with. A new
  * definition invalidates all of them together.
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {

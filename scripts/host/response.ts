@@ -4,7 +4,7 @@ import type { AppEnv } from "../../functions/request/context.ts";
 import type { SentContent } from "../../shared/deps.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 
-/** Receives a complete response with status 200, or is told that there is none. */
+/** Receives a complete response with status 200, or learns that there is none. */
 export interface Recorder {
   /** The data that the response depends on. `context` is undefined until the application handles the request. */
   tracker: DependencyTracker;

@@ -7,7 +7,7 @@ import { MAX_ITEMS } from "./validate.ts";
 
 export interface ValuesForm {
   /**
-   * What the described values are for. `new`: to create an entry. `change`: to change an entry. `answer`: in a
+   * Purpose of the described values. `new`: to create an entry. `change`: to change an entry. `answer`: in a
    * response. `partial`: in a response that may lack required values.
    */
   use: "new" | "change" | "answer" | "partial";

@@ -69,7 +69,7 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return all;
 }
 
-/** So many parts of a body are kept without copying. An ordinary body has no more, so it is never copied. */
+/** Number of parts of a body that are kept without copying. An ordinary body has fewer, so it is never copied. */
 const FEW_PARTS = 8;
 /** Parts with fewer bytes than this are copied into blocks. */
 const SMALL_PART_BYTES = 1024;

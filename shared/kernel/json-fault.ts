@@ -12,7 +12,7 @@ function endOf(expression: RegExp, text: string, at: number): number {
 /** Returns the index of the first JSON syntax error, or undefined for valid JSON. */
 export function malformedAt(text: string): number | undefined {
   const closers: string[] = [];
-  /** What must come next. After an opening bracket, the matching closing bracket is allowed too. */
+  /** The kind of token that must come next. After an opening bracket, the matching closing bracket is allowed too. */
   let awaited: "value" | "name" | "colon" | "more" = "value";
   let opened = false;
   for (let at = 0; ; at++) {

@@ -78,8 +78,7 @@ async function requireRoom(deps: Deps, quota: Quota, bytes: number): Promise<voi
     rooms.set(deps.config, stream, { left: ahead, taken: 0, until: 0, full: false });
   const stale = deps.clock.now() >= room.until;
   if (stale && room.left >= bytes) {
-    // The broker has not reported the new size yet. Until then, the process may use the rest of what it was allowed
-    // before.
+    // Until the broker reports the new size, the process may use the rest of the bytes that it was allowed before.
     room.left = Math.min(room.left, Math.max(ahead, bytes));
     deps.afterwards(look(deps, quota, room, 0));
   }

@@ -25,7 +25,7 @@ export interface LiveEntry extends RuntimeEntry {
 /** An event that clients receive when they follow a list. */
 export type ListEvent = { type: "upsert"; entry: LiveEntry } | { type: "leave"; id: string };
 
-/** What a change does to a list. `lost`: the list may have contained the entry, but this can no longer be found out. */
+/** The effect of a change on a list. `lost`: the list may have contained the entry, but this can no longer be found out. */
 export type ListEffect = ListEvent | { type: "lost" };
 
 /**

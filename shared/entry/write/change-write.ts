@@ -41,7 +41,7 @@ export interface Decision {
   validTo?: string | null;
   guards?: readonly Guard[];
   /**
-   * What happens to the published revision: `publish` replaces it with the new one, `withdraw` removes it, `keep`
+   * How the operation affects the published revision: `publish` replaces it with the new one, `withdraw` removes it, `keep`
    * leaves it unchanged.
    */
   live: "publish" | "withdraw" | "keep";

@@ -49,7 +49,7 @@ export class Follower implements ListFollower, TimerListener {
   #snapshotLast: number;
   /**
    * The revision of each entry that the client got from the shared snapshot. Used to skip changes that the snapshot
-   * already contains. Undefined when no such change can follow any more.
+   * already contains. Undefined as soon as no such change can follow.
    */
   #told: Map<string, number> | undefined;
   /** Whether the client also got entries that `#told` omits to save memory. */

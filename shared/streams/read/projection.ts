@@ -28,7 +28,7 @@ export interface PublicMessage {
 
 export type PublicCopy = PublicMessage & { body: LiveCopy };
 
-/** What decides whether clients receive an entry's published copy: these properties of the entry's newest revision. */
+/** The properties of an entry's newest revision that decide whether clients receive its published copy. */
 export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRevision" | "liveTo">;
 
 export interface DeliveredCopy {

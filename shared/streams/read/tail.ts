@@ -11,7 +11,7 @@ import type { PageLimit, Source } from "./source.ts";
 
 export type TailEnd = "broker_lost" | "stream_gone";
 
-/** What readers get at a time: the messages or changes between two positions of the stream. */
+/** A step that readers get: the messages or changes between two positions of the stream. */
 export interface Step {
   readonly from: number;
   readonly to: number;
