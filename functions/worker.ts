@@ -13,7 +13,10 @@ let inFlight = 0;
 /** Additional milliseconds before a broker call times out, because calls queue up under load. */
 const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
 
-/** Maximum bytes that all requests of a Workers isolate read at once. Parsing needs several times that memory. */
+/**
+ * Maximum bytes that all requests of a Workers isolate together read at the same time. Parsing needs several times that
+ * memory.
+ */
 const room = new ReadSemaphore(4 * 1024 * 1024);
 
 const hosts = new WeakMap<object, Host>();

@@ -34,9 +34,7 @@ const DefinitionSchema = z
   })
   .openapi("Definition");
 
-/**
- * This schema only documents the body. `putDefinition` validates the body and reports all its errors in one response.
- */
+/** Only documents the body. `putDefinition` validates it, and reports all errors in one response. */
 const DefinitionBody = z
   .looseObject({
     description: z.unknown().optional().openapi({ type: "string" }),

@@ -10,7 +10,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { Cursor, entryListOf, IfNoneMatch, json, OrbIdParam, Search } from "../http/schemas.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
-/** This schema only documents the parameters. `parseListQuery` validates them and reports all errors at once. */
+/** Only documents the parameters. `parseListQuery` validates them, and reports all errors in one response. */
 const ListQuery = z.looseObject({
   module: z.string().optional().openapi({ description: "Only entries of this module" }),
   schema: z

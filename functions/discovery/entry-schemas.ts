@@ -73,8 +73,8 @@ const FORMS = { one: "", all: ".AllLocales" } as const;
 type Locales = ValuesForm["locales"];
 
 /**
- * Returns the keys of `FORMS` for which to create an OpenAPI schema. Without translatable or market-specific fields,
- * `one` is enough.
+ * Returns for which values of `locales` an OpenAPI schema is needed. `one` suffices if no field is translatable or
+ * market-specific.
  */
 const formsOf = (schema: CompiledSchema): readonly Locales[] =>
   isLocalizedSchema(schema) ? ["one", "all"] : ["one"];

@@ -117,7 +117,7 @@ export function realmRoute(
     const realm = await scope.realm(c);
     c.set("realm", realm);
     if (operation !== "anyone") {
-      // Platform admins manage the tokens of service accounts in other realms.
+      // Platform admins also manage the tokens of service accounts that belong to other sets of accounts (realms).
       const operated = manages || operation === "tokens.read" || operation === "tokens.write";
       const accepted = { ...accountsOf(realm), ...(operated ? { platform: true } : {}) };
       const actor = await identify(c, accepted, actingConsistency(c));

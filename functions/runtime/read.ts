@@ -29,8 +29,8 @@ export function parametersOf(c: Context<AppEnv>): URLSearchParams {
 }
 
 /**
- * Returns whether to decrypt sensitive values. Only owners, and handlers with the act `entries:reveal`, may request
- * this.
+ * Returns whether to decrypt sensitive values. Only owners, and handlers with the permission `entries:reveal`, may
+ * request this.
  */
 function revealOf({ c, live, schema, actor }: Reading): boolean {
   const reveal = c.req.query("reveal");

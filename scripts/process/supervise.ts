@@ -141,7 +141,7 @@ export function supervise(program: Program): Supervised {
       born = child = program.spawn();
       await serving(program, born);
     } catch (error) {
-      // End a process whose start failed. Otherwise it would continue to run beside its replacement.
+      // End a process whose start failed. Otherwise it would continue to run together with its replacement.
       if (born !== undefined) await endChild(born, "SIGKILL", program.graceMs);
       if (error instanceof StartFailure) throw error;
       throw new StartFailure(program.failure, error instanceof Error ? error.message : String(error), false);

@@ -14,10 +14,7 @@ import { requireOperator } from "./authorize.ts";
 const LOOK_LIMIT = 10_000;
 const FIRST_WINDOW = 256;
 const LARGEST_PAGE = 512;
-/**
- * Maximum number of matching messages to read at once. If a range of sequence numbers contains more, read a smaller
- * range.
- */
+/** Maximum number of matching messages per read. If a range of sequence numbers contains more, read a smaller range. */
 const LARGEST_WINDOW = 4 * FIRST_WINDOW;
 
 export interface AuditQuery {

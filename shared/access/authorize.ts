@@ -257,7 +257,7 @@ export function requireMay(
   requireCovered(scope, operation);
 }
 
-/** Throws 403 if a handler acts on behalf of the caller and the application does not grant the act to that handler. */
+/** Throws 403 if the caller is a handler that acts for a user, and the application does not grant it the operation. */
 export function requireAct({ acting }: Principal, act: Act): void {
   if (acting !== undefined && !acting.acts.includes(act)) throw missingAct(acting.handler, act);
 }

@@ -64,7 +64,7 @@ export interface Client<All, D extends Mode> {
    * requests.
    */
   register(options?: RegisterOptions): Promise<string>;
-  /** Ends the caller's session in the realm. */
+  /** Ends the caller's session in the given realm (set of accounts). */
   signOut(options?: SignInOptions): Promise<void>;
 }
 

@@ -45,7 +45,7 @@ export interface CompiledField {
   readonly access: FieldAccess;
   /** Converts a value to text. Two values are equal exactly if their texts are equal. */
   readonly equality: FieldType["token"];
-  /** Whether equality filters can use an index. Lists, maps and sensitive fields have none. */
+  /** Whether an index can answer equality filters on this field. Never true for lists, maps and sensitive fields. */
   readonly indexed: boolean;
   /** Whether the field has an ordered index (all entries sorted by this field), for sort orders and ranges. */
   readonly ordered: boolean;

@@ -10,7 +10,7 @@ import type { Home } from "./document/home.ts";
 export interface Fence {
   /** Tells an application apart from an earlier, deleted application with the same id. */
   incarnation: number;
-  /** Sequence of the last message that changed the fence. 0 if no message has changed it yet. */
+  /** Sequence number of the last message that changed the fence. 0 if no message has changed it yet. */
   seq: number;
 }
 

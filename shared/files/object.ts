@@ -17,7 +17,10 @@ export const CHUNK_BYTES = 128 * 1024;
 const WINDOW = 8;
 const ATTEMPTS = 24;
 
-/** Chunks that are stored one after another: the stream sequence of the first chunk, and the number of chunks. */
+/**
+ * Chunks that are stored one after another: the sequence number of the first chunk in the stream, and the number of
+ * chunks.
+ */
 export type Run = readonly [seq: number, count: number];
 
 /** The metadata of an object, in the format that clients of object stores read. */
@@ -59,7 +62,7 @@ function runsIn(sequences: readonly number[]): Run[] {
 }
 
 /**
- * Returns the sequence of a chunk.
+ * Returns the sequence number of a chunk's message.
  * @param chunk index of the chunk, starting at 0
  */
 export function sequenceOf(runs: readonly Run[], chunk: number): number {

@@ -39,7 +39,10 @@ function leaseOf(config: Config, name: string, window: number): Lease {
   return leases.set(config, name, { window, left: 0, spent: 0, last: false, renewing: false });
 }
 
-/** Leases the needed units of a limit. Also leases units in advance: as many as the process has already spent. */
+/**
+ * Leases the units that a limit needs now. Also leases some in advance: as many as the process has spent so far in this
+ * period.
+ */
 async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: number): Promise<void> {
   const first = !lease.renewing;
   const more = first ? Math.min(lease.spent, Math.floor(limit.most / SHARE)) : 0;

@@ -53,7 +53,7 @@ async function look(deps: Deps, quota: Quota, room: Allowance, bytes: number): P
   // This process has allowed more writes while it waited for the broker's answer. The answer may not include those
   // writes, so subtract their bytes.
   const meanwhile = room.taken - before;
-  // Other processes write too, so allow only a share of the free space, but never reject a write that fits.
+  // Allow only a share of the free space, because other processes write too. But never reject a write that fits.
   const share = Math.max(Math.floor(free / SHARE), bytes + meanwhile);
   room.left = Math.max(0, Math.min(free, share) - meanwhile);
   return take(room, bytes);

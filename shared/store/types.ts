@@ -12,11 +12,14 @@ export interface StoredMessage {
   json<T>(): T;
 }
 
-/** A condition of a write (optimistic concurrency). The write fails unless a subject has the expected last sequence. */
+/**
+ * A condition of a write (optimistic concurrency). The write fails if a subject's last message does not have the
+ * expected sequence number.
+ */
 export interface Expectation {
   /** Sequence of the subject's last message, or 0 if there must be none. */
   seq: number;
-  /** The subject whose last sequence is checked. Default: the subject of the message itself. */
+  /** The subject whose last message is checked. Default: the subject of the written message. */
   subject?: string;
 }
 
@@ -155,9 +158,9 @@ export interface Store {
   scan(stream: string, filter: string, options: { fromSeq: number; limit: number } & Bounded): Promise<Page>;
   /** Reads the first message at or after `fromSeq` that matches a filter. Always asks the leader. */
   nextMessage(stream: string, filter: string, fromSeq: number): Promise<StoredMessage | null>;
-  /** Appends one message and returns its sequence. */
+  /** Appends one message and returns its sequence number. */
   append(stream: string, message: Append): Promise<number>;
-  /** Appends messages in one atomic batch and returns the last sequence. */
+  /** Appends messages in one atomic batch and returns the sequence number of the last one. */
   batch(stream: string, messages: readonly Append[]): Promise<number>;
   /** Appends messages in order, but not atomically: after a failure, some may be stored. */
   pipeline(stream: string, messages: readonly Append[]): Promise<number[]>;

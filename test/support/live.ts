@@ -107,7 +107,7 @@ export class Follow {
     return [...this.items.values()].map(({ values }) => values.name).sort();
   }
 
-  /** Breaks the connection at once. The client connects again by itself. */
+  /** Breaks the connection immediately. The client connects again by itself. */
   cut(): void {
     this.#cut.abort();
   }

@@ -4,5 +4,5 @@ import "@hono/zod-openapi";
 import { afterAll } from "vitest";
 import { endFile } from "./file-end.ts";
 
-// This file runs again for each test file. Hooks that are registered first run last.
+// Vitest runs this file again for each test file. Hooks that are registered first run last.
 afterAll(endFile);

@@ -15,7 +15,9 @@ export interface PeoplePlace {
 
 export const ADMINS: PeoplePlace = { base: "/api/_auth", platform: true };
 
-/** Identifies the users of a realm. The realm `auth` has the users that several applications share. */
+/**
+ * Identifies the accounts of a realm (set of accounts). The realm `auth` has the users that several applications share.
+ */
 export const usersOf = (realm: string): PeoplePlace => ({ base: `/api${pathOf(realm)}`, platform: false });
 
 export interface Person {

@@ -39,7 +39,7 @@ async function namesOf(realm: string, ids: readonly string[], signal: AbortSigna
   return names;
 }
 
-/** Returns the account ids that do not belong to platform admins, grouped by realm. */
+/** Returns the account ids that do not belong to platform admins, grouped by realm (set of accounts). */
 function unknownIn(records: readonly AuditRecord[], admins: Names): [string, string[]][] {
   const found = new Map<string, Set<string>>();
   for (const record of records) {

@@ -20,7 +20,7 @@ export function ListInput(props: InputProps) {
   const put = (next: readonly unknown[], focus?: number) => {
     onChange(next.length === 0 ? null : next);
     if (focus === undefined) return;
-    // Only after the next render is the item at its new index. Set the focus then.
+    // The moved item is at its new index only after the next render. So set the focus then.
     setTimeout(() => {
       const row = list.current?.children[Math.min(focus, next.length - 1)];
       row?.querySelector<HTMLElement>("input, select, textarea, button")?.focus();

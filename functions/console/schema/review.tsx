@@ -32,7 +32,7 @@ function useEffects(editor: Editor, force: boolean): Result {
       (error: unknown) => {
         if (abort.signal.aborted) return;
         setResult({ error });
-        // Also mark the invalid fields in the form behind the dialog.
+        // The form behind the dialog must mark the invalid fields, too.
         editor.faults.value = faultsOf(error);
       },
     );

@@ -4,7 +4,9 @@ import type { FieldType } from "./type.ts";
 
 const FILE_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** Properties that responses show beside a file's id. Clients may send them back; writes ignore them. */
+/**
+ * Properties that responses contain in addition to a file's id. Requests may contain them too, but writes ignore them.
+ */
 const SHOWN: readonly string[] = ["url", "type", "size", "name", "sha256", "width", "height", "color"];
 
 /**

@@ -12,10 +12,10 @@ import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency } from "../../store/types.ts";
 import type { Fence } from "../live-orb.ts";
 
-/** The fence of applications that were stored by versions without fences. */
+/** The fence (marker of the active definition) of applications that versions without fences have stored. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
 
-/** Returns whether two fences belong to different applications that had the same id. */
+/** Returns whether two definitions belong to different applications that had the same id, judging by their fences. */
 export function isAnotherOrb(before: Fence | undefined, now: Fence | undefined): boolean {
   // Earlier versions of the platform stored no fence. Treat an application with a missing fence as the same one.
   return before !== undefined && now !== undefined && now.incarnation !== before.incarnation;
@@ -72,8 +72,7 @@ export async function moveFence(
       data: "",
       rollup: true,
     }));
-  // The application that had this id before may come from a version without fences. Late writes to that one must fail
-  // too.
+  // A deleted application with the same id may come from a version without fences. Late writes to it must fail too.
   const legacy =
     from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
   const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);

@@ -102,7 +102,7 @@ export interface Act {
   now: number;
 }
 
-/** Creates the next revision of an application. Properties that `change` omits keep their value. */
+/** Creates the next revision of an application. Properties that are missing in `change` keep their value. */
 export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>): OrbRecord {
   const { seq: _seq, work: _work, ...rest } = head;
   return {

@@ -197,7 +197,10 @@ export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Pro
   return (await deps.store.get(streams.platform, subjects.orbReopened(orb)))?.seq ?? 0;
 }
 
-/** Returns a message for a batch. The batch fails if a repair has unblocked writes after `since`. */
+/**
+ * Returns a message for a batch. The batch fails if another process has unblocked writes after the sequence number
+ * `since`.
+ */
 export function unlessReopened(orb: string, since: number): Append {
   return { ...reopening(orb), expect: { seq: since } };
 }

@@ -47,7 +47,7 @@ async function* walk(
   const stream = streams.orb(orb);
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
-  // Ask the leader for the last sequence, because a replica may not have the newest entries yet.
+  // Ask the leader for the last sequence number, because a replica may not have the newest entries yet.
   const newest = await nullIfMissing(deps.store.get(stream, filter));
   if (newest !== null && newest.seq < start.fromSeq) return;
   const page = async (fromSeq: number) =>

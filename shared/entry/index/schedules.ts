@@ -119,8 +119,8 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
 }
 
 /**
- * Returns `validFrom` and `validTo` if they are near. If a schedule is cancelled shortly before its time, the broker
- * may still execute it.
+ * Returns those of the times `validFrom` and `validTo` at which the broker may still execute a cancelled schedule,
+ * because they are near.
  */
 function nearEdges(head: EntrySnapshot, now: number): number[] {
   return [head.liveFrom, head.liveTo]

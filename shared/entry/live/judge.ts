@@ -71,8 +71,8 @@ function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
 }
 
 /**
- * Returns what a change does to the list, or undefined if it does not affect the list. Reports the removal of an entry
- * only if the list contained it, so no event reveals an entry that the caller could not see.
+ * Returns the effect of a change on the list, or undefined if it does not affect the list. Reports the removal of an
+ * entry only if the list contained it, so no event reveals an entry that the caller could not see.
  * @param now milliseconds since the epoch
  */
 export async function effectOf(view: ListView, change: Change, now: number): Promise<ListEffect | undefined> {

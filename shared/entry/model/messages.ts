@@ -67,7 +67,7 @@ export function messagesOf(write: EntryWrite): Append[] {
 /**
  * Adds conditions about other subjects to messages. Each message gets at most one, because the broker checks only one.
  * Adds empty messages if there are more conditions than messages.
- * @throws Conflict if two conditions expect different sequences of one subject
+ * @throws Conflict if two conditions expect different sequence numbers of one subject
  */
 export function guard(address: EntryAddress, hints: readonly Append[], guards: readonly Guard[]): Append[] {
   const out = [...hints];

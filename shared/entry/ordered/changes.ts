@@ -12,7 +12,9 @@ import { changeIn } from "../model/ordered-value.ts";
 import { lost } from "./lost.ts";
 import { type OrderedField, type Pair, REMOVED } from "./pages.ts";
 
-/** For each pair (of a value and an entry id), the last sequence at which the log contains it. */
+/**
+ * For each pair (of a value and an entry id), the sequence number of the last change in the log that contains the pair.
+ */
 class PairSeqs {
   readonly #byId = new Map<string, Map<Pair["value"], number>>();
 
@@ -60,8 +62,8 @@ export async function changesOf(
 
 /**
  * Writes the root of an index (the list of its pages) and new pages in one batch.
- * @param seq sequence of the root to replace, 0 if there is none
- * @returns the sequence of the new root
+ * @param seq sequence number of the root to replace, 0 if there is none
+ * @returns the sequence number of the new root
  * @throws Conflict if the root or the definition changed
  */
 export function writeRoot(

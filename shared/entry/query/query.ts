@@ -1,4 +1,4 @@
-/** Parses query parameters of lists and single entries. Reports all errors at once. */
+/** Parses query parameters of lists and single entries. Reports all errors in one response. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { invalidParameters } from "../../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, knownParameters } from "../../kernel/faults.ts";

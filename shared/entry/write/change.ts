@@ -1,12 +1,13 @@
 /**
- * Updates an existing entry: read, authorise, check If-Match, apply the operation, commit. Retries from the start on
- * a write conflict.
+ * Updates an existing entry: read, authorise, check If-Match, apply the operation, commit. Retries from the start on a
+ * write conflict.
  *
- * - Optimistic concurrency: each write expects the sequence of the newest revision that it is based on.
- * - Unique values: a message names the owner of a value. A write reserves the value by compare-and-set. A later write
- *   releases it when neither the newest nor the published revision has it.
- * - Fencing: each write expects the fence of the definition that it used. A new definition changes the fence, so that
- *   older writes fail.
+ * - Optimistic concurrency: each write fails if the newest revision is no longer the one that the write is based on.
+ * - Unique values: a message names the entry that owns a value. A write reserves a value by storing this message,
+ *   expecting that there is none. A later write releases the value when neither the newest nor the published revision
+ *   has it.
+ * - Fencing: each write expects the fence, a marker in the stream that each new definition replaces. So a write that
+ *   was validated with an older definition fails.
  * - Once `validTo` has passed, the entry counts as unpublished. The next write first appends a revision that says so.
  */
 import type { Actor } from "../../access/actor.ts";

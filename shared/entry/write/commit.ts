@@ -14,7 +14,7 @@ import { appendFenced } from "./fenced.ts";
  * values is sent as separate messages, its revision last, because this is faster than a batch. Most other writes are
  * one atomic batch.
  * @param by the definition that the write was validated with
- * @returns the sequence of the new revision
+ * @returns the sequence number of the new revision
  * @throws Conflict if the entry, a unique value, a guarded subject or the definition has changed; the write had no
  *   effect
  */

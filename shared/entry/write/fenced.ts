@@ -24,7 +24,7 @@ const PLATFORM = "system";
 
 /**
  * Appends messages, and checks that the writer's definition was still active when the broker stored them. Returns the
- * sequence of the new revision.
+ * sequence number of the new revision.
  * @throws Conflict if another definition was active; the write has then been undone
  */
 export async function appendFenced(

@@ -83,7 +83,7 @@ function tooLarge(limit: number, grouped: boolean): AppError {
 
 /**
  * Validates values and encrypts the sensitive ones.
- * @throws AppError invalid with all errors at once
+ * @throws AppError invalid with all validation errors
  */
 export async function prepare(
   deps: Deps,

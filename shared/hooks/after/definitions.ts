@@ -33,7 +33,7 @@ export class Definitions {
   async refresh(): Promise<void> {
     const { store } = this.#deps;
     const info = await store.streamInfo(streams.kv(buckets.orbs));
-    // A restore recreates the bucket, so its sequences may start over. Read all definitions again.
+    // A restore creates the bucket again, so its revision numbers may start at 1. Then read all definitions again.
     if (info?.created !== this.#created || (info?.state.last_seq ?? 0) < this.#last) {
       this.#created = info?.created;
       this.#last = 0;

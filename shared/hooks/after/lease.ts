@@ -18,7 +18,7 @@ const VALID_MS = 4_000;
 export class Lease {
   readonly #deps: Pick<Deps, "store" | "clock">;
   readonly #name: string;
-  /** Sequence of the leader's latest message, and the local time at which this process first saw that sequence. */
+  /** Sequence number of the leader's latest message, and the local time at which this process first saw that number. */
   #seen: { seq: number; since: number } | undefined;
   #own: number | undefined;
   #renewed = Number.NEGATIVE_INFINITY;

@@ -14,7 +14,7 @@ export const DELIVERY_STATUS = ["delivered", "waiting", "failed"] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUS)[number];
 
 export interface DeliveryItem {
-  /** `<hook or schedule>.<sequence of the delivered message>` */
+  /** The id of the hook or schedule, a dot, and the sequence number of the delivered message. */
   id: string;
   hook: string;
   status: DeliveryStatus;

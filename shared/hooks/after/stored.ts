@@ -6,7 +6,9 @@ import type { HookEvent } from "../../definition/document/hooks.ts";
  * same entry is delivered.
  */
 export interface Waiting {
-  /** Sequence of the message to deliver: the revision in the application's stream, or the tick of the schedule. */
+  /**
+   * Sequence number of the message to deliver: the revision in the application's stream, or the tick of the schedule.
+   */
   seq: number;
   /**
    * Id of the entry. For a schedule, the sequence number of the tick: deliveries with the same value keep their order,
@@ -32,11 +34,11 @@ export interface HookState {
    */
   origin?: Origin | undefined;
   /**
-   * Every revision up to this sequence is finished or in `waiting`. Revisions that the hook does not select count as
-   * finished.
+   * Every revision up to this sequence number is finished or in `waiting`. Revisions that the hook does not select
+   * count as finished.
    */
   cursor: number;
-  /** Ordered by sequence. */
+  /** Ordered by sequence number. */
   waiting: Waiting[];
   /** Number of successful deliveries. Does not count deliveries that an operator requested again. */
   delivered?: number | undefined;

@@ -19,7 +19,10 @@ import { type Delivery, revisionsFor, type Source, ticksOf } from "./source.ts";
 import { Waker } from "./waker.ts";
 import { type Post, webhookOf } from "./webhook.ts";
 
-/** Milliseconds between two renewals of the lease, and between two checks for changed definitions. */
+/**
+ * Milliseconds between two renewals of the lease (the sign that this process is the leader), and between two checks for
+ * changed definitions.
+ */
 const TICK_MS = 1_000;
 /**
  * Milliseconds after which a queue of deliveries checks for new revisions, even without a notification, because one may
@@ -53,8 +56,8 @@ export class HookWorker {
   readonly #lease: Lease;
   readonly #deliver: (delivery: Delivery) => Promise<void>;
   /**
-   * Last sequence of the stream when this process last looked for due schedules. Undefined until this process is the
-   * leader.
+   * Last sequence number of the stream when this process last looked for due schedules. Undefined until this process is
+   * the leader.
    */
   #seen: number | undefined;
   /** The period of leadership for which the queues were created. Undefined while this process is not the leader. */

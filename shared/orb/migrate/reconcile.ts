@@ -43,8 +43,8 @@ import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { StreamMissing } from "../../store/types.ts";
 
 /**
- * Activates an application's newest revision and migrates the stored entries, or finishes the deletion of the
- * application. Does nothing if an earlier call has done all of it.
+ * Activates an application's newest published definition, and migrates the stored entries to it. For an application
+ * that is being deleted, finishes the deletion. Does nothing if an earlier call has done all of it.
  * @param moved the fence (the marker that writes expect unchanged), if the caller has already changed it for this
  *   revision
  */

@@ -66,7 +66,7 @@ export async function listBucket(
 
 export interface OpenStore extends Store {
   open(): void;
-  /** Reads the last message of each subject, and the last sequence that the responding replica has stored. */
+  /** Reads the last message of each subject, and the last sequence number that the responding replica has. */
   latest(stream: string, subjects: readonly string[], maxBytes: number): Promise<Page>;
 }
 

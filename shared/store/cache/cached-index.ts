@@ -28,7 +28,7 @@ class State implements Dependency {
 }
 
 /**
- * An index in memory. Separate arrays for names, sequences and bodies take less memory than one object for each
+ * An index in memory. Separate arrays for names, sequence numbers and bodies take less memory than one object for each
  * message: about 10 MB for 100,000 messages.
  */
 export class CachedIndex {

@@ -150,8 +150,8 @@ export class Feed {
   }
 
   /**
-   * Asks the broker for the stream's last sequence and creation time, and compares them with the feed. This detects
-   * the loss of the very last message, which leaves no gap in the sequences.
+   * Asks the broker for the stream's last sequence number and creation time, and compares them with the feed. This
+   * detects the loss of the very last message, which leaves no gap in the sequence numbers.
    */
   async audit(): Promise<void> {
     if (this.#state !== "live") return;

@@ -1,6 +1,6 @@
 /**
- * Caches the last message of each subject. If a read and the change feed return different messages, the cache keeps
- * the message with the higher sequence.
+ * Caches the last message of each subject. If a read and the change feed return different messages, the cache keeps the
+ * message with the higher sequence number.
  */
 
 import type { OpenStore } from "../broker/store.ts";
@@ -62,7 +62,7 @@ export class LastMessages {
   /**
    * Returns an object that tells whether the cached message is still the newest of its subject. Responses that were
    * made from the message are valid as long as this holds.
-   * @param seq sequence of the message that the response was made from; 0 if the subject was empty
+   * @param seq sequence number of the message that the response was made from; 0 if the subject was empty
    */
   dependency(subject: string, epoch: Epoch, seq?: number): Dependency | undefined {
     const same = seq === undefined || this.#cache.seqOf(subject, epoch) === seq;

@@ -86,7 +86,7 @@ export class MessageCache {
     return slot?.epoch === epoch ? slot : undefined;
   }
 
-  /** Returns the cached message's sequence, 0 if the subject is empty, or undefined if it is not cached. */
+  /** Returns the sequence number of the cached message; 0 if the subject is empty, undefined if it is not cached. */
   seqOf(subject: string, epoch: Epoch): number | undefined {
     const slot = this.#slots.get(subject);
     return slot?.epoch === epoch ? slot.seq : undefined;

@@ -79,7 +79,9 @@ export class StreamCache implements Listener {
     feed.stop();
   }
 
-  /** Forgets all cached values of a deleted stream. A new stream with the same name starts at sequence 1. */
+  /**
+   * Forgets all cached values of a deleted stream. The sequence numbers of a new stream with the same name start at 1.
+   */
   streamDeleted(stream: string): void {
     this.unfollow(stream);
     this.#lastMessages.streamDeleted(stream);

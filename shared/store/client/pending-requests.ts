@@ -1,6 +1,6 @@
 /**
  * Tracks the requests of one connection that have no response yet. If the broker does not answer a ping, all of them
- * fail at once instead of waiting for their own timeouts.
+ * fail immediately instead of waiting for their own timeouts.
  */
 import { AppError } from "../../kernel/errors.ts";
 import { CHECK_MS, type Liveness, SilenceTimer } from "./liveness.ts";

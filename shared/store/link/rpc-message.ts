@@ -47,7 +47,7 @@ export type Answer<C extends Call> = Awaited<ReturnType<Store[C]>>;
 
 /**
  * All binary bodies share one byte array, because Cloudflare's RPC copies many small arrays several times more slowly.
- * It copies at most 32 MiB per value; reads allow at most 8 MiB.
+ * The RPC system copies at most 32 MiB per value. Reads return at most 8 MiB, so this suffices.
  */
 interface Messages {
   headers: string[];

@@ -167,7 +167,7 @@ export class Tail<S extends Step = Batch> {
         if (pause === undefined) break;
         await this.#pause(pause);
       }
-      // A message was announced but is not in the stream: it was deleted at once, or the stream rejected it.
+      // A message was announced but is not in the stream: it was deleted immediately, or the stream rejected it.
       this.#owed = 0;
       this.#wanted = 0;
     } catch (error) {
