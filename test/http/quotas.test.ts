@@ -461,7 +461,7 @@ test("OpenAPI lists 429 and 507 where they can happen", async () => {
   expect(answers(`/api/${orb}/set`, "post")).toEqual(expect.arrayContaining(["429", "507"]));
 });
 
-test("allows 300 parallel writes and 40 new sensitive values under the default quotas", async () => {
+test("allows 300 writes, 50 at once, and 40 new sensitive values under the default quotas", async () => {
   await using usual = await startPlatform();
   const token = await adminToken(usual);
   const id = "usual";
@@ -485,12 +485,17 @@ test("allows 300 parallel writes and 40 new sensitive values under the default q
     ],
   });
   const ann = await user(usual);
-  const answers = await Promise.all(
-    times(300, (i) =>
-      call(usual, "POST", `/api/${id}/notes`, { token: ann.token, body: { values: { text: `${i}` } } }),
-    ),
-  );
-  expect(tally(answers)).toEqual({ "201": 300 });
+  for (let round = 0; round < 6; round++) {
+    const answers = await Promise.all(
+      times(50, (i) =>
+        call(usual, "POST", `/api/${id}/notes`, {
+          token: ann.token,
+          body: { values: { text: `${round} ${i}` } },
+        }),
+      ),
+    );
+    expect(tally(answers)).toEqual({ "201": 50 });
+  }
   for (let i = 0; i < 40; i++) {
     const { status } = await call(usual, "POST", `/api/${id}/notes`, {
       token: ann.token,
