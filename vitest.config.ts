@@ -3,10 +3,13 @@ import { LongestFirst } from "./test/support/sequencer.ts";
 
 /** Tests of functions, verbs and routes. */
 const API = ["test/unit/**/*.test.ts", "test/store/**/*.test.ts", "test/http/**/*.test.ts"];
-/** Tests that wait most of the time: for time limits, clock times, or elections of a cluster. */
-const WAITING = ["cluster", "cluster-authority", "leader-contact", "schedules", "slow"].map(
-  (name) => `test/faults/${name}.test.ts`,
-);
+/** Tests that pass however long each step takes: of contracts and guides, and of faults without chosen moments. */
+const STEADY = [
+  "test/contract/**/*.test.ts",
+  "test/docs/**/*.test.ts",
+  "test/faults/{backup,cluster,cluster-authority,commands,deployment,doctor,hostile,leader-contact}.test.ts",
+  "test/faults/{permissions,production,restore,schedules,secrets,slow,storage-shapes,upgrade,webhooks}.test.ts",
+];
 
 export default defineConfig({
   test: {
@@ -28,14 +31,14 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "waiting", include: WAITING, maxWorkers: 3, sequence: { groupOrder: 0 } },
+        test: { name: "steady", include: STEADY, maxWorkers: 3, sequence: { groupOrder: 0 } },
       },
       {
         extends: true,
         test: {
           name: "other",
           include: ["test/**/*.test.ts"],
-          exclude: [...configDefaults.exclude, ...API, ...WAITING],
+          exclude: [...configDefaults.exclude, ...API, ...STEADY],
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },

@@ -11,7 +11,7 @@ export default defineConfig({
   test: {
     include: ["test/contract/streams-suite.ts"],
     testNamePattern: new RegExp(`^(?:${patterns.join("|")})$`),
-    testTimeout: 20_000,
+    testTimeout: 90_000,
     // The suite brings its own vitest. It must register its tests with the running one.
     server: { deps: { inline: [/server-conformance-tests/] } },
   },

@@ -94,7 +94,7 @@ beforeAll(async () => {
   hosts.forEach((host, i) => {
     results.set(host, runs[i] ?? new Map());
   });
-}, 120_000);
+}, 300_000);
 
 describe.each(hosts)("Durable Streams conformance of %s", (host) => {
   test.each(names)("%s", (name) => {

@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const LONGEST: readonly string[] = [
   "test/faults/slow.test.ts",
+  "test/contract/schemathesis.test.ts",
   "test/http/read-budget.test.ts",
   "test/http/authority-orb.test.ts",
   "test/http/streams-projection.test.ts",
@@ -19,7 +20,12 @@ const LONGEST: readonly string[] = [
   "test/http/live-lists.test.ts",
   "test/http/credentials-walk.test.ts",
   "test/http/host.test.ts",
+  "test/contract/package.test.ts",
+  "test/contract/openapi.test.ts",
   "test/faults/cluster-authority.test.ts",
+  "test/contract/mcp.test.ts",
+  "test/contract/deploy.test.ts",
+  "test/faults/backup.test.ts",
   "test/faults/cluster.test.ts",
   "test/store/numbered-log.test.ts",
   "test/http/quotas.test.ts",
