@@ -8,8 +8,8 @@ export interface Page<T> {
   /** False if the list has more entries than one request can count. `total` is then a lower bound. */
   totalExact?: false;
   /**
-   * Number of entries that the platform compared. Present only if the page ended early, because one request may not
-   * read more.
+   * Number of entries that the platform compared. Present only if the page ended early, because the request reached its
+   * read limit.
    */
   read?: { entries: number };
   explain?: Explanation;

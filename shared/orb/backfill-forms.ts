@@ -1,7 +1,7 @@
 /**
  * A one-time migration that adds missing index keys of unique values. Older versions compared unique values as written.
- * Now, texts that differ only in case or Unicode form count as equal. So each value also needs the index key of its
- * normalized form.
+ * Now, texts that look the same (but differ in white space, invisible characters or Unicode form) count as equal. So
+ * each value also needs the index key of its normalized form.
  */
 import { system } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";

@@ -63,7 +63,8 @@ export async function createOrb(deps: HandlerDeps, actor: Actor, input: CreateOr
   const record = firstRecord(document, head, { by: actorId(actor), now: deps.clock.now(), publish });
   const seq = await nullOnConflict(append(deps, orb, record, head, claim));
   if (seq === null) {
-    // Another request has just created the application. It may be an earlier attempt with the same idempotency key.
+    // Another request has just created the application. If it was an earlier attempt with the same idempotency key,
+    // return its result.
     const same = await orbReplay(deps, claim);
     if (same !== null) return replayed(deps, orb, same);
     requireAbsent(orb, await orbHead(deps, orb));

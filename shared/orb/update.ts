@@ -90,7 +90,7 @@ export function writeDraft(
 
 /**
  * Returns how an update would affect stored entries. Changes nothing.
- * @throws AppError if the update would activate a definition that uses a missing handler or role
+ * @throws AppError if the update would publish a definition that names a handler or role which does not exist
  */
 export function tryUpdate(
   deps: HandlerDeps,

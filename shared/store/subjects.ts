@@ -202,13 +202,13 @@ export const subjects = {
     `${token(a.orb, "orb")}._own.${a.type}.${token(a.schema, "schema")}.${token(owner, "user")}`,
   /** Name of the process that currently runs the after-write hooks. */
   hooksLeader: "_hooks.leader",
-  /** Progress of a hook: up to which revision of the application's entries it has received all. */
+  /** Progress of a hook: which revisions of the application's entries it has already received. */
   hookState: (orb: string, hook: string) => `_hooks.state.${token(orb, "orb")}.${token(hook, "hook")}`,
   hookStates: (orb: string) => `_hooks.state.${token(orb, "orb")}.*`,
   /** The newest successful deliveries of a hook, all under one subject. */
   hookDone: (orb: string, hook: string) => `_hooks.done.${token(orb, "orb")}.${token(hook, "hook")}`,
   hooksDone: (orb: string) => `_hooks.done.${token(orb, "orb")}.*`,
-  /** A delivery whose last attempt failed. The subject ends with the sequence of the delivered revision. */
+  /** A delivery whose last attempt failed. The subject ends with the sequence number of the delivered revision. */
   hookFailed: (orb: string, hook: string, seq: number) =>
     `_hooks.failed.${token(orb, "orb")}.${token(hook, "hook")}.${seq}`,
   hooksFailed: (orb: string) => `_hooks.failed.${token(orb, "orb")}.*.*`,

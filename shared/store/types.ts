@@ -17,7 +17,7 @@ export interface StoredMessage {
  * expected sequence number.
  */
 export interface Expectation {
-  /** Sequence of the subject's last message, or 0 if there must be none. */
+  /** Sequence number of the subject's last message, or 0 if there must be none. */
   seq: number;
   /** The subject whose last message is checked. Default: the subject of the written message. */
   subject?: string;
@@ -29,7 +29,7 @@ export interface Append {
   subject: string;
   data: string | Uint8Array;
   expect?: Expectation;
-  /** Expected last sequence of the whole stream. */
+  /** Expected last sequence number of the whole stream. */
   expectStreamSeq?: number;
   /** Whether the message replaces all earlier messages of its subject. */
   rollup?: boolean;
@@ -205,8 +205,8 @@ export interface Store {
 }
 
 /**
- * Thrown if a write expected another last sequence number than the subject has, because another process wrote first.
- * Nothing was written.
+ * Thrown if a subject's last message is not the one that a write expected, because another process wrote first. Nothing
+ * was written.
  */
 export class Conflict extends Error {
   constructor() {
@@ -243,7 +243,7 @@ export class TooMuch extends Error {
   }
 }
 
-/** Thrown if another stream already covers one of these subjects. */
+/** Thrown if a new stream would store subjects that another stream already stores. */
 export class SubjectsTaken extends Error {
   constructor() {
     super("subjects overlap with an existing stream");

@@ -84,8 +84,8 @@ export async function entryKeys(
 }
 
 /**
- * Finds the unique values that change when their Unicode form and case are normalized. Returns a map from the index key
- * of each normalized value to the keys of the value as written.
+ * Finds the unique values that change when they are normalized (white space, invisible characters, Unicode form).
+ * Returns a map from the index key of each normalized value to the keys of the value as written.
  */
 export async function formsOf(
   deps: Deps,

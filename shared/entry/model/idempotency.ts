@@ -127,8 +127,8 @@ export async function replay(
   if (seq === null) return null;
   const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
   if (snapshot === null) {
-    // A broker that is shutting down may wrongly report that there is no message. Believe it only if the stream's last
-    // sequence number is not lower.
+    // A broker that is shutting down may wrongly report that there is no message. Believe the report only if the stream
+    // has messages up to this sequence number.
     const info = await deps.store.streamInfo(streams.orb(orb));
     if (info === null || info.state.last_seq < seq) throw unavailable("the response is not readable yet");
     throw new AppError(

@@ -5,7 +5,7 @@ import { isHintKey, isOrderedKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
-/** A condition of a write: the write fails unless `seq` is still the last sequence of `subject`. */
+/** A condition of a write: the last message of `subject` must still have the sequence number `seq`. */
 export interface Guard {
   subject: string;
   seq: number;

@@ -24,7 +24,7 @@ export interface ListPage<T> {
   /** False if the request could not count all entries of the list. `total` is then a lower bound. */
   totalExact?: false;
   /**
-   * Number of entries on this page's part of the list that the caller may see. Present only if the page ended early.
+   * Number of entries that were read for this page and that the caller may see. Present only if the page ended early.
    */
   read?: { entries: number };
   explain?: Explanation;
@@ -115,8 +115,8 @@ export async function hiddenPosition(
 }
 
 /**
- * Returns a page that ended early, because one request may not read more. Its cursor contains the position of the last
- * entry that was read. If the caller may not see that entry, the position is encrypted.
+ * Returns a page that ended early, because the request has reached its read limit. Its cursor contains the position of
+ * the last entry that was read. If the caller may not see that entry, the position is encrypted.
  */
 export async function endedEarly<T>(
   { config }: Pick<Deps, "config">,

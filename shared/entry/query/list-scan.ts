@@ -166,7 +166,8 @@ interface StepLimits {
 }
 
 /**
- * Reads entries in order of creation until the page is full. Ends the page early if one request may not read more.
+ * Reads entries in order of creation until the page is full. Ends the page early when the request has reached its read
+ * limit.
  * @param options.most maximum entries to read; if they do not fill the page, the result is undefined
  * @param options.known whether the scan yields all its entries in a single array
  * @param options.repeats whether `list` removes entries that the scan yields twice
@@ -220,7 +221,7 @@ export async function pageOfSteps<T>(
   return cut(list, found, query.limit, position, signed);
 }
 
-/** Reads a page until it is full, or until one request may not read more. */
+/** Reads a page until it is full, or until the request has reached its read limit. */
 export async function wholePage<T>(
   ...[deps, list, query, scan, signed, limits]: Parameters<typeof pageOfSteps<T>>
 ): Promise<ListPage<T>> {

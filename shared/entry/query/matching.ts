@@ -95,8 +95,8 @@ export async function readMatching<T>(
 
 /**
  * Reads many entries in batches, with at most two batches in memory.
- * @returns the length of the first part of `places` that was read completely. If the request may not read more, `each`
- *   may have received some later entries too.
+ * @returns the length of the first part of `places` that was read completely. If the request reaches its read limit,
+ *   `each` may have received some later entries too.
  */
 export async function readAll<T>(
   list: Collection<T>,
@@ -147,7 +147,7 @@ export interface Wanted extends Places {
 const GROWTH = 4;
 
 /**
- * Returns the entries to read for a query, as many as one request may read.
+ * Returns the entries to read for a query, up to the read limit of a request.
  * @param options.from position at which an earlier request stopped; if the query now uses another index, all entries
  *   are read again
  * @param options.places entries that an index has already found
@@ -182,7 +182,7 @@ export async function placesFor<T>(
 
 /**
  * Calls `each` for the entries that match a query.
- * @returns false if some entries are missing, because one request may not read more
+ * @returns false if some entries are missing, because the request has reached its read limit
  */
 export async function eachMatch<T>(
   deps: Deps,

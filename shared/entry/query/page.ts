@@ -32,8 +32,8 @@ const PASSED = 2000;
 const NEWEST = { ...BY_CREATION, descending: true };
 
 /**
- * If another index may answer some conditions, first try to fill the page with this many entries in sort order. If they
- * do not suffice, the other index may leave few enough entries to sort.
+ * Number of entries to try first in sort order, if another index may answer some conditions. If they do not fill the
+ * page, the other index is used: it may leave few enough entries to sort.
  */
 const TRIED = 500;
 
@@ -97,7 +97,7 @@ async function pageByRank<T>(
 
 /**
  * Returns the total number of entries. Without filters, takes this number from the index. Otherwise, counts entries one
- * by one, as many as one request may read.
+ * by one, up to the read limit of a request.
  */
 async function countOf<T>(
   deps: Deps,
@@ -198,7 +198,7 @@ async function withPlan<T>(
 }
 
 /**
- * Reads a page of a list. Ends the page early, with a cursor, if one request may not read more.
+ * Reads a page of a list. Ends the page early, with a cursor, when the request has reached its read limit.
  * @param listWith opens the list with a read budget (a limit of bytes and entries); counting the total has a separate
  *   budget
  */

@@ -95,7 +95,7 @@ async function narrowed<T>(
 /**
  * Yields the candidates, those with the most points in the ranking first. The points in the index are a maximum. An
  * entry has fewer points if, for example, only its unpublished draft contains a word. So an entry is yielded again at
- * each lower number of points until its real points are known.
+ * lower and lower points, until its real points are known.
  */
 async function* stepsOf(
   scores: ReadonlyMap<string, number>,

@@ -46,8 +46,8 @@ const EVERYTHING = ">";
 const ANY = { consistency: "stale" } as const;
 
 /**
- * Returns the last sequence of the application's stream. A list with the newest entries first starts there and reads
- * backwards.
+ * Returns the last sequence number of the application's stream. A list with the newest entries first starts there and
+ * reads backwards.
  */
 export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
   if (deps.store.isCached === true) return undefined;

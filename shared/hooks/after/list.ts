@@ -32,7 +32,7 @@ export interface DeliveryItem {
 
 export interface DeliveryPage {
   items: DeliveryItem[];
-  /** Sequence at which the next page starts. Null on the last page. */
+  /** Sequence number at which the next page starts. Null on the last page. */
   next: number | null;
   /** Whether a process that delivers hooks is running. */
   worker: "running" | "absent";

@@ -23,7 +23,7 @@ import { type Append, Conflict } from "../../store/types.ts";
 import { claimValues, type Plan } from "./impact.ts";
 import { createOrbStream } from "./reconcile.ts";
 
-/** State of the application's stream before the stored entries were checked. */
+/** State of an application's stream before its stored entries were checked. */
 export interface Before {
   /** Last sequence number of the application's stream. */
   seq: number;

@@ -90,7 +90,7 @@ async function* lines(deps: Deps, orb: string, head: ExistingOrb): AsyncGenerato
   const files = new Set<string>();
   for await (const page of scanEntries(deps, orb)) {
     for (const entry of page) {
-      // Skip entries whose schema was removed by force.
+      // Skip entries of a schema that was removed with `force=true` although it had entries.
       const schema = schemaOf(compiled, entry.address);
       if (schema === undefined) continue;
       const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);

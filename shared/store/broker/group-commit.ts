@@ -46,7 +46,7 @@ class Subjects {
     for (const { expect } of messages) {
       if (expect?.subject === undefined) continue;
       // A write may both change a subject and expect its last sequence. No other write in the batch may then expect a
-      // sequence of the same subject, because the broker would reject the batch.
+      // sequence number of the same subject, because the broker would reject the batch.
       this.#bound.set(expect.subject, this.#touched.has(expect.subject) ? undefined : expect.seq);
     }
     return true;
@@ -149,8 +149,8 @@ export function withGroupCommit(store: OpenStore): OpenStore {
   async function write(stream: string, group: readonly Waiting[]): Promise<void> {
     try {
       let seq = await store.batch(stream, messagesOf(group));
-      // The broker returns the last sequence of the batch. Sequences are consecutive, so count backwards to get the
-      // sequence of each write.
+      // The broker returns the last sequence number of the batch. The numbers are consecutive, so count backwards to
+      // get the number of each write.
       for (const one of group.toReversed()) {
         one.done(seq);
         seq -= one.messages.length;

@@ -38,7 +38,7 @@ export class Connection {
   #closed = false;
   /** Whether the connection is lost and reconnecting. Requests fail until it is back. */
   #away = false;
-  /** Whether the broker is silent although the connection is open. Requests fail until it responds. */
+  /** Whether the broker sends nothing although the connection is open. Requests fail until it responds again. */
   #silent = false;
   #inbox = "";
   #liveness: Liveness;

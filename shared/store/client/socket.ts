@@ -199,7 +199,7 @@ export class EagerSocket implements BrokerSocket {
     try {
       this.#socket?.close(code, reason);
     } catch {
-      // The socket is already closed.
+      // Closing fails only if the socket is closed already, so ignore the error.
     }
   }
 
