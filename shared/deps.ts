@@ -106,6 +106,9 @@ export interface SentContent {
   stopped: (error: unknown) => void;
 }
 
+/** Returns the content of a file, or undefined if it is no longer in memory. The caller must not change the bytes. */
+export type KeptContent = () => Uint8Array<ArrayBuffer> | undefined;
+
 export interface RequestFacts {
   requestId: string;
   traceparent: string | undefined;

@@ -2,7 +2,14 @@ import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { isShown } from "../../shared/files/content-type.ts";
-import { contentOf, type FoundFile, findFile, type Part, pagesOf } from "../../shared/files/download.ts";
+import {
+  contentOf,
+  type FoundFile,
+  findFile,
+  keptContent,
+  type Part,
+  pagesOf,
+} from "../../shared/files/download.ts";
 import { isSigned, LINK_SECONDS, signLink } from "../../shared/files/links.ts";
 import { CHUNK_BYTES } from "../../shared/files/object.ts";
 import { type FileRecord, fileUrl } from "../../shared/files/record.ts";
@@ -80,6 +87,16 @@ function bodyOf(
   return withLength(pacedStream(parts, { failed: stopped, ended: holdConnection(c) }), bytes);
 }
 
+async function wholeOf(parts: AsyncIterable<Uint8Array>, bytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for await (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
 export async function download(
   c: Context<AppEnv>,
   live: LiveOrb,
@@ -87,8 +104,6 @@ export async function download(
   caller: (usesAccess: boolean) => Promise<Actor>,
 ): Promise<Response> {
   const { deps, host } = c.var;
-  // The response cache of a process is only for small responses, so keep file content out of it.
-  deps.expires?.(0);
   const query = parametersOf(c, ["download", "expires", "signature", ...VARIANT_PARAMETERS]);
   if (query.download !== undefined && query.download !== "true" && query.download !== "false") {
     const message = "must be true or false";
@@ -117,14 +132,12 @@ export async function download(
     if (c.req.method === "HEAD" || start === end) return completeResponse(c, null, status, headers);
     const part = { start, end };
     const disk = found.reading === "public" ? host.content : undefined;
+    const kept = range === undefined ? keptContent(deps, found.record) : undefined;
+    if (found.reading === "public") c.set("keptContent", kept);
     // For a small file, sending all bytes in one piece is cheaper than a stream.
     if (end - start <= CHUNK_BYTES) {
-      const body = new Uint8Array(end - start);
-      let at = 0;
-      for await (const data of contentOf(deps, live.orb, found.record, part, disk)) {
-        body.set(data, at);
-        at += data.length;
-      }
+      const body =
+        kept?.() ?? (await wholeOf(contentOf(deps, live.orb, found.record, part, disk), end - start));
       return c.body(body, status, headers);
     }
     return c.newResponse(bodyOf(c, live.orb, found.record, part, disk), status, headers);

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { type Actor, accountBehind, actorId, throughOf, tokenIdOf } from "../../shared/access/actor.ts";
 import type { Realm } from "../../shared/access/realms.ts";
-import type { Config, ContentCache, Deps, Log, SentContent } from "../../shared/deps.ts";
+import type { Config, ContentCache, Deps, KeptContent, Log, SentContent } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import type { MakeImage } from "../../shared/images/job.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
@@ -28,6 +28,8 @@ export interface AppEnv {
     parameters: readonly string[] | undefined;
     /** The response, if it already has all default headers. */
     whole: Response | undefined;
+    /** Set if everyone may read the body. A host may repeat the response with this content while its data is unchanged. */
+    keptContent: KeptContent | undefined;
     /** Set for a streaming response, which calls this function at its end to release the broker connection. */
     releaseStore: (() => void) | undefined;
   };

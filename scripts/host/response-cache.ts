@@ -1,12 +1,14 @@
 /**
  * Caches responses to anonymous reads until the data that they depend on changes. A response that contains one entry
- * goes to a file. Any other response goes to memory when it is requested a second time.
+ * goes to a file. Any other response goes to memory when it is requested a second time. The content of an uploaded file
+ * stays in the cache of chunks, so only the headers of its response take memory here.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import { matchesTag } from "../../functions/http/etag.ts";
 import { type AppEnv, type Host, logOf, recordFinished } from "../../functions/request/context.ts";
 import { namesOf } from "../../functions/request/log.ts";
+import type { KeptContent } from "../../shared/deps.ts";
 import { BoundedMap } from "../../shared/kernel/bounded-map.ts";
 import {
   DependencyTracker,
@@ -22,10 +24,13 @@ import { type Head, headOf, type Keys, keysOf } from "./response-keys.ts";
 interface Answer {
   head: Head;
   etag: string | undefined;
-  body: Buffer;
+  disposition: string | undefined;
+  body: Uint8Array;
 }
 
-interface CachedAnswer extends Answer, Evictable {
+interface CachedAnswer extends Omit<Answer, "body">, Evictable {
+  /** Returns the body, or undefined if it is no longer in memory. */
+  read(): Uint8Array | undefined;
   dependencies: DependencyTracker;
 }
 
@@ -117,9 +122,10 @@ export class ResponseCache {
     const now = Date.now();
     for (const key of [plain, spoken]) {
       const known = this.#cached.get(key);
-      if (known?.dependencies.valid(now) === true) {
+      const body = known?.dependencies.valid(now) === true ? known.read() : undefined;
+      if (known !== undefined && body !== undefined) {
         known.used = true;
-        return known;
+        return { head: known.head, etag: known.etag, disposition: known.disposition, body };
       }
       this.#cached.delete(key);
     }
@@ -130,7 +136,7 @@ export class ResponseCache {
     const filed = this.#file?.get(plain, wanted) ?? this.#file?.get(spoken, wanted);
     const generation = filed === undefined ? undefined : this.#generations.get(filed.generation);
     if (filed === undefined || generation === undefined) return undefined;
-    return { head: generation.head, etag: filed.etag, body: filed.body };
+    return { head: generation.head, etag: filed.etag, disposition: undefined, body: filed.body };
   }
 
   #send(
@@ -141,11 +147,12 @@ export class ResponseCache {
   ): boolean {
     if (answer === undefined) return false;
     const { headers } = request;
-    const { head, etag, body } = answer;
+    const { head, etag, disposition, body } = answer;
     this.#hits++;
     const { requestId, traceparent } = namesOf(text(headers["x-request-id"]), text(headers.traceparent));
     const own = ["x-request-id", requestId, "traceparent", traceparent];
     if (etag !== undefined) own.push("etag", etag);
+    if (disposition !== undefined) own.push("content-disposition", disposition);
     const same = etag !== undefined && matchesTag(text(headers["if-none-match"]), etag);
     const status = same ? 304 : 200;
     if (same) {
@@ -174,7 +181,9 @@ export class ResponseCache {
     const recorder: Recorder = {
       tracker: new DependencyTracker(),
       context: undefined,
-      wants: (headers) => headers["cache-control"] === CACHEABLE && headers["set-cookie"] === undefined,
+      wants: (headers) =>
+        headers["set-cookie"] === undefined &&
+        (headers["cache-control"] === CACHEABLE || recorder.context?.get("keptContent") !== undefined),
       written: (headers, body) => {
         this.#keep(keys, again, recorder, headers, body);
         over?.();
@@ -206,25 +215,28 @@ export class ResponseCache {
     again: boolean,
     { tracker, context }: Recorder,
     headers: OutgoingHttpHeaders,
-    body: string | Buffer,
+    body: string | Buffer | KeptContent,
   ): void {
     // Do not cache the response if data that it depends on has changed during the request.
     if (context === undefined || tracker.size === 0 || !tracker.valid(Date.now())) return;
     const key = /accept-language/i.test(String(headers.vary)) ? spoken : plain;
-    const etag = headers.etag === undefined ? undefined : String(headers.etag);
-    const name = headOf(headers, context.get("route") ?? "", context.req.param("orbId"));
-    const head = this.#sameHead(name);
-    const entry = this.#file?.works === true ? tracker.entryDependencies() : undefined;
-    if (entry !== undefined) {
+    const etag = text(headers.etag);
+    const disposition = text(headers["content-disposition"]);
+    const head = this.#sameHead(headOf(headers, context.get("route") ?? "", context.req.param("orbId")));
+    const mayFile = this.#file?.works === true && disposition === undefined;
+    const entry = mayFile ? tracker.entryDependencies() : undefined;
+    if (entry !== undefined && typeof body !== "function") {
       const generation = this.#generationOf(head, entry);
       if (this.#file?.put(key, entry.message.subject, generation, etag, body) === true) return;
     }
     if (!again) return;
     const held = typeof body === "string" ? Buffer.from(body) : body;
-    const bytes = ANSWER_BYTES + key.length * 2 + held.length + tracker.size * DEPENDENCY_BYTES;
+    const read = typeof held === "function" ? held : () => held;
+    const own = typeof held === "function" ? (disposition?.length ?? 0) : held.length;
+    const bytes = ANSWER_BYTES + key.length * 2 + own + tracker.size * DEPENDENCY_BYTES;
     // Do not cache a large response, because it would displace many others.
     if (bytes > this.#maxBytes / 8) return;
-    this.#cached.set(key, { head, etag, body: held, dependencies: tracker, bytes, used: false });
+    this.#cached.set(key, { head, etag, disposition, read, dependencies: tracker, bytes, used: false });
   }
 
   /** Returns the same object for equal headers, to save memory. */
@@ -282,6 +294,6 @@ function sameDependencies(a: Generation, b: Generation): boolean {
   );
 }
 
-function text(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header;
+function text(header: OutgoingHttpHeaders[string]): string | undefined {
+  return Array.isArray(header) ? header[0] : header?.toString();
 }

@@ -10,6 +10,7 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
   "content-length",
   "content-type",
   "etag",
+  "content-disposition",
 ]);
 
 /**

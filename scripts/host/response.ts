@@ -1,7 +1,7 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import type { AppEnv } from "../../functions/request/context.ts";
-import type { SentContent } from "../../shared/deps.ts";
+import type { KeptContent, SentContent } from "../../shared/deps.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 
 /** Receives a complete response with status 200, or learns that there is none. */
@@ -10,7 +10,7 @@ export interface Recorder {
   tracker: DependencyTracker;
   context: Context<AppEnv> | undefined;
   wants(headers: OutgoingHttpHeaders): boolean;
-  written(headers: OutgoingHttpHeaders, body: string | Buffer): void;
+  written(headers: OutgoingHttpHeaders, body: string | Buffer | KeptContent): void;
   nothing(): void;
 }
 
@@ -32,8 +32,14 @@ export class RecordedResponse<R extends IncomingMessage = IncomingMessage> exten
   override writeHead(status: number, reason?: unknown, headers?: unknown): this {
     super.writeHead(status, reason as string, headers as OutgoingHttpHeaders);
     // Other requests may be waiting for this response. If it will not be cached, let them go on immediately.
-    if (status === 200 && isRecord(reason) && this.recorder?.wants(reason) === true) this.#head = reason;
-    else this.#nothing();
+    const { recorder } = this;
+    const kept = recorder?.context?.get("keptContent");
+    if (status !== 200 || !isRecord(reason) || recorder?.wants(reason) !== true) this.#nothing();
+    else if (kept === undefined) this.#head = reason;
+    else {
+      recorder.written(reason, kept);
+      this.recorder = undefined;
+    }
     return this;
   }
 

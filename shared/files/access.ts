@@ -10,7 +10,7 @@ import type { Values } from "../definition/validate.ts";
 import { leavesOf } from "../definition/values.ts";
 import type { Deps } from "../deps.ts";
 import { nullIfMissing, type OrbContext, parseEntry, schemaOf } from "../entry/model/resolve.ts";
-import { type EntrySnapshot, effective, snapshotOf, visible } from "../entry/model/snapshot.ts";
+import { type EntrySnapshot, effective, nextEdge, snapshotOf, visible } from "../entry/model/snapshot.ts";
 import { notFound } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type FileRecord, isFileValue } from "./record.ts";
@@ -49,7 +49,10 @@ async function liveValues(
   orb: string,
   head: EntrySnapshot,
 ): Promise<EntrySnapshot["values"] | undefined> {
-  if (!visible(head, deps.clock.now())) return undefined;
+  const now = deps.clock.now();
+  const edge = nextEdge(head, now);
+  if (edge !== undefined) deps.expires?.(edge);
+  if (!visible(head, now)) return undefined;
   if (head.publishedSeq === null) return head.values;
   return snapshotOf(await deps.store.getSeq(streams.orb(orb), head.publishedSeq))?.values;
 }
@@ -77,10 +80,13 @@ async function readingThrough(
   const own = isOwn(caller.actor, head.createdBy);
   const on = { access: schema.access, own };
   const readable = (field: CompiledField) => mayField(caller, "read", { access: field.access, own });
+  const isPublic = ({ definition }: CompiledField) => definition.public === true;
+  const drafted = fieldsWith(schema, head.values, id);
+  // Check the newest revision first, because the live one may be an older message, which takes a request to the broker.
+  if (drafted.some(isPublic)) return "public";
   const live = await liveValues(deps, orb, head);
   const shown = live === undefined ? [] : fieldsWith(schema, live, id);
-  const drafted = fieldsWith(schema, head.values, id);
-  if ([...shown, ...drafted].some(({ definition }) => definition.public === true)) return "public";
+  if (shown.some(isPublic)) return "public";
   if (shown.some(readable) && may(caller, "read", on)) return "private";
   if (drafted.some(readable) && may(caller, "readDraft", on)) return "private";
   // Only older revisions of the entry contain the file, and the file's record does not say in which field. So the

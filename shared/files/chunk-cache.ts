@@ -11,10 +11,10 @@ const MOST_BYTES = 32 * 1024 * 1024;
 export const LARGEST_KEPT = 4 * 1024 * 1024;
 
 class ChunkCache {
-  readonly #chunks = new Map<string, Uint8Array>();
+  readonly #chunks = new Map<string, Uint8Array<ArrayBuffer>>();
   #bytes = 0;
 
-  get(key: string): Uint8Array | undefined {
+  get(key: string): Uint8Array<ArrayBuffer> | undefined {
     const found = this.#chunks.get(key);
     if (found === undefined) return undefined;
     // Insert the chunk again, because the map's order is the order of the last use.
@@ -26,7 +26,7 @@ class ChunkCache {
   set(key: string, chunk: Uint8Array): void {
     if (this.#chunks.has(key)) return;
     // Copy the chunk, because it may be part of a larger buffer that belongs to the connection.
-    this.#chunks.set(key, chunk.slice());
+    this.#chunks.set(key, new Uint8Array(chunk));
     this.#bytes += chunk.length;
     for (const [oldest, { length }] of this.#chunks) {
       if (this.#bytes <= MOST_BYTES) return;

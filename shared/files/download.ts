@@ -2,7 +2,7 @@
 import type { Actor } from "../access/actor.ts";
 import { requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
-import type { ContentCache, Deps } from "../deps.ts";
+import type { ContentCache, Deps, KeptContent } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { notFound, unavailable } from "../kernel/errors.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
@@ -178,6 +178,13 @@ class Chunks {
     this.#buffers = [other, next];
     return wanted.subarray(0, bytes);
   }
+}
+
+/** Returns a function that returns a small file's content while it is in this process's memory. */
+export function keptContent(deps: Deps, { size, object }: FileRecord): KeptContent | undefined {
+  const memory = size <= CHUNK_BYTES ? chunkCache(deps) : undefined;
+  const key = `${object.nuid}/0`;
+  return memory && (() => memory.get(key));
 }
 
 /** Bytes of a file from `start` up to, but not including, `end`. */
