@@ -100,8 +100,8 @@ export interface SentContent {
   /** Total bytes of all pages. */
   bytes: number;
   /**
-   * Called if the content ends early, unless the client has disconnected: a page cannot be read, or the client receives
-   * nothing for too long.
+   * Called if the response ends early, unless the client has disconnected: a page could not be read, or the client
+   * received nothing for too long.
    */
   stopped: (error: unknown) => void;
 }

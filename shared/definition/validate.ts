@@ -63,7 +63,8 @@ export function validateValues(
     const raw = given === undefined ? defaultOf(schema, field) : given;
     const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
     if (value !== undefined) values[field.name] = value;
-    // Store null if a field has no value. Otherwise the field would get its default.
+    // The request has emptied this field. Store null, because the next validation would set a missing field to its
+    // default.
     else if (given !== undefined && field.definition.default !== undefined) values[field.name] = null;
     if (field.required) checkRequired(at, value, raw);
   }

@@ -40,7 +40,10 @@ export async function signUp(
   return registerOpen(deps, realm, person, await passkeyMeans(deps, realm, credential));
 }
 
-/** Performs steps 2 to 4 of {@link signUp}. The new account gets a passkey or an identity at a provider. */
+/**
+ * Creates an account that has a passkey or an identity at a provider, and starts its session. These are steps 2 to 4 of
+ * {@link signUp}.
+ */
 export async function registerOpen(
   deps: Deps,
   realm: Realm,
@@ -56,7 +59,8 @@ export async function registerOpen(
 }
 
 /**
- * Writes the session, and the passkey or identity. If one of these writes fails, removes the record that was written.
+ * Writes the new session, and the passkey or the identity at a provider. If one write fails, removes what the other has
+ * written.
  */
 async function writeParts(
   deps: Deps,

@@ -29,8 +29,8 @@ export async function finishRecoveries(
   await Promise.all(recovered.map((one) => finish(deps, realm, id, one)));
   const done = JSON.stringify(recovered);
   return changeAccount(deps, realm, id, (current) =>
-    // Another request may have added a recovery in the meantime, whose steps are not done yet. Then keep the list, so
-    // that they are done later.
+    // If another request has added a recovery in the meantime, keep the list. Otherwise that recovery would never be
+    // finished.
     JSON.stringify(current.recovered) === done ? { ...current, recovered: undefined } : null,
   );
 }

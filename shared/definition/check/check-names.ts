@@ -32,7 +32,7 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
         // Accept a module that is older than the platform's route of the same name. The module keeps its path.
         !(used && hidesRealmSegment(before, module.id))
       ) {
-        // Otherwise the module's path would hide the routes with which users sign out and admins manage users.
+        // The module's path would hide the routes with which users sign out and admins manage users.
         faults.add(path, "reserved", "would hide a route of the orb's accounts. Choose another id.");
       }
     }

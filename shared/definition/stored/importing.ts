@@ -76,8 +76,8 @@ export class ImportMark {
     for (let from = 0; from < messages.length; from += BATCH_LIMIT - 1) {
       const part = messages.slice(from, from + BATCH_LIMIT - 1);
       const last = await this.#store.batch(this.#stream, [this.#next(), ...part]);
-      // The messages of a batch have consecutive sequence numbers. The first one replaced the import's mark, so its
-      // sequence is the one to expect next.
+      // Each batch begins with a new mark of the import, and its messages have consecutive sequence numbers. The next
+      // batch expects the sequence number of this mark.
       this.#seq = last - part.length;
       for (const index of part.keys()) sequences.push(this.#seq + 1 + index);
     }

@@ -41,7 +41,8 @@ export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
 }
 
 /**
- * Returns the definition that should be stored, as the history tells. Null if the history lacks the published revision.
+ * Returns the record that should be stored, according to the definition's history. Null if the history lacks the
+ * published revision.
  */
 export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Promise<LiveRecord | null> {
   const want = exists(head) ? head.publishedRevision : null;
@@ -140,7 +141,7 @@ async function put(
 
 /**
  * Replaces the stored definition by an equivalent one, for example with secrets that are encrypted with another key.
- * Writes and readers go on as before.
+ * Writes continue, because the fence (the marker that every write expects) stays the same.
  * @param rewrite returns the given document if there is nothing to change
  */
 export async function rewriteLive(
@@ -198,8 +199,8 @@ export async function lastReopening(deps: Pick<Deps, "store">, orb: string): Pro
 }
 
 /**
- * Returns a message for a batch. The batch fails if another process has unblocked writes after the sequence number
- * `since`.
+ * Returns a message for the batch that publishes a definition. The batch fails if another process took the publication
+ * for crashed, and has unblocked writes after the sequence number `since`.
  */
 export function unlessReopened(orb: string, since: number): Append {
   return { ...reopening(orb), expect: { seq: since } };

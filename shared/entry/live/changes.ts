@@ -85,7 +85,8 @@ export async function changesIn(
       const after = head === null ? undefined : stateOf(head);
       if (after === undefined) states.delete(id);
       else states.set(id, after);
-      // A purge deletes the entry first. It can erase the older revisions after `messages` was read.
+      // A purge deletes an entry and then erases its older revisions. If they were erased before they could be read
+      // here, the change is `lost`.
       const lost = head?.status === "DELETED" && missing.has(id);
       changes.push({ ...at, kind: lost ? "lost" : "write", after });
     } else {

@@ -21,7 +21,7 @@ export interface WordRoot {
   dead: number;
   /** The sorted lists of terms, the newest first. Each compaction adds a list, and merges combine several of them. */
   runs: Run[];
-  /** The merge that has begun and is not finished, if any. */
+  /** The unfinished merge, if any. */
   merge: Merge | undefined;
 }
 

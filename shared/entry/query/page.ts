@@ -32,8 +32,8 @@ const PASSED = 2000;
 const NEWEST = { ...BY_CREATION, descending: true };
 
 /**
- * Number of entries to try first in sort order, if another index may answer some conditions. If they do not fill the
- * page, the other index is used: it may leave few enough entries to sort.
+ * Maximum number of entries to read in sort order at first, if another index could find the entries that match a filter
+ * or a search. If these entries do not fill the page, the query uses the other index and sorts what it finds.
  */
 const TRIED = 500;
 

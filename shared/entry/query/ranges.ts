@@ -67,8 +67,8 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
   const some: Edge = { value: null, inclusive: false };
   switch (operator) {
     case "eq":
-      // A unique field compares texts after normalization (white space, Unicode form). Equal texts may then be far
-      // apart in the index, so no range contains them all.
+      // A unique field ignores differences in white space and Unicode form when it compares texts. Texts that it
+      // considers equal may be far apart in the index, so no range contains all of them.
       return field.equality === field.type.token ? { low: edge(true), high: edge(true), whole } : undefined;
     case "gt":
       return { low: edge(false), whole };

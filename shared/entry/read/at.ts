@@ -105,8 +105,8 @@ export class PastEntries {
   }
 
   /**
-   * Reads the next revisions, in the order in which they were written. The list contains an entry at its first
-   * revision, so entries come in order of creation. {@link read} skips later revisions of the same entry.
+   * Reads the next revisions of all entries, oldest first. {@link read} returns each entry only for its first revision,
+   * so the list is in order of creation.
    */
   async places(after: number, most: number): Promise<Places> {
     const places: IndexEntry[] = [];

@@ -168,7 +168,7 @@ export class HookWorker {
    */
   async #wakeTicking(): Promise<void> {
     const { store } = this.#deps;
-    // On the first read, skip the due times that are already stored: each queue reads them when it starts.
+    // At the first read, start at the end of the stream, because each queue reads the earlier due times itself.
     this.#seen ??= (await store.streamInfo(streams.hooks))?.state.last_seq ?? 0;
     if (this.#crons.none) return;
     const read = (fromSeq: number) =>

@@ -130,7 +130,7 @@ export async function setSettings(
     const { faults } = admitted(schema, sender, given, stored, {});
     if (faults.length > 0) throw invalid(faults);
     const values = merged(schema, stored, given);
-    // If the message contains no revision, it marks an entry that has just been deleted.
+    // If the entry was just deleted, `last` is a mark without a revision. The new revision must follow this mark.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null

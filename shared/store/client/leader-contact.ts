@@ -30,8 +30,8 @@ const EXPECTED: readonly (number | undefined)[] = [undefined, ApiCode.noMessage,
 export function keepLeaderContact(connection: NatsConnection): void {
   let lostAt: number | undefined;
   /**
-   * The server that the connection has just left. After a reconnect, the client library may choose it again; then there
-   * is no need to wait before leaving it.
+   * The server that the connection has just left. If the client library connects to this server again, leave it without
+   * waiting.
    */
   let left = "";
   let checking = false;
