@@ -33,7 +33,7 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
     mainFields: ["browser", "module", "main"],
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
     plugins: [runtimeModules, ...slim],
-    // esbuild removes unused code here. The minifier below makes the rest smaller than esbuild would.
+    // With this option, esbuild removes unused code. The minifier below does the rest, because its output is smaller.
     minifySyntax: true,
     logLevel: "silent",
   }).finally(stop);

@@ -40,7 +40,7 @@ interface CachedAnswer extends Omit<Answer, "body">, Evictable {
  */
 interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
   head: Head;
-  /** Ends when the subscription to changes is interrupted. The responses are invalid from then on. */
+  /** Ends when changes may have been missed. The cached responses are then invalid. */
   epoch: EntryDependencies["message"]["epoch"];
 }
 

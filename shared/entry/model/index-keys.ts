@@ -132,7 +132,7 @@ export function mayNeedForms(
   });
 }
 
-/** Returns only the index keys that are HMACs of sensitive values. They change with the secrets in `CLAIM_KEY`. */
+/** Returns the index keys of sensitive values. They are HMACs, so they change with the secrets in `CLAIM_KEY`. */
 export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
   const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));

@@ -38,8 +38,8 @@ async function send(
   const stream = streams.orb(write.address.orb);
   const fence = fenceGuard(by.orb, by.fence);
   const separate = options.atomic !== true && deps.config.replicas === 1;
-  // Readers of ordered indexes compare each change with the entry. So the index changes may be sent before the
-  // revision, as separate messages.
+  // Index changes may be stored before the revision, because readers of an ordered index compare each change with the
+  // entry. So an atomic batch is not needed here.
   if (isOneMessage(write) || (separate && onlyOrdered(write)))
     return appendFenced(deps, by, write, messagesOf(write));
   // Without replicas, separate messages are faster than an atomic batch. With replicas, a batch costs little more, and
