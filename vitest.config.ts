@@ -3,10 +3,9 @@ import { LongestFirst } from "./test/support/sequencer.ts";
 
 /** Tests of functions, verbs and routes. */
 const API = ["test/unit/**/*.test.ts", "test/store/**/*.test.ts", "test/http/**/*.test.ts"];
-/** Tests that pass however long each step takes: of contracts and guides, and of faults without chosen moments. */
+/** Tests that pass however long each step takes: of contracts, and of faults without chosen moments. */
 const STEADY = [
   "test/contract/**/*.test.ts",
-  "test/docs/**/*.test.ts",
   "test/faults/{backup,cluster,cluster-authority,commands,deployment,doctor,hostile,leader-contact}.test.ts",
   "test/faults/{permissions,production,restore,schedules,secrets,slow,storage-shapes,upgrade,webhooks}.test.ts",
 ];
