@@ -17,7 +17,7 @@ afterAll(() => chromium?.[Symbol.asyncDispose]());
 /** Opens a page without a virtual authenticator. */
 async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Page> {
   const { page } = await chromium.page({ authenticator: false, ...options });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   return page;
 }
 
@@ -96,7 +96,7 @@ test("shows who is signed in, and signs out", async () => {
   const platform = await sharedPlatform();
   const made = await call(platform, "POST", "/api/_auth/invitations", { token: await adminToken(platform) });
   const { page } = await chromium.page();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   await page.goto(`${platform.origin}/api/docs`);
   const link = page.getByRole("link", { name: "Sign in as a platform admin" });
   const address = new URL((await link.getAttribute("href")) ?? "", platform.origin);
@@ -147,7 +147,7 @@ test("does not show a loading message without JavaScript", async () => {
   const platform = await sharedPlatform();
   await using chromium = await launchChromium();
   const { page } = await chromium.page({ authenticator: false, javaScriptEnabled: false });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   await page.goto(`${platform.origin}/api/docs`);
   expect(await page.locator("noscript").isVisible()).toBe(true);
   expect(await page.getByText("is being loaded").isVisible()).toBe(false);

@@ -55,7 +55,7 @@ afterAll(async () => {
 
 test("loads with its scripts and images, and can neither read the platform nor act as the visitor", async () => {
   const { page } = await chromium.page({ authenticator: false });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   const url = `${platform.origin}/api/pages/site/`;
   await page
     .context()

@@ -79,7 +79,7 @@ function stage(origin: string, more: Stage): Stage {
       /** Waits until the browser's page shows a text. */
       shows: async (text) => {
         if (page === undefined) throw new Error("no page is open");
-        await page.getByText(text, { exact: true }).waitFor({ timeout: 10_000 });
+        await page.getByText(text, { exact: true }).waitFor({ timeout: 30_000 });
       },
       /** Ends everything that runs in the background, as Ctrl-C does. */
       stop: (_argument, runner) => runner.stop(),

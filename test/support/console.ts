@@ -89,7 +89,7 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
 
   async function newPage(size: { width: number; height: number }, dark: boolean): Promise<Page> {
     const { page } = await chromium.page({ viewport: size, colorScheme: dark ? "dark" : "light" });
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(30_000);
     // The browser also reports violations of the Content-Security-Policy on the console.
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning")

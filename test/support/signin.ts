@@ -38,7 +38,7 @@ export interface Watched extends TestPage, AsyncDisposable {
 export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
   const opened = await chromium.page(options);
   // This limit is shorter than a test's time limit, so that the error names the missing element.
-  opened.page.setDefaultTimeout(10_000);
+  opened.page.setDefaultTimeout(30_000);
   const errors: string[] = [];
   const hosts = new Set<string>();
   opened.page.on("console", (message) => {
