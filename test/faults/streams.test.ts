@@ -39,6 +39,13 @@ afterAll(async () => {
   await platform?.stop();
 });
 
+/** Returns the status of the streams process, or 0 if it does not answer. */
+const health = () =>
+  fetch(`${streams.url}/api/health`).then(
+    ({ status }) => status,
+    () => 0,
+  );
+
 /** A reader that only knows the messages and the next offset. */
 interface Torn {
   readonly seen: number[];
@@ -119,19 +126,26 @@ test("readers lose no message and get none twice across disconnects and kills", 
     torn(platform.origin, sse, byControl(true), lastOf, random.fork()),
     torn(platform.origin, (offset) => `?offset=${offset}`, byPage, lastOf, random.fork()),
   ];
-  const begun = Date.now();
+  let over = false;
   const kills = (async () => {
-    await delay(2000);
+    await delay(1_000);
     streams.kill();
-    await delay(2500);
+    await delay(1_000);
+    await expect.poll(health).toBe(200);
+    await delay(500);
     await platform.broker?.kill();
-    await delay(3000);
+    await platform.broker?.ready();
+    await delay(1_000);
     streams.kill("SIGTERM");
     await delay(500);
     await platform.broker?.kill();
-  })();
+    await platform.broker?.ready();
+    await delay(1_000);
+  })().finally(() => {
+    over = true;
+  });
   let sent = 0;
-  while (Date.now() - begun < 11_000) {
+  while (!over) {
     const n = sent;
     // A publication with an unknown outcome is repeated with the same id, so the broker can drop a duplicate.
     for (;;) {
@@ -264,14 +278,7 @@ describe("streams process", () => {
     streams.kill("SIGTERM");
     await readUntil(open, () => false);
     expect((await waiting).status).toBe(204);
-    await expect
-      .poll(() =>
-        fetch(`${streams.url}/api/health`).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      )
-      .toBe(200);
+    await expect.poll(health).toBe(200);
   });
 
   test("limits the readers per user and in total, and frees their places", async () => {
@@ -294,7 +301,6 @@ describe("streams process", () => {
   });
 
   test("answers 503 after the broker is lost, and recovers with it", async () => {
-    const health = () => fetch(`${streams.url}/api/health`).then(({ status }) => status);
     expect(await health()).toBe(200);
     await platform.broker?.pause("SIGKILL");
     await expect.poll(health).toBe(503);

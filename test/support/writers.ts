@@ -40,7 +40,7 @@ const ORB = {
   ],
 };
 const AT = "/api/kept/things";
-const GIVE_UP_MS = 20_000;
+const GIVE_UP_MS = 60_000;
 /** Milliseconds that a client waits after a 503. */
 const PAUSE_MS = 40;
 
