@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -15,7 +16,7 @@ declare module "vitest" {
 }
 
 /** Bundles the functions once for all test files and creates a temporary folder. */
-export default async function setup(project: TestProject): Promise<() => void> {
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const runDir = mkdtempSync(join(tmpdir(), "platform-test-"));
   mkdirSync(join(runDir, "data"));
   // Cache compiled JavaScript, so that scripts and test files compile each module only once.
@@ -29,9 +30,10 @@ export default async function setup(project: TestProject): Promise<() => void> {
     // The bundling failed. Tests without the functions still run, and all others report this error.
     project.provide("bundle", { error: error instanceof Error ? error.message : String(error) });
   }
-  return () => {
+  return async () => {
     const leaks = searchLogFiles(runDir);
-    rmSync(runDir, { recursive: true, force: true, maxRetries: 5 });
+    // Vitest waits at the same time for the last workers to end, and reports one as late if this blocks the process.
+    await rm(runDir, { recursive: true, force: true, maxRetries: 5 });
     if (leaks.length > 0) throw new Error(`Logs that the tests left hold secrets: ${leaks.join("; ")}`);
   };
 }
