@@ -104,15 +104,19 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
         );
       },
     });
+    const handled = Promise.withResolvers<void>();
+    const finish = async () => {
+      await handled.promise;
+      for (let work = pending.shift(); work !== undefined; work = pending.shift()) await work;
+      await release();
+    };
+    // A runtime may stop a request whose client disconnects, so register this work before the request begins. Otherwise
+    // the connection would not be released. The response must not wait for this work.
+    waitUntil(c, finish());
     try {
       await next();
     } finally {
-      // Work that still needs the connection must not delay the response, so do not await it.
-      const finish = (async () => {
-        for (let work = pending.shift(); work !== undefined; work = pending.shift()) await work;
-        await release();
-      })();
-      waitUntil(c, finish);
+      handled.resolve();
     }
     const actor = c.get("actor");
     recordFinished(host, log, {

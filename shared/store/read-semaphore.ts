@@ -1,7 +1,7 @@
 /**
  * Limits the total bytes of large reads that run at the same time, because a Workers isolate has only 128 MB of memory.
  */
-import { AppError } from "../kernel/errors.ts";
+import { AppError, unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
 import { SMALL_BYTES } from "./budget.ts";
 
@@ -16,7 +16,10 @@ const READING_MS = 6_000;
 
 interface Turn {
   readonly bytes: number;
+  readonly owner: object | undefined;
   until: number;
+  /** Whether the owner gave up this turn. */
+  left: boolean;
 }
 
 /**
@@ -41,14 +44,17 @@ export class ReadSemaphore {
   /**
    * Runs a small read immediately. A large read waits until earlier reads have started and there is enough memory for
    * it.
-   * @throws AppError unavailable `reads_busy` after 10 seconds
+   * @param owner can give up all its turns with {@link leave}
+   * @throws AppError unavailable `reads_busy` after 10 seconds, or if the owner left
    */
-  async enter<T>(maxBytes: number, read: () => Promise<T>): Promise<T> {
+  async enter<T>(maxBytes: number, read: () => Promise<T>, owner?: object): Promise<T> {
     if (maxBytes <= SMALL_BYTES) return read();
     const started = Date.now();
-    const turn: Turn = { bytes: Math.min(maxBytes, this.#most), until: started + WAITING_MS };
+    const bytes = Math.min(maxBytes, this.#most);
+    const turn: Turn = { bytes, owner, until: started + WAITING_MS, left: false };
     this.#waiting.push(turn);
     while (!this.#admits(turn)) {
+      if (turn.left) throw unavailable("closed");
       if (Date.now() - started > PATIENCE_MS) {
         this.#waiting = this.#waiting.filter((other) => other !== turn);
         throw busy();
@@ -63,7 +69,21 @@ export class ReadSemaphore {
     }
   }
 
+  /**
+   * Ends all turns of an owner immediately. Call this when the owner's request ends. Its reads that still wait would
+   * otherwise delay the reads of other requests, because the runtime no longer runs their timers.
+   */
+  leave(owner: object): void {
+    const others = (turn: Turn) => {
+      if (turn.owner === owner) turn.left = true;
+      return !turn.left;
+    };
+    this.#waiting = this.#waiting.filter(others);
+    this.#reading = this.#reading.filter(others);
+  }
+
   #admits(turn: Turn): boolean {
+    if (turn.left) return false;
     const now = Date.now();
     this.#waiting = this.#waiting.filter(({ until }) => until > now);
     this.#reading = this.#reading.filter(({ until }) => until > now);

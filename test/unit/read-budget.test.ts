@@ -98,4 +98,24 @@ describe("shared room for large reads", () => {
     await expect(room.enter(READ_BYTES, () => Promise.reject(failure))).rejects.toBe(failure);
     expect(await room.enter(READ_BYTES, async () => "read")).toBe("read");
   });
+
+  it("gives the turns of an owner that leaves to the next reads", async () => {
+    const room = new ReadSemaphore(READ_BYTES);
+    const [reading, waiting] = [{}, {}];
+    const never = new Promise<string>(() => undefined);
+    void room.enter(READ_BYTES, () => never, reading);
+    const refused = expect(room.enter(READ_BYTES, () => never, waiting)).rejects.toMatchObject({
+      kind: "unavailable",
+    });
+    let done = false;
+    const next = room.enter(READ_BYTES, async () => {
+      done = true;
+      return "read";
+    });
+    room.leave(waiting);
+    await refused;
+    expect(done).toBe(false);
+    room.leave(reading);
+    expect(await next).toBe("read");
+  });
 });

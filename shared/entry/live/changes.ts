@@ -1,6 +1,6 @@
 /** Reads part of an application's stream, and returns how the entries of one schema changed. */
 import { pause } from "../../kernel/pause.ts";
-import { REQUEST_BYTES } from "../../store/budget.ts";
+import { READ_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
 import { type EntrySnapshot, type LiveCopy, snapshotOf, type Tombstone } from "../model/snapshot.ts";
@@ -157,7 +157,7 @@ async function getAt(
   upTo: number,
 ): Promise<Map<string, StoredMessage>> {
   try {
-    return await store.getMany(stream, logs, { consistency: "stale", maxBytes: REQUEST_BYTES, upTo });
+    return await store.getMany(stream, logs, { consistency: "stale", maxBytes: READ_BYTES, upTo });
   } catch (error) {
     if (!(error instanceof TooMuch) || logs.length === 1) throw error;
     const half = logs.length >> 1;

@@ -75,7 +75,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
   const connection = new Connection(options);
   const replicated = (options.replicas ?? 1) > 1;
   const inTurn = <T>(maxBytes: number, read: () => Promise<T>): Promise<T> =>
-    options.room === undefined ? read() : options.room.enter(maxBytes, read);
+    options.room === undefined ? read() : options.room.enter(maxBytes, read, connection);
   const askLeader = (read?: ReadOptions) => replicated && read?.consistency !== "stale";
 
   async function api(subject: string, body: unknown): Promise<ApiAnswer> {
@@ -242,7 +242,10 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     publish: (subject, data, headers, reply) => connection.send(subject, data, headers, reply),
     ping: () => connection.ping(),
     server: () => connection.server(),
-    close: () => connection.close(),
+    close() {
+      options.room?.leave(connection);
+      return connection.close();
+    },
   };
 }
 
